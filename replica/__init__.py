@@ -1,0 +1,25 @@
+"""Exact high-dimensional theory of two-layer networks after one giant gradient step.
+
+Problem objects (``GradientStep``, ``SpikedRandomFeatures``) go in; learning curves come out
+(``solve``, ``learning_curve``), to machine precision and with an account of how far they can
+be trusted.
+"""
+
+from .activations import Activation
+from .curves import Solution, learning_curve, solve
+from .errors import InvalidArgument
+from .models import GradientStep, SpikedRandomFeatures
+from .named import activation, hermite
+
+__version__ = "0.1.0"
+__all__ = [
+    "Activation",
+    "GradientStep",
+    "InvalidArgument",
+    "Solution",
+    "SpikedRandomFeatures",
+    "activation",
+    "hermite",
+    "learning_curve",
+    "solve",
+]

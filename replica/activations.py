@@ -1,0 +1,189 @@
+"""Activation functions and what the theory needs of them: three Gaussian moments.
+
+For a pre-activation s + sqrt(c) z with z ~ N(0, 1), Eq. (3.2) splits sigma into
+
+    sigma(s + sqrt(c) z) = mean + first * z + remainder,
+
+mean = E sigma = mu_0, first = E z sigma = sqrt(c) mu_1, and the variance of the
+remainder, mu_2^2.  The variance is always computed as one (never as E sigma^2 minus the
+rest), so it keeps its digits for nearly linear functions and saturated arguments.
+Named activations have closed forms where these exist; any other function is integrated
+numerically with its declared kinks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solvers.quadrature import QuadratureError, Rule, expectation, refine
+from solvers.results import Array
+
+from .closed_forms import Moments
+from .errors import InvalidArgument
+
+MOMENT_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, repr=False)
+class Activation:
+    """A function R -> R that acts elementwise on numpy arrays.
+
+    Parameters
+    ----------
+    function : callable, array -> array of the same shape
+    derivative : callable, optional
+        Its derivative; differences of ``function`` are used when absent.
+    kinks : sequence of float
+        Points where the function or its derivative jumps.
+    name : str
+        Used in messages and labels.
+    closed_form : callable (s, c) -> Moments, optional
+        Exact moments; numerical integration when absent.
+
+    Raises
+    ------
+    InvalidArgument
+        If the function does not return finite numbers of its argument's shape.
+
+    Examples
+    --------
+    >>> leaky = Activation(lambda x: np.where(x > 0, x, 0.1 * x), kinks=[0.0], name="leaky")
+    >>> float(np.round(leaky.moments(0.0, 1.0).first, 12))
+    0.55
+    """
+
+    function: Callable[[Array], Array]
+    derivative: Callable[[Array], Array] | None = None
+    kinks: tuple[float, ...] = ()
+    name: str = "custom"
+    closed_form: Callable[[Array, Array], Moments] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
+        _check_elementwise(self.function, self.name, "function")
+        if self.derivative is not None:
+            _check_elementwise(self.derivative, self.name, "derivative")
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """sigma(x), elementwise."""
+        return np.asarray(self.function(np.asarray(x, dtype=float)), dtype=float)
+
+    def __repr__(self) -> str:
+        return f"Activation({self.name})"
+
+    def slope(self, x: ArrayLike) -> Array:
+        """sigma'(x), elementwise, away from the kinks."""
+        x = np.asarray(x, dtype=float)
+        if self.derivative is not None:
+            return np.asarray(self.derivative(x), dtype=float)
+        return _difference(self, x)
+
+    def moments(self, s: ArrayLike, c: ArrayLike) -> Moments:
+        """The three moments at shifts ``s`` and variance ``c`` (0 or more).  Eq. (3.2)
+
+        Raises
+        ------
+        QuadratureError
+            If the numerical integral does not settle.
+        """
+        s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
+        if self.closed_form is not None:
+            return self.closed_form(s, c)
+        return self._integrate(s.ravel(), np.sqrt(c.ravel()), s.shape)
+
+    def _integrate(self, s: Array, scale: Array, shape: tuple[int, ...]) -> Moments:
+        def compute(rule: Rule) -> tuple[Array, Array]:
+            z, w = rule
+            f = self(s[:, None] + scale[:, None] * z)
+            if not np.isfinite(f).all():
+                raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
+            mean = (f * w).sum(axis=-1)
+            first = (f * z * w).sum(axis=-1)
+            rest = f - mean[:, None] - first[:, None] * z
+            variance = (rest**2 * w).sum(axis=-1)
+            power = (f**2 * w).sum(axis=-1)
+            # Relative to the size at this s, down to where the function is negligible.
+            power = np.maximum(power, 1e-8 * power.max() + 1e-300)
+            size = np.sqrt(power)
+            return np.stack([mean, first, variance]), np.stack([size, size, power])
+
+        breaks = np.zeros(0)
+        if self.kinks:
+            away = np.where(scale > 0, scale, 1.0)
+            breaks = (np.asarray(self.kinks) - s[:, None]) / away[:, None]
+        rule = "gauss-legendre" if self.kinks else "trapezoid"
+        try:
+            found = refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE)
+        except QuadratureError as error:
+            raise QuadratureError(f"activation {self.name}: {error}") from None
+        return Moments(*(part.reshape(shape) for part in found.value))
+
+    def slope_moments(self) -> tuple[float, float]:
+        """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) over N(0, 1).  Eq. (2.1)
+
+        Raises
+        ------
+        InvalidArgument
+            If sigma jumps, or the derivative is not that of the function: then E sigma' is
+            not E z sigma, and a gradient step is not defined.
+        """
+        kinks = np.asarray(self.kinks)
+        tol = 1e-11 if self.derivative is not None else 1e-9
+        slope = expectation(self.slope, kinks=kinks, tol=tol)
+        h1 = float(self.moments(0.0, 1.0).first)
+        if abs(slope.value - h1) > 1e-7 * max(1.0, abs(h1)):
+            raise InvalidArgument(
+                "student",
+                self.name,
+                "continuous, with its own derivative: E sigma' must be E z sigma",
+            )
+        spread = expectation(lambda z: (self.slope(z) - h1) ** 2, kinks=kinks, tol=tol)
+        return h1, float(spread.value)
+
+    def second_hermite(self) -> float:
+        """h_2 = E (z^2 - 1) sigma(z).  Eq. (2.1)"""
+        found = expectation(lambda z: (z**2 - 1) * self(z), kinks=self.kinks, tol=1e-11)
+        return float(found.value)
+
+
+def _check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:
+    """Refuse at once what would fail, or silently broadcast, inside an integral."""
+    x = np.linspace(-3.1, 2.9, 12).reshape(3, 4)
+    advice = f"write it with numpy functions, as in {part}=np.tanh"
+    try:
+        with np.errstate(all="ignore"):
+            y = np.asarray(function(x), dtype=float)
+    except Exception as error:  # whatever a user's function raises
+        raise InvalidArgument(
+            f"{part} of {name}",
+            f"{type(error).__name__}: {error}",
+            f"applicable to arrays; {advice}",
+        ) from error
+    if y.shape != x.shape:
+        raise InvalidArgument(
+            f"{part} of {name}",
+            f"shape {y.shape} for an input of shape {x.shape}",
+            f"elementwise, returning its argument's shape; {advice}",
+        )
+    if not np.isfinite(y).all():
+        raise InvalidArgument(
+            f"{part} of {name}", "inf or nan", "finite on the whole line (try np.where or np.clip)"
+        )
+
+
+def _difference(function: Callable[[Array], Array], x: Array) -> Array:
+    """Derivative by an eighth-order central difference with error about 1e-13.
+
+    Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
+    and the kinked integrals are asked for less accuracy (see ``slope_moments``).
+    """
+    step = 2e-2
+    if isinstance(function, Activation) and function.kinks:
+        distance = np.abs(x[..., None] - np.asarray(function.kinks)).min(axis=-1)
+        step = np.clip(distance / 5, 1e-7, step)
+    total = np.zeros_like(x)
+    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
+        total += weight * (function(x + k * step) - function(x - k * step))
+    return total / step

@@ -1,0 +1,107 @@
+"""Closed-form Gaussian moments (mean, first, variance) of the named activations.
+
+Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance is
+arranged so that what is subtracted is never much larger than the result.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import hermite_e
+from numpy.typing import ArrayLike
+from scipy.special import erf, factorial, ndtr, roots_legendre
+
+from solvers.quadrature import gauss_hermite
+from solvers.results import Array
+
+
+class Moments(NamedTuple):
+    """E sigma, E z sigma and Var(sigma - E sigma - z E z sigma) at s + sqrt(c) z, arrays
+    of the shape of s."""
+
+    mean: Array
+    first: Array
+    variance: Array
+
+
+def _density(t: Array) -> Array:
+    return np.asarray(np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def _standardised(s: Array, c: Array) -> Array:
+    """s / sqrt(c), with +-inf (and 0 at s = 0) where c = 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = s / np.sqrt(c)
+    return np.asarray(np.where(np.isnan(t), 0.0, t))
+
+
+def _saturated_variance(x: Array, angle: Array) -> Array:
+    """(2/pi) e^{-2 x^2} int_0^angle [expm1(2 x^2 sin a / (1 + sin a)) + 2 sin^2(a/2)] da.
+
+    For erf and sign, E sigma'(X) sigma'(Y) is known at every correlation t of X and Y, and
+    the variance of the remainder is c int_0^1 (that at t - that at 0) dt; with sin a
+    proportional to t both terms of the integrand are positive.
+    """
+    nodes, weights = roots_legendre(48)
+    a = angle[..., None] * (1 + nodes) / 2
+    x2 = np.minimum(x**2, 300.0)[..., None]  # beyond this the variance underflows
+    rise = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
+    integral = angle / 2 * (rise @ weights)
+    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * integral)
+
+
+def erf_moments(s: Array, c: Array) -> Moments:
+    """erf: mean erf(x) at x = s / sqrt(1 + 2c)."""
+    x = s / np.sqrt(1 + 2 * c)
+    first = 2 * np.sqrt(c / np.pi / (1 + 2 * c)) * np.exp(-(x**2))
+    return Moments(erf(x), first, _saturated_variance(x, np.arcsin(2 * c / (1 + 2 * c))))
+
+
+def sin_moments(s: Array, c: Array) -> Moments:
+    """sin: e^-c [ (sinh c - c) cos^2 s + (cosh c - 1) sin^2 s ] is the variance."""
+    damp = np.exp(-c / 2)
+    series = c**3 / 6 * (1 + c**2 / 20 * (1 + c**2 / 42 * (1 + c**2 / 72)))
+    sinh_part = np.where(c < 0.3, np.exp(-c) * series, -np.expm1(-2 * c) / 2 - c * np.exp(-c))
+    cosh_part = np.expm1(-c) ** 2 / 2
+    variance = sinh_part * np.cos(s) ** 2 + cosh_part * np.sin(s) ** 2
+    return Moments(damp * np.sin(s), damp * np.sqrt(c) * np.cos(s), variance)
+
+
+def relu_moments(s: Array, c: Array) -> Moments:
+    """relu: with t = s / sqrt(c), the variance over c is even in t; it is evaluated at -|t|."""
+    root = np.sqrt(c)
+    t = _standardised(s, c)
+    mean = np.where(np.isfinite(t), s * ndtr(t) + root * _density(t), np.maximum(s, 0))
+    u = -np.minimum(np.abs(t), 40.0)  # beyond 40 the variance underflows
+    P, f = ndtr(u), _density(u)
+    variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
+    return Moments(mean, root * ndtr(t), np.maximum(variance, 0.0))
+
+
+def sign_moments(s: Array, c: Array) -> Moments:
+    """sign: the limit of erf for steep slopes, with t = s / sqrt(c)."""
+    t = _standardised(s, c)
+    x = t / np.sqrt(2)
+    variance = _saturated_variance(x, np.full_like(x, np.pi / 2))
+    return Moments(erf(x), 2 * _density(t), variance)
+
+
+def hermite_moments(coefficients: ArrayLike) -> Callable[[Array, Array], Moments]:
+    """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive."""
+    coefficients = np.asarray(coefficients, dtype=float)
+    degree = max(coefficients.size - 1, 1)
+    z, w = gauss_hermite(degree + 1)
+
+    def moments(s: Array, c: Array) -> Moments:
+        x = s[..., None] + np.sqrt(c)[..., None] * z
+        derivatives = [
+            (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * w).sum(axis=-1)
+            for j in range(degree + 1)
+        ]
+        terms = [c**j / factorial(j) * derivatives[j] ** 2 for j in range(2, degree + 1)]
+        return Moments(
+            derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
+        )
+
+    return moments

@@ -1,0 +1,368 @@
+"""Learning curves: the theory at one point, or on a grid.
+
+Each point is solved on the coarsest table of ``equivalence.tables`` that resolves it, on
+its own account: its answer does not depend on the rest of the grid.
+"""
+
+import itertools
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solvers.results import Array, ConvergenceError, Status
+
+from . import ridge
+from .equivalence import Table, tables
+from .errors import InvalidArgument
+from .models import FINITE, GradientStep, SpikedRandomFeatures, number
+from .overlaps import Conjugates, Overlaps
+
+if TYPE_CHECKING:
+    import xarray
+
+logger = logging.getLogger(__name__)
+
+QUADRATURE_TOLERANCE = 1e-10
+RESIDUAL_TOLERANCE = 1e-10
+CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The theory at one point.
+
+    Attributes
+    ----------
+    model : SpikedRandomFeatures
+    alpha, lam : float
+    test_error : float
+        E (target - prediction)^2 on noiseless targets; NaN if not converged.  Eq. (4.11)
+    train_error : float
+        Mean squared training residual; NaN if not converged.
+    overlaps, conjugates : Overlaps, Conjugates
+        Without the leading axis over points.
+    converged : bool
+    status : Status
+        Its value is a sentence.
+    residual : float
+        Largest relative violation of any of the original equations at this point.
+    quadrature_error : float
+        The same on a rule of about half the size: bounds the effect of the rule used.
+    iterations : int
+        Evaluations of the saddle-point equations.
+    nodes : int
+        Size of the quadrature rule.
+    """
+
+    model: SpikedRandomFeatures
+    alpha: float
+    lam: float
+    test_error: float
+    train_error: float
+    overlaps: Overlaps
+    conjugates: Conjugates
+    converged: bool
+    status: Status
+    residual: float
+    quadrature_error: float
+    iterations: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The theory of one model at P points: what ``Solution`` holds, as arrays over points."""
+
+    points: ridge.Points
+    residual: Array
+    quadrature_error: Array
+    nodes: Array
+
+    @property
+    def converged(self) -> Any:
+        """Boolean array (P,)."""
+        return self.points.status == Status.CONVERGED
+
+
+def solve(
+    model: SpikedRandomFeatures,
+    *,
+    alpha: float,
+    lam: float,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    raise_on_failure: bool = False,
+) -> Solution:
+    """Test error, training error and overlaps of ridge regression at one point.  THEORY 4
+
+    Parameters
+    ----------
+    model : SpikedRandomFeatures
+    alpha : float
+        Readout samples over input dimension, n/d.
+    lam : float
+        Ridge penalty lambda of (1.2), positive.
+    quadrature_tol : float
+        Bound on the estimated relative quadrature error.
+    raise_on_failure : bool
+        Raise instead of returning a point that did not converge.
+
+    Raises
+    ------
+    InvalidArgument
+        If alpha or lam is out of range.
+    ConvergenceError
+        On request, with the Solution inside.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+    >>> point = solve(model, alpha=0.9, lam=0.1)
+    >>> round(point.test_error, 7), round(point.train_error, 7), point.converged
+    (0.0425039, 0.0168595, True)
+    """
+    if not isinstance(model, SpikedRandomFeatures):
+        raise InvalidArgument("model", model, "a SpikedRandomFeatures, such as step.srf(beta=1)")
+    evaluated = evaluate(
+        model, _load("alpha", [alpha]), _load("lam", [lam]), quadrature_tol=quadrature_tol
+    )
+    points = evaluated.points
+    solution = Solution(
+        model=model,
+        alpha=float(alpha),
+        lam=float(lam),
+        test_error=float(points.errors.test[0]),
+        train_error=float(points.errors.train[0]),
+        overlaps=Overlaps(*(part[0] for part in points.overlaps)),
+        conjugates=Conjugates(*(part[0] for part in points.conjugates)),
+        converged=bool(evaluated.converged[0]),
+        status=points.status[0],
+        residual=float(evaluated.residual[0]),
+        quadrature_error=float(evaluated.quadrature_error[0]),
+        iterations=int(points.iterations[0]),
+        nodes=int(evaluated.nodes[0]),
+    )
+    if raise_on_failure and not solution.converged:
+        raise ConvergenceError(
+            f"at alpha={solution.alpha:g}, lam={solution.lam:g}: {solution.status.value} "
+            f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
+            solution,
+        )
+    return solution
+
+
+def evaluate(
+    model: SpikedRandomFeatures,
+    alpha: Array,
+    lam: Array,
+    *,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+) -> Evaluation:
+    """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
+    kept: Evaluation | None = None
+    rows = np.arange(len(alpha))
+    for level in itertools.count():
+        pair = tables(model, level)
+        if pair is None:
+            break
+        size = max(1, CHUNK // len(pair[1].weights))
+        blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
+        found = _concatenate([_on_tables(pair, alpha[b], lam[b], _guess(kept, b)) for b in blocks])
+        kept = found if kept is None else _assign(kept, rows, found)
+        # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
+        unmet = ~(found.quadrature_error <= quadrature_tol)
+        if not unmet.any():
+            break
+        rows = rows[unmet]
+    assert kept is not None
+    status = kept.points.status
+    status[kept.converged & ~(kept.residual <= RESIDUAL_TOLERANCE)] = Status.NO_PROGRESS
+    status[kept.converged & ~(kept.quadrature_error <= quadrature_tol)] = Status.QUADRATURE
+    for error in kept.points.errors:
+        error[status != Status.CONVERGED] = np.nan
+    return kept
+
+
+def _on_tables(
+    pair: tuple[Table, Table], alpha: Array, lam: Array, start: Overlaps | None
+) -> Evaluation:
+    """Solve on the second table; judge the answer on it and on the first, coarser one."""
+    coarse, fine = pair
+    points = ridge.solve_points(fine, alpha, lam, start)
+    return Evaluation(
+        points,
+        ridge.mismatch(fine, alpha, lam, points),
+        ridge.mismatch(coarse, alpha, lam, points),
+        np.full(len(alpha), len(fine.weights)),
+    )
+
+
+def _guess(kept: Evaluation | None, rows: Array) -> Overlaps | None:
+    """The overlaps found on the previous table, where every one of them is usable."""
+    if kept is None or not (kept.points.status[rows] == Status.CONVERGED).all():
+        return None
+    return Overlaps(*(part[rows] for part in kept.points.overlaps))
+
+
+def learning_curve(
+    model: SpikedRandomFeatures | GradientStep,
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    raise_on_failure: bool = False,
+    **grids: ArrayLike,
+) -> "xarray.Dataset":
+    """The theory on the grid of all combinations of alpha, lam and any model field.
+
+    Parameters
+    ----------
+    model : SpikedRandomFeatures or GradientStep
+        A GradientStep also needs ``beta``.
+    alpha, lam : float or array
+        As in :func:`solve`.
+    **grids : float or array
+        Fields of the model to vary, such as ``beta=[0.5, 1, 2]`` or ``eta=...``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
+        train_error, converged, status, residual, quadrature_error, iterations, and the
+        sRF's r, c, gamma.  Points that did not converge have NaN errors.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is out of range or a name in ``grids`` is not a field.
+    ConvergenceError
+        On request, with the Dataset inside.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+    >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
+    >>> curve.test_error.values.round(7).tolist()
+    [[0.0484829], [0.0325182]]
+    """
+    import xarray
+
+    alphas, lams = _load("alpha", alpha), _load("lam", lam)
+    axes = {name: np.atleast_1d(np.asarray(grid, dtype=float)) for name, grid in grids.items()}
+    if any(axis.ndim != 1 or not axis.size for axis in axes.values()):
+        raise InvalidArgument("a grid", dict(grids), "a number or a one-dimensional sequence")
+    models = [variant for _, variant in variants(model, axes)]
+    grid_alpha, grid_lam = (g.ravel() for g in np.meshgrid(alphas, lams, indexing="ij"))
+    blocks = []
+    for number_done, variant in enumerate(models, start=1):
+        blocks.append(evaluate(variant, grid_alpha, grid_lam, quadrature_tol=quadrature_tol))
+        logger.info("model %d of %d", number_done, len(models))
+    every = _concatenate(blocks)
+    outer = tuple(axes)
+    shape = tuple(axis.size for axis in axes.values())
+
+    def over_grid(values: Array) -> tuple[tuple[str, ...], Array]:
+        return (*outer, "alpha", "lam"), values.reshape(*shape, alphas.size, lams.size)
+
+    def over_models(name: str) -> tuple[tuple[str, ...], Array]:
+        return outer, np.reshape([getattr(variant, name) for variant in models], shape)
+
+    points = every.points
+    dataset = xarray.Dataset(
+        {
+            "test_error": over_grid(points.errors.test),
+            "train_error": over_grid(points.errors.train),
+            "converged": over_grid(every.converged),
+            "status": over_grid(np.array([status.value for status in points.status])),
+            "residual": over_grid(every.residual),
+            "quadrature_error": over_grid(every.quadrature_error),
+            "iterations": over_grid(points.iterations),
+            **{name: over_models(name) for name in ("r", "c", "gamma") if name not in axes},
+        },
+        coords={**axes, "alpha": alphas, "lam": lams},
+        attrs=describe(model),
+    )
+    failed = int(np.sum(~every.converged))
+    if failed:
+        logger.warning("%d of %d points did not converge", failed, every.converged.size)
+        if raise_on_failure:
+            raise ConvergenceError(f"{failed} points did not converge", dataset)
+    return dataset
+
+
+def variants(
+    model: SpikedRandomFeatures | GradientStep, axes: Mapping[str, Array]
+) -> Iterator[tuple[dict[str, float], SpikedRandomFeatures]]:
+    """Each combination of the fields in ``axes``, with the sRF it makes of ``model``.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name is not a numeric field, or beta is missing for a GradientStep.
+    """
+    numeric = [f.name for f in fields(model) if f.name not in ("student", "target")]
+    allowed = [*numeric, "beta"] if isinstance(model, GradientStep) else numeric
+    for name in axes:
+        if name not in allowed:
+            raise InvalidArgument("a grid", name, f"over one of alpha, lam, {', '.join(allowed)}")
+    if isinstance(model, GradientStep) and "beta" not in axes:
+        raise InvalidArgument("beta", None, "given together with a GradientStep (p/d)")
+    for values in itertools.product(*axes.values()):
+        chosen = {name: float(value) for name, value in zip(axes, values, strict=True)}
+        if isinstance(model, GradientStep):
+            own = {name: value for name, value in chosen.items() if name != "beta"}
+            yield chosen, replace(model, **own).srf(beta=chosen["beta"])
+        else:
+            yield chosen, replace(model, **chosen)
+
+
+def describe(model: SpikedRandomFeatures | GradientStep) -> dict[str, str | float]:
+    """The fields of a problem as plain values, for files."""
+    plain = {f.name: getattr(model, f.name) for f in fields(model)}
+    return {k: v if isinstance(v, float) else v.name for k, v in plain.items()}
+
+
+def _load(name: str, values: ArrayLike) -> Array:
+    """A one-dimensional array of positive, finite values."""
+    allowed = {
+        "alpha": "positive and finite (n/d)",
+        "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
+        "take 1e-12 for its limit",
+    }[name]
+    array = np.atleast_1d(np.asarray(values, dtype=float))
+    if array.ndim != 1 or not array.size:
+        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
+    for value in array:
+        number(name, value, 0, FINITE, allowed, open_low=True)
+    return array
+
+
+def _concatenate(parts: list[Evaluation]) -> Evaluation:
+    if len(parts) == 1:
+        return parts[0]
+    return _combine(lambda *arrays: np.concatenate(arrays), *parts)
+
+
+def _assign(into: Evaluation, rows: Array, values: Evaluation) -> Evaluation:
+    def put(a: Array, b: Array) -> Array:
+        a[rows] = b
+        return a
+
+    return _combine(put, into, values)
+
+
+def _combine(function: Any, *trees: Any) -> Any:
+    """Apply ``function`` to corresponding arrays of records of records of arrays."""
+    first = trees[0]
+    if isinstance(first, Evaluation):
+        return Evaluation(
+            *(_combine(function, *(getattr(t, f.name) for t in trees)) for f in fields(first))
+        )
+    if isinstance(first, tuple):
+        return type(first)(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
+    return function(*trees)

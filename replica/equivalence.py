@@ -1,0 +1,165 @@
+"""The conditional Gaussian equivalence as a finite table.  THEORY 3, [C] Result 3.2.
+
+Given the projection kappa of an input on the spikes, a feature is equivalent to
+
+    mu_0(kappa) + mu_1(kappa) sqrt(c) w.x + mu_2(kappa) xi,                    (3.1)
+
+and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, with
+(beta, fractions, c, Delta), are all that the rest of the theory uses: activations appear
+nowhere after this table.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid
+from solvers.results import Array
+
+from .models import SpikedRandomFeatures
+
+
+@dataclass(frozen=True)
+class Table:
+    """Moments of features and target at N nodes, for A groups of neurons, K spikes and K'
+    remaining target directions.
+
+    Attributes
+    ----------
+    weights : (N,), summing to 1
+    kappa : (K, N)
+    mu0, mu1, mu2sq : (A, N)
+        mu_0, mu_1 and mu_2^2 of Eq. (3.2).
+    h : (N,)
+        Conditional mean of the target.  Eq. (3.3)
+    g : (K', N)
+        E tau sigma_*.
+    spread : (N,)
+        k - h^2, the conditional variance of the target.
+    fractions, c : (A,)
+        Share of the neurons in each group, and their bulk variance.
+    beta, noise : float
+    """
+
+    weights: Array
+    kappa: Array
+    mu0: Array
+    mu1: Array
+    mu2sq: Array
+    h: Array
+    g: Array
+    spread: Array
+    fractions: Array
+    c: Array
+    beta: float
+    noise: float
+
+    # Products that every point needs, formed once.
+
+    @cached_property
+    def regressors(self) -> Array:
+        """mu_0^b and mu_1^b kappa, (A + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
+        linear = np.einsum("an,kn->akn", self.mu1, self.kappa)
+        return np.concatenate([self.mu0, linear.reshape(-1, self.weights.size)])
+
+    @cached_property
+    def regressor_pairs(self) -> Array:
+        """Products of two regressors, (N, (A + A K)^2)."""
+        pairs = np.einsum("in,jn->nij", self.regressors, self.regressors)
+        return pairs.reshape(self.weights.size, -1)
+
+    @cached_property
+    def slope_target(self) -> Array:
+        """mu_1^b g, (A K', N): what p_hat averages.  Eq. (4.6)"""
+        return np.einsum("an,kn->akn", self.mu1, self.g).reshape(-1, self.weights.size)
+
+    @cached_property
+    def slope_pairs(self) -> Array:
+        """mu_1^a mu_1^b, (N, A^2)."""
+        pairs = np.einsum("an,bn->nab", self.mu1, self.mu1)
+        return pairs.reshape(self.weights.size, -1)
+
+    @cached_property
+    def power(self) -> Array:
+        """k = E_tau sigma_*^2, (N,).  Eq. (3.3)"""
+        return self.h**2 + self.spread
+
+
+def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
+    """The table of ``model`` at the nodes of a one-dimensional ``rule``.  Eqs. (3.2)-(3.3)"""
+    kappa, weights = rule
+    features = model.student.moments(model.r * kappa, model.c)
+    rest = max(0.0, 1 - model.gamma**2)  # variance of the target's input given kappa
+    target = model.target.moments(model.gamma * kappa, rest)
+    return Table(
+        weights=weights,
+        kappa=kappa[None],
+        mu0=_clean(features.mean)[None],
+        mu1=_clean(features.first / np.sqrt(model.c))[None],
+        mu2sq=features.variance[None],
+        h=target.mean,
+        g=target.first[None],
+        spread=target.first**2 + target.variance,
+        fractions=np.ones(1),
+        c=np.array([model.c]),
+        beta=model.beta,
+        noise=model.noise,
+    )
+
+
+def _clean(values: Array) -> Array:
+    """Zero what is only rounding, so that an odd activation's mu_0 at r = 0 is exactly 0."""
+    return np.where(np.abs(values) < 1e-14 * max(1.0, np.abs(values).max()), 0.0, values)
+
+
+def rules(model: SpikedRandomFeatures) -> Iterator[Rule]:
+    """Rules of growing size for the expectation over kappa.
+
+    Trapezoidal sizes first.  Where the table has layers much thinner than any such rule
+    resolves (a steep student, a target nearly a function of kappa alone), panels that
+    close in on the layers follow, with more and more nodes each; last, the long rules
+    that a quickly oscillating student needs.
+    """
+    centres = _layers(model)
+    smooth = not _jumps(model)
+    for n in (64, 128, 256, 512, 1024) if smooth else ():
+        yield trapezoid(n, interval(n))
+    for n in (8, 12, 18, 27, 40):
+        yield gauss_legendre(n, graded(centres, 11.0), 11.0)
+    for n in (2048, 4096, 8192, 16384) if smooth else ():
+        yield trapezoid(n, interval(n))
+    for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
+        yield gauss_legendre(20, graded(centres, 11.0), 11.0, panel)
+
+
+def _jumps(model: SpikedRandomFeatures) -> bool:
+    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
+    return bool(model.target.kinks) and abs(model.gamma) == 1
+
+
+def _layers(model: SpikedRandomFeatures) -> list[float]:
+    """Values of kappa at which the table may vary quickly."""
+    student = [k / model.r for k in (0.0, *model.student.kinks) if model.r]
+    target = [k / model.gamma for k in (0.0, *model.target.kinks) if model.gamma]
+    return sorted({0.0, *student, *target})
+
+
+@lru_cache(maxsize=256)
+def tables(model: SpikedRandomFeatures, level: int) -> tuple[Table, Table] | None:
+    """The tables at successive rules ``level`` and ``level + 1``, or None past the last.
+
+    The second is used; what the equations say of its answer on the first is the estimate
+    of the quadrature error.
+    """
+    coarse, fine = _table(model, level), _table(model, level + 1)
+    return None if coarse is None or fine is None else (coarse, fine)
+
+
+@lru_cache(maxsize=256)
+def _table(model: SpikedRandomFeatures, level: int) -> Table | None:
+    for index, rule in enumerate(rules(model)):
+        if index == level:
+            return tabulate(model, rule)
+    return None

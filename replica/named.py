@@ -1,0 +1,137 @@
+"""Activations by name: the registry, sums of Hermite polynomials, ``module:function``."""
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import hermite_e
+from numpy.typing import ArrayLike
+from scipy.special import erf, expit, ndtr
+
+from solvers.results import Array
+
+from . import closed_forms
+from .activations import Activation
+from .errors import InvalidArgument
+
+ROOT_2PI = np.sqrt(2 * np.pi)
+
+
+def hermite(coefficients: ArrayLike) -> Activation:
+    """sum_k a_k He_k with probabilists' Hermite polynomials; ``coefficients[k]`` is a_k.
+
+    Examples
+    --------
+    >>> hermite([0, 1, 0.5])(2.0)
+    array(3.5)
+    """
+    a = np.asarray(coefficients, dtype=float)
+    terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
+    return Activation(
+        lambda x: hermite_e.hermeval(x, a),
+        lambda x: hermite_e.hermeval(x, hermite_e.hermeder(a)),
+        name="+".join(terms).replace("+-", "-") or "0*he0",
+        closed_form=closed_forms.hermite_moments(a),
+    )
+
+
+def _gelu_slope(x: Array) -> Array:
+    return np.asarray(ndtr(x) + x * np.exp(-(x**2) / 2) / ROOT_2PI)
+
+
+def _sech2(x: Array) -> Array:
+    return np.asarray(1 / np.cosh(np.clip(x, -350, 350)) ** 2)
+
+
+NAMED: dict[str, Activation] = {
+    "tanh": Activation(np.tanh, _sech2, name="tanh"),
+    "erf": Activation(
+        erf,
+        lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)),
+        name="erf",
+        closed_form=closed_forms.erf_moments,
+    ),
+    "sin": Activation(np.sin, np.cos, name="sin", closed_form=closed_forms.sin_moments),
+    "relu": Activation(
+        lambda x: np.maximum(x, 0),
+        lambda x: np.heaviside(x, 0.5),
+        (0.0,),
+        "relu",
+        closed_forms.relu_moments,
+    ),
+    "sign": Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
+    "sigmoid": Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
+    "gelu": Activation(lambda x: x * ndtr(x), _gelu_slope, name="gelu"),
+    "softplus": Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
+    "linear": Activation(
+        lambda x: x, np.ones_like, name="linear", closed_form=closed_forms.hermite_moments([0, 1])
+    ),
+}
+
+_TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
+
+
+def activation(spec: Any, argument: str = "activation") -> Activation:
+    """The activation meant by a name, a Hermite sum, ``module:function`` or a callable.
+
+    Parameters
+    ----------
+    spec : str, callable or Activation
+        A name (tanh, erf, ...), a sum such as ``"he1+he2/2+0.1*he4"``, an importable
+        ``"module:function"``, or any numpy function.
+    argument : str
+        The argument's name, for the message.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing fits; the message lists the names.
+
+    Examples
+    --------
+    >>> activation("he1+he2/2").name
+    '1*he1+0.5*he2'
+    """
+    if isinstance(spec, Activation):
+        return spec
+    if callable(spec):
+        return Activation(spec, name=getattr(spec, "__name__", "custom"))
+    if isinstance(spec, str):
+        return _by_name(spec.strip(), argument)
+    raise InvalidArgument(argument, spec, "a name, a callable or an Activation")
+
+
+@lru_cache(maxsize=256)
+def _by_name(text: str, argument: str) -> Activation:
+    if text in NAMED:
+        return NAMED[text]
+    if ":" in text:
+        return _imported(text, argument)
+    compact = text.replace(" ", "")
+    terms = list(_TERM.finditer(compact))
+    if terms and "".join(term.group() for term in terms) == compact:
+        coefficients = np.zeros(1 + max(int(term[3]) for term in terms))
+        for sign, factor, degree, divisor in (term.groups() for term in terms):
+            value = float(factor or 1) / float(divisor or 1)
+            coefficients[int(degree)] += -value if sign == "-" else value
+        return hermite(coefficients)
+    raise InvalidArgument(
+        argument,
+        text,
+        f"one of {', '.join(NAMED)}, a Hermite sum such as he1+he2/2, or module:function",
+    )
+
+
+def _imported(text: str, argument: str) -> Activation:
+    module, _, name = text.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
+    try:
+        found: Callable[[Array], Array] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None
+    return found if isinstance(found, Activation) else Activation(found, name=name)

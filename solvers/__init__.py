@@ -1,0 +1,1 @@
+"""Numerics that know nothing of networks: quadrature, fixed points, Newton, Marchenko-Pastur."""

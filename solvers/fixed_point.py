@@ -1,0 +1,126 @@
+"""Fixed points x = T(x): damped iteration and Anderson acceleration, one loop.
+
+Many independent problems ("rows") are iterated at once, and a row leaves as soon
+as it is done, so the cost of Python is paid once a sweep instead of once a
+problem.  Stopping is decided on the *undamped* relative residual over all
+unknowns, corrected for the observed contraction: with rate q the distance to the
+fixed point is about residual * q / (1 - q), so a slow iteration is not mistaken
+for a finished one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .results import Array, Result, Status
+
+Map = Callable[[Array, NDArray[np.int64]], Array]
+
+
+def fixed_point(
+    step: Map,
+    start: Array,
+    *,
+    tol: float = 1e-13,
+    damping: float = 0.0,
+    memory: int = 0,
+    max_iterations: int = 500,
+    patience: int | None = None,
+) -> Result:
+    """Iterate ``x <- damping * x + (1 - damping) * T(x)`` until it stands still.
+
+    Parameters
+    ----------
+    step : callable (x of shape (R, k), rows of shape (R,)) -> array (R, k)
+        The undamped map T for the named rows.
+    start : array (rows, k)
+    tol : float
+        Bound on the estimated relative error of every unknown.
+    damping : float in [0, 1)
+        Share of the old point that is kept; 0 is the plain iteration.
+    memory : int
+        Number of earlier steps combined by Anderson acceleration; 0 turns it off.
+    max_iterations : int
+    patience : int, optional
+        Give a row up as ``Status.SLOW`` once its contraction rate predicts more
+        than this many further iterations.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        If ``damping`` is outside [0, 1) or ``memory`` is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = fixed_point(lambda x, rows: np.cos(x), np.array([[1.0]]))
+    >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
+    (0.739085133215, True)
+    """
+    if not 0 <= damping < 1:
+        raise ValueError(f"damping must lie in [0, 1), got {damping}")
+    if memory < 0:
+        raise ValueError(f"memory must be 0 or more, got {memory}")
+    value = np.array(start, dtype=float, ndmin=2)
+    count = len(value)
+    residual = np.full(count, np.inf)
+    iterations = np.zeros(count, dtype=np.int64)
+    status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
+    rows = np.arange(count)
+    points: list[Array] = []
+    images: list[Array] = []
+    for sweep in range(1, max_iterations + 1):
+        x = value[rows]
+        image = step(x, rows)
+        previous = residual[rows]
+        residual[rows] = current = _relative(image - x, x)
+        iterations[rows] = sweep
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.minimum(current / previous, 1 - 1e-15)
+            remaining = np.log(tol * (1 - rate) / current) / np.log(rate)
+        finite = np.isfinite(image).all(axis=1)
+        # An exact fixed point may show rate 0/0 or eps/eps: its residual alone settles it.
+        done = finite & ((current <= tol * (1 - rate)) | (current <= 1e-15))
+        status[rows[done]] = Status.CONVERGED
+        status[rows[~finite]] = Status.NOT_FINITE
+        active = finite & ~done
+        if patience is not None and sweep > 1:
+            slow = active & (remaining > patience)
+            status[rows[slow]] = Status.SLOW
+            active &= ~slow
+        if not active.any():
+            break
+        rows = rows[active]
+        points = [past[active] for past in points[-memory:]] if memory else []
+        images = [past[active] for past in images[-memory:]] if memory else []
+        x, image = x[active], image[active]
+        points.append(x)
+        images.append(image)
+        target, base = _anderson(points, images)
+        value[rows] = damping * base + (1 - damping) * target
+    return Result(value, residual, iterations, status)
+
+
+def _relative(difference: Array, x: Array) -> Array:
+    """Largest entry of |difference| / |x| in each row; absolute where x is 0."""
+    scale = np.where(x == 0, 1.0, np.abs(x))
+    return np.asarray((np.abs(difference) / scale).max(axis=1))
+
+
+def _anderson(points: list[Array], images: list[Array]) -> tuple[Array, Array]:
+    """The combination of past images (and points) whose combined step is shortest."""
+    image, point = images[-1], points[-1]
+    if len(points) == 1:
+        return image, point
+    step = image - point
+    steps = np.stack([t - x for x, t in zip(points[:-1], images[:-1], strict=True)], axis=-1)
+    difference = step[..., None] - steps
+    weight = np.linalg.pinv(difference) @ step[..., None]
+    past_images = image[..., None] - np.stack(images[:-1], axis=-1)
+    past_points = point[..., None] - np.stack(points[:-1], axis=-1)
+    return image - (past_images @ weight)[..., 0], point - (past_points @ weight)[..., 0]

@@ -1,0 +1,108 @@
+"""Safeguarded Newton for positive unknowns, in their logarithms.
+
+The unknowns of a saddle point are positive and range over many decades, so the
+iteration runs on y = log x: equations that balance products of powers become
+nearly linear, and positivity costs nothing.  A step is shortened to at most
+``max_step`` in any logarithm and halved until the residual decreases.  As in
+``fixed_point`` many independent problems ("rows") are solved at once.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .results import Array, Result, Status
+
+ROUNDING = 1e-15  # a dimensionless residual this small is all rounding
+
+System = Callable[[Array, NDArray[np.int64]], tuple[Array, Array]]
+
+
+def newton(
+    system: System,
+    start: Array,
+    *,
+    tol: float = 1e-12,
+    max_iterations: int = 100,
+    max_step: float = 3.0,
+) -> Result:
+    """Solve F(x) = 0 for x > 0.
+
+    Parameters
+    ----------
+    system : callable (x of shape (R, k), rows of shape (R,)) -> (F (R, k), J (R, k, k))
+        Dimensionless residuals and their derivatives with respect to log x.
+    start : positive array (rows, k)
+    tol : float
+        A row is done when the full Newton step changes no log x by more than this.
+    max_iterations : int
+        Evaluations of ``system`` a row.
+    max_step : float
+        Largest change of any log x in one step.
+
+    Returns
+    -------
+    Result
+        ``residual`` is max |F| at the returned point.
+
+    Raises
+    ------
+    ValueError
+        If an entry of ``start`` is not positive and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def system(x, rows):
+    ...     return np.log(x) + x, (1 + x)[..., None]
+    >>> round(float(newton(system, np.array([[1.0]])).value[0, 0]), 12)
+    0.56714329041
+    """
+    value = np.array(start, dtype=float, ndmin=2)
+    if not (np.isfinite(value).all() and (value > 0).all()):
+        raise ValueError("start must be positive and finite")
+    count = len(value)
+    residual = np.full(count, np.inf)
+    iterations = np.zeros(count, dtype=np.int64)
+    status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
+    step = np.zeros_like(value)  # the step that led from `value` to the point under trial
+    rows = np.arange(count)
+    for sweep in range(1, max_iterations + 1):
+        trial = value[rows] * np.exp(step[rows])
+        error, jacobian = system(trial, rows)
+        iterations[rows] = sweep
+        size = np.abs(error).max(axis=1)
+        with np.errstate(invalid="ignore"):
+            accept = size < residual[rows]
+        good = rows[accept]
+        value[good], residual[good] = trial[accept], size[accept]
+        step[good] = _solve(jacobian[accept], -error[accept])
+        step[rows[~accept]] /= 2
+        length = np.abs(step[rows]).max(axis=1)
+        done = (length <= tol) | (residual[rows] <= ROUNDING)
+        # A halved step this small means rounding, not distance: done if it began as a Newton step.
+        status[rows[done]] = Status.CONVERGED
+        status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
+        bad = ~np.isfinite(length)
+        status[rows[bad]] = Status.NOT_FINITE
+        clip = accept & (length > max_step) & ~bad
+        step[rows[clip]] *= (max_step / length[clip])[:, None]
+        rows = rows[~(done | bad)]
+        if rows.size == 0:
+            break
+    return Result(value, residual, iterations, status)
+
+
+def _solve(matrix: Array, rhs: Array) -> Array:
+    """Solve a stack of small systems; a singular one gives NaN, not an exception."""
+    try:
+        return np.linalg.solve(matrix, rhs[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        out = np.full_like(rhs, np.nan)
+        for i, (a, b) in enumerate(zip(matrix, rhs, strict=True)):
+            try:
+                out[i] = np.linalg.solve(a, b)
+            except np.linalg.LinAlgError:
+                continue
+        return out

@@ -1,0 +1,60 @@
+"""What every solver returns: values, and an honest account of how they were reached.
+
+A solver works on many independent problems ("rows") at once, so the account is
+kept per row.  ``residual`` is always that of the undamped equations over all
+unknowns, at the very point that is returned.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]  # float64 unless its description says otherwise
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is the sentence shown to a user."""
+
+    CONVERGED = "converged"
+    SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
+    ITERATION_LIMIT = "not converged: the iteration limit was reached"
+    NOT_FINITE = "not converged: a value became infinite or undefined"
+    NO_PROGRESS = "not converged: no step reduced the residual"
+    QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a batched solve of ``rows`` problems in ``k`` unknowns.
+
+    Attributes
+    ----------
+    value : array (rows, k)
+        The last point at which the residual was evaluated.
+    residual : array (rows,)
+        Largest relative change of an unknown under one undamped step from ``value``.
+    iterations : int array (rows,)
+        Evaluations of the equations.
+    status : object array (rows,) of Status
+    """
+
+    value: Array
+    residual: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.object_]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Boolean array (rows,): which rows met the tolerance."""
+        return np.asarray(self.status == Status.CONVERGED)
+
+
+class ConvergenceError(RuntimeError):
+    """Raised on request when a result did not converge; ``result`` holds it."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result

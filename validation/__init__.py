@@ -1,0 +1,1 @@
+"""Finite-size experiments that check the theory."""
