@@ -6,8 +6,9 @@ be trusted.
 """
 
 from .activations import Activation
-from .curves import Solution, learning_curve, solve
+from .curves import Solution, solve
 from .errors import InvalidArgument
+from .grids import learning_curve
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
 

@@ -1,14 +1,12 @@
-"""Learning curves: the theory at one point, or on a grid.
+"""The theory at one point, or at many points of one model.
 
 Each point is solved on the coarsest table of ``equivalence.tables`` that resolves it, on
 its own account: its answer does not depend on the rest of the grid.
 """
 
 import itertools
-import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +16,8 @@ from solvers.results import Array, ConvergenceError, Status
 from . import ridge
 from .equivalence import Table, tables
 from .errors import InvalidArgument
-from .models import FINITE, GradientStep, SpikedRandomFeatures, number
+from .models import FINITE, SpikedRandomFeatures, number
 from .overlaps import Conjugates, Overlaps
-
-if TYPE_CHECKING:
-    import xarray
-
-logger = logging.getLogger(__name__)
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -128,7 +121,7 @@ def solve(
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a SpikedRandomFeatures, such as step.srf(beta=1)")
     evaluated = evaluate(
-        model, _load("alpha", [alpha]), _load("lam", [lam]), quadrature_tol=quadrature_tol
+        model, positive("alpha", [alpha]), positive("lam", [lam]), quadrature_tol=quadrature_tol
     )
     points = evaluated.points
     solution = Solution(
@@ -171,7 +164,7 @@ def evaluate(
             break
         size = max(1, CHUNK // len(pair[1].weights))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
-        found = _concatenate([_on_tables(pair, alpha[b], lam[b], _guess(kept, b)) for b in blocks])
+        found = concatenate([_on_tables(pair, alpha[b], lam[b], _guess(kept, b)) for b in blocks])
         kept = found if kept is None else _assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         unmet = ~(found.quadrature_error <= quadrature_tol)
@@ -208,127 +201,13 @@ def _guess(kept: Evaluation | None, rows: Array) -> Overlaps | None:
     return Overlaps(*(part[rows] for part in kept.points.overlaps))
 
 
-def learning_curve(
-    model: SpikedRandomFeatures | GradientStep,
-    *,
-    alpha: ArrayLike,
-    lam: ArrayLike,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
-    raise_on_failure: bool = False,
-    **grids: ArrayLike,
-) -> "xarray.Dataset":
-    """The theory on the grid of all combinations of alpha, lam and any model field.
-
-    Parameters
-    ----------
-    model : SpikedRandomFeatures or GradientStep
-        A GradientStep also needs ``beta``.
-    alpha, lam : float or array
-        As in :func:`solve`.
-    **grids : float or array
-        Fields of the model to vary, such as ``beta=[0.5, 1, 2]`` or ``eta=...``.
-
-    Returns
-    -------
-    xarray.Dataset
-        Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
-        train_error, converged, status, residual, quadrature_error, iterations, and the
-        sRF's r, c, gamma.  Points that did not converge have NaN errors.
+def positive(name: str, values: ArrayLike) -> Array:
+    """``values`` of alpha or lam as a one-dimensional array, checked.
 
     Raises
     ------
     InvalidArgument
-        If a value is out of range or a name in ``grids`` is not a field.
-    ConvergenceError
-        On request, with the Dataset inside.
-
-    Examples
-    --------
-    >>> from replica import GradientStep
-    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-    >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
-    >>> curve.test_error.values.round(7).tolist()
-    [[0.0484829], [0.0325182]]
     """
-    import xarray
-
-    alphas, lams = _load("alpha", alpha), _load("lam", lam)
-    axes = {name: np.atleast_1d(np.asarray(grid, dtype=float)) for name, grid in grids.items()}
-    if any(axis.ndim != 1 or not axis.size for axis in axes.values()):
-        raise InvalidArgument("a grid", dict(grids), "a number or a one-dimensional sequence")
-    models = [variant for _, variant in variants(model, axes)]
-    grid_alpha, grid_lam = (g.ravel() for g in np.meshgrid(alphas, lams, indexing="ij"))
-    blocks = []
-    for number_done, variant in enumerate(models, start=1):
-        blocks.append(evaluate(variant, grid_alpha, grid_lam, quadrature_tol=quadrature_tol))
-        logger.info("model %d of %d", number_done, len(models))
-    every = _concatenate(blocks)
-    outer = tuple(axes)
-    shape = tuple(axis.size for axis in axes.values())
-
-    def over_grid(values: Array) -> tuple[tuple[str, ...], Array]:
-        return (*outer, "alpha", "lam"), values.reshape(*shape, alphas.size, lams.size)
-
-    def over_models(name: str) -> tuple[tuple[str, ...], Array]:
-        return outer, np.reshape([getattr(variant, name) for variant in models], shape)
-
-    points = every.points
-    dataset = xarray.Dataset(
-        {
-            "test_error": over_grid(points.errors.test),
-            "train_error": over_grid(points.errors.train),
-            "converged": over_grid(every.converged),
-            "status": over_grid(np.array([status.value for status in points.status])),
-            "residual": over_grid(every.residual),
-            "quadrature_error": over_grid(every.quadrature_error),
-            "iterations": over_grid(points.iterations),
-            **{name: over_models(name) for name in ("r", "c", "gamma") if name not in axes},
-        },
-        coords={**axes, "alpha": alphas, "lam": lams},
-        attrs=describe(model),
-    )
-    failed = int(np.sum(~every.converged))
-    if failed:
-        logger.warning("%d of %d points did not converge", failed, every.converged.size)
-        if raise_on_failure:
-            raise ConvergenceError(f"{failed} points did not converge", dataset)
-    return dataset
-
-
-def variants(
-    model: SpikedRandomFeatures | GradientStep, axes: Mapping[str, Array]
-) -> Iterator[tuple[dict[str, float], SpikedRandomFeatures]]:
-    """Each combination of the fields in ``axes``, with the sRF it makes of ``model``.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name is not a numeric field, or beta is missing for a GradientStep.
-    """
-    numeric = [f.name for f in fields(model) if f.name not in ("student", "target")]
-    allowed = [*numeric, "beta"] if isinstance(model, GradientStep) else numeric
-    for name in axes:
-        if name not in allowed:
-            raise InvalidArgument("a grid", name, f"over one of alpha, lam, {', '.join(allowed)}")
-    if isinstance(model, GradientStep) and "beta" not in axes:
-        raise InvalidArgument("beta", None, "given together with a GradientStep (p/d)")
-    for values in itertools.product(*axes.values()):
-        chosen = {name: float(value) for name, value in zip(axes, values, strict=True)}
-        if isinstance(model, GradientStep):
-            own = {name: value for name, value in chosen.items() if name != "beta"}
-            yield chosen, replace(model, **own).srf(beta=chosen["beta"])
-        else:
-            yield chosen, replace(model, **chosen)
-
-
-def describe(model: SpikedRandomFeatures | GradientStep) -> dict[str, str | float]:
-    """The fields of a problem as plain values, for files."""
-    plain = {f.name: getattr(model, f.name) for f in fields(model)}
-    return {k: v if isinstance(v, float) else v.name for k, v in plain.items()}
-
-
-def _load(name: str, values: ArrayLike) -> Array:
-    """A one-dimensional array of positive, finite values."""
     allowed = {
         "alpha": "positive and finite (n/d)",
         "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
@@ -342,7 +221,8 @@ def _load(name: str, values: ArrayLike) -> Array:
     return array
 
 
-def _concatenate(parts: list[Evaluation]) -> Evaluation:
+def concatenate(parts: list[Evaluation]) -> Evaluation:
+    """Evaluations of consecutive points as one."""
     if len(parts) == 1:
         return parts[0]
     return _combine(lambda *arrays: np.concatenate(arrays), *parts)

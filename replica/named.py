@@ -98,11 +98,20 @@ def activation(spec: Any, argument: str = "activation") -> Activation:
     """
     if isinstance(spec, Activation):
         return spec
-    if callable(spec):
-        return Activation(spec, name=getattr(spec, "__name__", "custom"))
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument)
+    if callable(spec):
+        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument)
     raise InvalidArgument(argument, spec, "a name, a callable or an Activation")
+
+
+@lru_cache(maxsize=256)
+def _wrapped(function: Callable[[Array], Array], name: str, argument: str) -> Activation:
+    """One Activation per function, so that equal problems share their tables."""
+    try:
+        return Activation(function, name=name)
+    except InvalidArgument as error:
+        raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
 
 
 @lru_cache(maxsize=256)
@@ -134,4 +143,4 @@ def _imported(text: str, argument: str) -> Activation:
         found: Callable[[Array], Array] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None
-    return found if isinstance(found, Activation) else Activation(found, name=name)
+    return found if isinstance(found, Activation) else _wrapped(found, name, argument)

@@ -93,8 +93,8 @@ def fixed_point(
             slow = active & (remaining > patience)
             status[rows[slow]] = Status.SLOW
             active &= ~slow
-        if not active.any():
-            break
+        if not active.any() or sweep == max_iterations:
+            break  # without a further step: the residual is that of the point returned
         rows = rows[active]
         points = [past[active] for past in points[-memory:]] if memory else []
         images = [past[active] for past in images[-memory:]] if memory else []

@@ -1,0 +1,5 @@
+"""``python -m replica``."""
+
+from .cli import main
+
+main()

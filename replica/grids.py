@@ -1,0 +1,196 @@
+"""Learning curves: the theory on the grid of all combinations of its parameters."""
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solvers.results import Array, ConvergenceError
+
+from .curves import QUADRATURE_TOLERANCE, Evaluation, concatenate, evaluate, positive
+from .errors import InvalidArgument
+from .models import GradientStep, SpikedRandomFeatures
+
+if TYPE_CHECKING:
+    import xarray
+
+logger = logging.getLogger(__name__)
+
+Problem = SpikedRandomFeatures | GradientStep
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The theory on a grid.
+
+    Attributes
+    ----------
+    problem : SpikedRandomFeatures or GradientStep
+    axes : dict of name -> (n,) array
+        Model fields that vary, then alpha and lam.
+    models : list of SpikedRandomFeatures
+        One per combination of the model fields, the last varying fastest.
+    evaluation : Evaluation
+        Over all points, the last axis varying fastest.
+    """
+
+    problem: Problem
+    axes: dict[str, Array]
+    models: list[SpikedRandomFeatures]
+    evaluation: Evaluation
+
+    @property
+    def converged(self) -> bool:
+        """Whether every point did."""
+        return bool(self.evaluation.converged.all())
+
+    def columns(self) -> dict[str, Array]:
+        """What is known of every point, by name: arrays (points,), in the order of the grid."""
+        e = self.evaluation
+        return {
+            "test_error": e.points.errors.test,
+            "train_error": e.points.errors.train,
+            "converged": e.converged,
+            "residual": e.residual,
+            "quadrature_error": e.quadrature_error,
+            "iterations": e.points.iterations,
+            "status": np.array([status.value for status in e.points.status]),
+        }
+
+    def dataset(self) -> "xarray.Dataset":
+        """As an xarray.Dataset, see :func:`learning_curve`."""
+        import xarray
+
+        dims, shape = tuple(self.axes), tuple(axis.size for axis in self.axes.values())
+        variables = {name: (dims, values.reshape(shape)) for name, values in self.columns().items()}
+        for name in ("r", "c", "gamma"):
+            if name not in self.axes:
+                values = np.array([getattr(model, name) for model in self.models])
+                variables[name] = dims[:-2], values.reshape(shape[:-2])
+        return xarray.Dataset(variables, coords=self.axes, attrs=describe(self.problem))
+
+
+def sweep(
+    problem: Problem,
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    grids: Mapping[str, ArrayLike],
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    track: Callable[[list[SpikedRandomFeatures]], Iterable[SpikedRandomFeatures]] = iter,
+) -> Grid:
+    """What :func:`learning_curve` computes, as plain arrays.
+
+    ``track`` wraps the iteration over the models, to show progress.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is out of range or a name in ``grids`` is not a field.
+    """
+    axes = {name: np.atleast_1d(np.asarray(grid, dtype=float)) for name, grid in grids.items()}
+    for name, axis in axes.items():
+        if axis.ndim != 1 or not axis.size:
+            raise InvalidArgument(name, grids[name], "a number or a one-dimensional sequence")
+    models = list(variants(problem, axes))
+    axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    points = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
+    evaluations = []
+    for model in track(models):
+        evaluations.append(
+            evaluate(model, *(x.ravel() for x in points), quadrature_tol=quadrature_tol)
+        )
+    grid = Grid(problem, axes, models, concatenate(evaluations))
+    failed = int(np.sum(~grid.evaluation.converged))
+    if failed:
+        logger.warning("%d of %d points did not converge", failed, grid.evaluation.converged.size)
+    return grid
+
+
+def learning_curve(
+    model: Problem,
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    raise_on_failure: bool = False,
+    **grids: ArrayLike,
+) -> "xarray.Dataset":
+    """The theory on the grid of all combinations of alpha, lam and any model field.
+
+    Parameters
+    ----------
+    model : SpikedRandomFeatures or GradientStep
+        A GradientStep also needs ``beta``.
+    alpha, lam : float or array
+        As in :func:`solve`.
+    quadrature_tol : float
+        Bound on the estimated relative quadrature error of every point.
+    raise_on_failure : bool
+        Raise if any point did not converge.
+    **grids : float or array
+        Fields of the model to vary, such as ``beta=[0.5, 1, 2]`` or ``eta=...``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
+        train_error, converged, residual, quadrature_error, iterations, status, and the
+        sRF's r, c, gamma.  Points that did not converge have NaN errors.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is out of range or a name in ``grids`` is not a field.
+    ConvergenceError
+        On request, with the Dataset inside.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+    >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
+    >>> curve.test_error.values.round(7).tolist()
+    [[0.0484829], [0.0325182]]
+    """
+    grid = sweep(model, alpha=alpha, lam=lam, grids=grids, quadrature_tol=quadrature_tol)
+    dataset = grid.dataset()
+    if raise_on_failure and not grid.converged:
+        failed = int((~dataset.converged).sum())
+        raise ConvergenceError(f"{failed} points did not converge", dataset)
+    return dataset
+
+
+def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
+    """The sRF of each combination of the fields in ``axes``, the last varying fastest.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name is not a numeric field, or beta is missing for a GradientStep.
+    """
+    allowed = [f.name for f in fields(problem) if f.name not in ("student", "target")]
+    if isinstance(problem, GradientStep):
+        allowed.append("beta")
+        if "beta" not in axes:
+            raise InvalidArgument("beta", None, "given together with a GradientStep (p/d)")
+    for name in axes:
+        if name not in allowed:
+            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(allowed)}")
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        if isinstance(problem, GradientStep):
+            beta = chosen.pop("beta")
+            yield replace(problem, **chosen).srf(beta=beta)
+        else:
+            yield replace(problem, **chosen)
+
+
+def describe(problem: Problem) -> dict[str, Any]:
+    """The fields of a problem as plain values, for files and documents."""
+    plain = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    return {name: v if isinstance(v, float) else v.name for name, v in plain.items()}
