@@ -24,6 +24,8 @@ from .closed_forms import Moments
 from .errors import InvalidArgument
 
 MOMENT_TOLERANCE = 1e-12
+MOMENT_NODES = 4096
+LAYERS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,13 +111,12 @@ class Activation:
             size = np.sqrt(power)
             return np.stack([mean, first, variance]), np.stack([size, size, power])
 
-        breaks = np.zeros(0)
-        if self.kinks:
-            away = np.where(scale > 0, scale, 1.0)
-            breaks = (np.asarray(self.kinks) - s[:, None]) / away[:, None]
-        rule = "gauss-legendre" if self.kinks else "trapezoid"
+        # Panels in x = s + sqrt(c) z: at the kinks, and of width ~ |x| as functions vary.
+        points = np.concatenate([LAYERS, self.kinks])
+        breaks = (points - s[:, None]) / np.where(scale > 0, scale, 1.0)[:, None]
+        rule = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
         try:
-            found = refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE)
+            found = refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
         return Moments(*(part.reshape(shape) for part in found.value))

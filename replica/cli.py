@@ -190,6 +190,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:
         status = application(args=arguments, standalone_mode=False)
+        if status == 130:  # how some versions of typer report Ctrl-C
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else 0
     except InvalidArgument as error:
         option = f"--{error.name}" if error.name.isidentifier() else error.name

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from .results import Array, Result, Status
 
+ROUNDING = 1e-15  # a relative change this small is all rounding
+
 Map = Callable[[Array, NDArray[np.int64]], Array]
 
 
@@ -84,8 +86,9 @@ def fixed_point(
             rate = np.minimum(current / previous, 1 - 1e-15)
             remaining = np.log(tol * (1 - rate) / current) / np.log(rate)
         finite = np.isfinite(image).all(axis=1)
-        # An exact fixed point may show rate 0/0 or eps/eps: its residual alone settles it.
-        done = finite & ((current <= tol * (1 - rate)) | (current <= 1e-15))
+        # The rate is known from the second sweep on.  At an exact fixed point it is 0/0 or
+        # eps/eps, and the residual alone settles it.
+        done = finite & (((sweep > 1) & (current <= tol * (1 - rate))) | (current <= ROUNDING))
         status[rows[done]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
         active = finite & ~done

@@ -1,0 +1,197 @@
+"""The command line: published numbers, documents, files, one line for every mistake."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from replica import files
+from replica.cli import app, run
+
+STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
+POINT = f"{STEP} --alpha 1 --lam 0.1"
+
+
+def replica(line, *more):
+    return run(app, [*line.split(), *more])
+
+
+def document(capsys, line):
+    assert replica(line + " --json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_published_rows(capsys):
+    """THEORY 13, rows 1 and 2, out of the command line to the printed digits."""
+    found = document(capsys, f"{STEP} --alpha 0.2:3:5 --lam 0.1")
+    assert {name: round(x, 7) for name, x in found["srf"].items()} == {
+        "r": 1.1340555, "c": 1.0189732, "gamma": 0.9718544,
+    }  # fmt: skip
+    points = found["points"]
+    assert [round(point["alpha"], 12) for point in points] == [0.2, 0.9, 1.6, 2.3, 3.0]
+    assert [round(point["test_error"], 7) for point in points] == [
+        0.0484829, 0.0425039, 0.0373113, 0.0343047, 0.0325182,
+    ]  # fmt: skip
+    assert [round(point["train_error"], 7) for point in points] == [
+        0.0124938, 0.0168595, 0.0195898, 0.0211855, 0.0221979,
+    ]  # fmt: skip
+    assert all(point["converged"] and point["residual"] < 1e-10 for point in points)
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected", "digits"),
+    [
+        ("tanh --target tanh --alpha0 .5 --eta 1", (0.6510892, 1.0769061, 0.5634852), 7),
+        ("relu --target relu --alpha0 3 --eta 1", (0.3015, 1.0284, 0.8292), 4),
+        ("relu --target tanh --alpha0 3 --eta 1", (0.3713, 0.7531, 0.8157), 4),
+    ],
+)
+def test_published_parameters(capsys, problem, expected, digits):
+    """THEORY 13, rows 3 to 5."""
+    srf = document(capsys, f"curve --student {problem} --alpha 1 --lam 0.1")["srf"]
+    assert tuple(round(srf[name], digits) for name in ("r", "c", "gamma")) == expected
+
+
+def test_table(capsys):
+    assert replica(POINT) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["alpha", "lam", "test_error", "train_error", "converged"]
+    assert lines[1].split() == ["1", "0.1", "0.04160398", "0.01734871", "True"]
+
+
+def test_swept_fields_are_in_the_points(capsys):
+    found = document(capsys, "curve --student tanh --target sin --alpha0 20 --eta 0,3 --beta .5,1 "
+                             "--alpha 1 --lam .1")  # fmt: skip
+    assert found["srf"] == {"r": None, "c": None, "gamma": None}
+    corner = found["points"][-1]
+    assert (corner["eta"], corner["beta"]) == (3.0, 1.0)
+    assert round(corner["test_error"], 7) == 0.041604
+    assert round(corner["r"], 7) == 1.1340555
+
+
+def test_srf_given_directly(capsys):
+    line = "curve --student erf --target sign --r 1 --c 1.2 --gamma .5 --alpha 1 --lam .1,1"
+    assert [p["lam"] for p in document(capsys, line)["points"]] == [0.1, 1.0]
+
+
+def test_files(tmp_path, capsys):
+    for name in ("a.csv", "a.json", "a.nc"):
+        assert replica(f"{STEP} --alpha 0.2:3:5 --lam 1e-3:1:2:log --out {tmp_path / name}") == 0
+    for name in ("a.png", "a.pdf", "a.svg"):
+        assert replica(f"{STEP} --alpha 0.2:3:5 --lam 1e-3,1 --plot {tmp_path / name}") == 0
+        assert (tmp_path / name).stat().st_size > 5000
+    capsys.readouterr()
+    rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
+    points = json.loads((tmp_path / "a.json").read_text())["points"]
+    assert [float(row["test_error"]) for row in rows] == [p["test_error"] for p in points]
+    import xarray
+
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as dataset:
+        assert dataset.test_error.values.ravel().tolist() == [p["test_error"] for p in points]
+        assert dataset.attrs["target"] == "sin"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.csv", "a.json", "a.nc", "a.pdf", "a.png", "a.svg",
+    ]  # fmt: skip
+
+
+def test_problem_file(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text('student="tanh"\ntarget="sin"\nalpha0=20\neta=3\nalpha=[1, 2]\nlam="1e-2,.1"\n')
+    assert len(document(capsys, f"curve --config {path}")["points"]) == 4
+    typed = document(capsys, f"curve --config {path} --lam 0.1 --alpha 1")["points"]
+    assert round(typed[0]["test_error"], 7) == 0.041604
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (f"{STEP} --alpha -1 --lam 1", ["--alpha", "-1", "positive"]),
+        (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
+        (f"{STEP} --alpha 1 --lam nan", ["--lam", "nan"]),
+        (f"{POINT} --student foo", ["--student", "foo", "tanh, erf, sin"]),
+        (f"{POINT} --target numpy:sum", ["--target", "sum", "elementwise"]),
+        (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),
+        (f"{STEP} --alpha 1:2:0 --lam 1", ["--alpha", "1:2:0", "start:stop:count"]),
+        (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log"]),
+        (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
+        (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .nc"]),
+        (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
+        (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
+        (f"{POINT} --beta 0", ["--beta", "positive"]),
+        (f"{POINT} --eta=-2", ["--eta", "-2", "0 or more"]),
+        (f"{POINT} --gamma 2", ["--gamma"]),
+        ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
+        ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
+        (f"{POINT} --nonsense 1", ["--nonsense"]),
+        ("curves", ["curves"]),
+        (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
+        ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
+    ],
+)
+def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert replica(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    for part in parts:
+        assert part in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_mistake_in_a_problem_file(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text('student = 3\nwidth = 2\nalpha = "1:2"\nlam = {}\n')
+    assert replica(f"curve --config {path}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    for key in ("student", "width", "alpha", "lam"):
+        assert f"{key}: " in line
+
+
+def test_unconverged_points_are_null_and_exit_1(capsys, caplog, monkeypatch):
+    """With an unreachable residual bound every point is flagged; the document is still printed."""
+    from replica import curves
+
+    monkeypatch.setattr(curves, "RESIDUAL_TOLERANCE", -1.0)
+    assert replica(POINT + " --json") == 1
+    (point,) = json.loads(capsys.readouterr().out)["points"]
+    assert point["test_error"] is None
+    assert point["converged"] is False
+    assert point["status"].startswith("not converged")
+    assert "1 of 1 points did not converge" in caplog.text
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+
+    def fail(temporary):
+        temporary.write_text("half a f")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        files.write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_interrupt(tmp_path):
+    """Ctrl-C in a long grid: one line, status 130, no file."""
+    line = "--student tanh --target sin --alpha0 20 --eta 0:9:20000 --alpha 1:2:99 --lam .1"
+    command = [sys.executable, "-m", "replica", "curve", *line.split(), "--out", "a.csv"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)  # well past the imports (under 1 s), well before the end (over 30 s)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "error: interrupted; no file was left half-written\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_version(capsys):
+    assert run(app, ["--version"]) == 0
+    assert capsys.readouterr().out.strip() == "0.1.0"

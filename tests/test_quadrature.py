@@ -1,0 +1,93 @@
+"""Rules for Gaussian expectations: exactness, the measured facts of THEORY 14.2, refusal."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from solvers.quadrature import (
+    QuadratureError,
+    expectation,
+    gauss_hermite,
+    gauss_legendre,
+    graded,
+    tensor,
+    trapezoid,
+)
+
+MOMENTS = {0: 1, 2: 1, 4: 3, 6: 15, 8: 105}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [gauss_hermite(12), trapezoid(128, 10.0), gauss_legendre(20, [0.3], 10.0)],
+    ids=["gauss-hermite", "trapezoid", "gauss-legendre"],
+)
+def test_moments(rule):
+    assert rule.weights.sum() == pytest.approx(1, abs=1e-14)
+    for power, value in MOMENTS.items():
+        # x^8 beyond |x| = 10 weighs 1e-14 of the whole; rounding is of the same order
+        assert rule.weights @ rule.nodes**power == pytest.approx(value, rel=1e-12)
+
+
+def test_large_gauss_hermite_does_not_overflow():
+    rule = gauss_hermite(1000)
+    assert np.isfinite(rule.nodes).all()
+    assert rule.weights @ rule.nodes**2 == pytest.approx(1, rel=1e-12)
+
+
+def test_trapezoid_beats_gauss_hermite_on_poles():
+    """THEORY 14.2: at 128 nodes Gauss-Hermite still errs by 5e-7 on tanh^2(1/2 + 2z), the
+    trapezoid rule by rounding."""
+
+    def f(z):
+        return np.tanh(0.5 + 2 * z) ** 2
+
+    exact = trapezoid(4096, 12.0)
+    exact_value = exact.weights @ f(exact.nodes)
+    errors = {}
+    for name, rule in {"gauss-hermite": gauss_hermite(128), "trapezoid": trapezoid(128)}.items():
+        errors[name] = abs(rule.weights @ f(rule.nodes) - exact_value)
+    assert errors["trapezoid"] < 1e-13
+    assert 1e-8 < errors["gauss-hermite"] < 1e-5
+
+
+def test_kinks_are_split():
+    """E relu(z - 0.3) in closed form; with the kink declared, rounding is all that is left."""
+    exact = np.exp(-0.045) / np.sqrt(2 * np.pi) - 0.3 * ndtr(-0.3)
+    found = expectation(lambda z: np.maximum(z - 0.3, 0), kinks=[0.3])
+    assert found.rule == "gauss-legendre"
+    assert float(found.value) == pytest.approx(exact, abs=1e-13)
+    assert found.error <= 1e-12
+
+
+def test_moving_kinks():
+    """One row of breaks an integrand: P(z > t) for several t, a jump in each."""
+    t = np.array([-2.0, 0.0, 0.7, 20.0])
+    found = expectation(lambda z: (z > t[:, None]).astype(float), kinks=t[:, None])
+    assert found.value == pytest.approx(ndtr(-t), abs=1e-13)
+
+
+def test_undeclared_kink_is_refused():
+    with pytest.raises(QuadratureError, match=r"declare them"):
+        expectation(lambda z: np.abs(z - 0.3))
+
+
+def test_polynomials_by_name():
+    found = expectation(lambda z: z**6, rule="gauss-hermite")
+    assert float(found.value) == pytest.approx(15, rel=1e-13)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        expectation(np.tanh, rule="simpson")
+
+
+def test_tensor_product():
+    rule = tensor(gauss_hermite(8), gauss_hermite(6), gauss_hermite(4))
+    assert rule.nodes.shape == (192, 3)
+    x, y, z = rule.nodes.T
+    assert rule.weights @ (x**4 * y**2 * z**2) == pytest.approx(3, rel=1e-12)
+
+
+def test_graded_panels_resolve_a_thin_layer():
+    """A layer of width 1e-5 at an awkward place, to 1e-10."""
+    rule = gauss_legendre(20, graded([0.123]))
+    value = rule.weights @ np.tanh((rule.nodes - 0.123) / 1e-5)
+    assert value == pytest.approx(1 - 2 * ndtr(0.123), abs=1e-10)

@@ -1,0 +1,117 @@
+"""Fixed points and Newton: answers, honest residuals, honest refusals."""
+
+import numpy as np
+import pytest
+from scipy.optimize import root
+
+from solvers.fixed_point import fixed_point
+from solvers.newton import newton
+from solvers.results import ConvergenceError, Status
+
+
+def coupled(x, rows=None):
+    """A contraction of rate about 0.6 in two unknowns."""
+    return np.stack([np.cos(x[:, 1]), 0.9 * np.cos(x[:, 0])], axis=1)
+
+
+EXACT = root(lambda x: coupled(x[None])[0] - x, [0.8, 0.6], tol=1e-14).x
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"damping": 0.5}, {"memory": 2}, {"memory": 3, "damping": 0.2}]
+)
+def test_fixed_point(options):
+    result = fixed_point(coupled, np.ones((3, 2)), **options)
+    assert result.converged.all()
+    assert result.value == pytest.approx(np.tile(EXACT, (3, 1)), rel=1e-12)
+    again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
+    assert result.residual == pytest.approx(again, abs=1e-16)  # at the very point returned
+
+
+def test_anderson_is_faster():
+    plain = fixed_point(coupled, np.ones((1, 2)))
+    mixed = fixed_point(coupled, np.ones((1, 2)), memory=2)
+    assert mixed.iterations[0] < plain.iterations[0] / 3
+
+
+def test_slow_is_not_mistaken_for_converged():
+    """Rate 1 - 1e-6 from 1: after 500 steps the step is 1e-6 but the distance still ~1."""
+
+    def slow(x, rows):
+        return (1 - 1e-6) * x + 1e-6 * 2
+
+    result = fixed_point(slow, np.ones((1, 1)), tol=1e-5, max_iterations=500)
+    assert result.residual[0] < 1e-5
+    assert result.status[0] is Status.ITERATION_LIMIT
+    assert fixed_point(slow, np.ones((1, 1)), patience=100).status[0] is Status.SLOW
+
+
+def test_residual_at_the_iteration_limit_is_that_of_the_point():
+    result = fixed_point(coupled, np.ones((1, 2)), max_iterations=4)
+    again = np.abs(coupled(result.value) / result.value - 1).max()
+    assert result.residual[0] == pytest.approx(again, rel=1e-12)
+    assert not result.converged[0]
+
+
+def test_divergence_is_flagged():
+    with np.errstate(over="ignore"):
+        result = fixed_point(lambda x, rows: np.exp(x) + 1, np.ones((2, 1)))
+    assert list(result.status) == [Status.NOT_FINITE] * 2
+
+
+def test_rows_are_independent():
+    """A row's answer does not depend on its company."""
+    scale = np.array([0.1, 0.5, 0.9, 0.99])
+    together = fixed_point(lambda x, rows: np.cos(scale[rows, None] * x), np.ones((4, 1)))
+    for i in range(4):
+        alone = fixed_point(lambda x, rows, i=i: np.cos(scale[i] * x), np.ones((1, 1)))
+        assert alone.value[0] == together.value[i]
+        assert alone.iterations[0] == together.iterations[i]
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="damping"):
+        fixed_point(coupled, np.ones((1, 2)), damping=1.0)
+    with pytest.raises(ValueError, match="memory"):
+        fixed_point(coupled, np.ones((1, 2)), memory=-1)
+
+
+def power_balance(x, rows):
+    """x y^2 = 4, x^3 / y = 2, in logarithms: linear, so Newton needs one step."""
+    u, v = np.log(x).T
+    F = np.stack([u + 2 * v - np.log(4), 3 * u - v - np.log(2)], axis=1)
+    return F, np.tile([[1.0, 2.0], [3.0, -1.0]], (len(x), 1, 1))
+
+
+def test_newton_over_decades():
+    start = np.array([[1e-9, 1e7], [1.0, 1.0], [1e12, 1e-12]])
+    result = newton(power_balance, start)
+    assert result.converged.all()
+    x, y = result.value.T
+    assert x * y**2 == pytest.approx(4, rel=1e-12)
+    assert x**3 / y == pytest.approx(2, rel=1e-12)
+
+
+def test_newton_without_a_root_is_flagged():
+    result = newton(lambda x, rows: (1 + np.log(x) ** 2, 2 * np.log(x)[..., None]), [[3.0]])
+    assert not result.converged[0]
+    assert result.status[0].value.startswith("not converged")
+
+
+def test_newton_singular_row_does_not_spoil_the_others():
+    def system(x, rows):
+        F, J = power_balance(x, rows)
+        J[rows == 1] = 0
+        return F, J
+
+    result = newton(system, np.ones((3, 2)))
+    assert list(result.converged) == [True, False, True]
+
+
+def test_newton_refuses_a_bad_start():
+    with pytest.raises(ValueError, match="positive"):
+        newton(power_balance, [[0.0, 1.0]])
+
+
+def test_convergence_error_carries_the_result():
+    assert ConvergenceError("no", 42).result == 42
