@@ -6,9 +6,10 @@ the option, its value and what is allowed; 130 when interrupted.
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +27,6 @@ app = typer.Typer(
     help="Exact theory of two-layer networks after one giant gradient step.",
 )
 
-T = TypeVar("T")
-
-TABLES = (".csv", ".json", ".nc")
 PICTURES = (".png", ".pdf", ".svg")
 
 _GRID = f"[{GRID_FORMS}]"
@@ -84,7 +82,10 @@ def curve(
     typed = ProblemOptions(student, target, alpha0, eta, r, c, gamma, beta, noise, alpha, lam)
     asked = request(merge(typed, config))
     check_outputs(out, plot)
-    grid = sweep(asked.problem, alpha=asked.alpha, lam=asked.lam, grids=asked.grids, track=track)
+    with progress("models") as advance:
+        grid = sweep(
+            asked.problem, alpha=asked.alpha, lam=asked.lam, grids=asked.grids, progress=advance
+        )
     document = curve_document(grid)
     if out is not None:
         save_points(out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf"))
@@ -136,17 +137,21 @@ def _mesh(grid: Grid) -> list[Any]:
     return [x.ravel() for x in np.meshgrid(*grid.axes.values(), indexing="ij")]
 
 
-def check_outputs(out: Path | None, plot: Path | None) -> None:
+def check_outputs(
+    out: Path | None, plot: Path | None, tables: Sequence[str] = (".csv", ".json", ".nc")
+) -> None:
     """Refuse unusable --out and --plot before anything is computed."""
     if out is not None:
-        files.check_writable("out", out, TABLES)
+        files.check_writable("out", out, tables)
     if plot is not None:
         files.check_writable("plot", plot, PICTURES)
 
 
-def save_points(path: Path, document: dict[str, Any], netcdf: Callable[[Path], object]) -> None:
+def save_points(
+    path: Path, document: dict[str, Any], netcdf: Callable[[Path], object] | None = None
+) -> None:
     """Write ``document`` (.json), its points (.csv) or what ``netcdf`` writes (.nc)."""
-    if path.suffix == ".nc":
+    if path.suffix == ".nc" and netcdf is not None:
         files.write_atomically(path, netcdf)
     else:
         as_json = path.suffix == ".json"
@@ -174,14 +179,18 @@ def _cell(value: Any) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def track(items: list[T]) -> Iterable[T]:
-    """The items, with a progress bar on standard error when a person waits for many."""
-    if len(items) < 10 or not sys.stderr.isatty():
-        return items
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A callback (done, total) that draws a bar on standard error when a person watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
-    from rich.progress import track as rich_track
+    from rich.progress import Progress
 
-    return rich_track(items, "models", console=Console(stderr=True), transient=True)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +81,11 @@ def sweep(
     lam: ArrayLike,
     grids: Mapping[str, ArrayLike],
     quadrature_tol: float = QUADRATURE_TOLERANCE,
-    track: Callable[[list[SpikedRandomFeatures]], Iterable[SpikedRandomFeatures]] = iter,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Grid:
     """What :func:`learning_curve` computes, as plain arrays.
 
-    ``track`` wraps the iteration over the models, to show progress.
+    ``progress`` is called with (done, total) after each model.
 
     Raises
     ------
@@ -100,10 +100,12 @@ def sweep(
     axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     points = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
     evaluations = []
-    for model in track(models):
+    for model in models:
         evaluations.append(
             evaluate(model, *(x.ravel() for x in points), quadrature_tol=quadrature_tol)
         )
+        if progress is not None:
+            progress(len(evaluations), len(models))
     grid = Grid(problem, axes, models, concatenate(evaluations))
     failed = int(np.sum(~grid.evaluation.converged))
     if failed:

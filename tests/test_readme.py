@@ -1,0 +1,45 @@
+"""The README's example runs, its commands exist, and CI runs the one for tests."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) <= 10
+    exec(compile(code, "README.md", "exec"), {})
+    shown = capsys.readouterr().out.splitlines()
+    claimed = [line.split("# ")[1] for line in code.splitlines() if "print(" in line]
+    assert shown == claimed
+
+
+def test_two_commands():
+    commands = re.findall(r"^python3 run\.py (\w+)$", README, re.MULTILINE)
+    assert commands == ["demo", "test"]
+    script = (ROOT / ".ci/run").read_text().splitlines()
+    assert [line for line in script if "run.py" in line] == ["python3 run.py test"]
+
+
+def test_links_point_to_files():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if not target.startswith("http"):
+            assert (ROOT / target).exists(), target
+
+
+def test_symbol_table_names_exist():
+    """Every field the table names is one of the problem objects' or of a call's."""
+    import replica
+
+    rows = re.findall(r"^\| \$.*?\$ \| `(\w+)`", README, re.MULTILINE)
+    known = {
+        *replica.GradientStep.__dataclass_fields__,
+        *replica.SpikedRandomFeatures.__dataclass_fields__,
+        *replica.Solution.__dataclass_fields__,
+        "V1", "V2", "m", "theta", "psi", "Q1", "q2",
+    }  # fmt: skip
+    assert len(rows) > 12
+    assert set(rows) <= known, set(rows) - known

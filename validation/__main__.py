@@ -1,0 +1,5 @@
+"""``python -m validation``."""
+
+from .cli import main
+
+main()

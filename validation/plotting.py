@@ -1,0 +1,72 @@
+"""The figure of a comparison: theory as lines, simulation as points with error bars."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replica.grids import Grid
+from replica.plotting import LABELS, is_logarithmic
+
+from .compare import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS = 2  # standard errors shown
+
+
+def plot_comparison(comparison: Comparison, theory: Grid, ax: "Axes | None" = None) -> "Axes":
+    """Test (filled) and training error (open) against alpha, a colour for each lam.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    theory : Grid
+        The theory over a denser alpha and the same lam, drawn as lines.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    lams = comparison.simulation.lam
+    shape = (theory.axes["alpha"].size, lams.size)
+    for name, line, marker in (("test", "-", "o"), ("train", "--", "s")):
+        curve = theory.columns()[f"{name}_error"].reshape(shape)
+        mean = getattr(comparison.simulation, f"{name}_mean")
+        stderr = getattr(comparison.simulation, f"{name}_stderr")
+        for i, lam in enumerate(lams):
+            colour = f"C{i}"
+            label = "training" if name == "train" else "test"
+            prefix = rf"$\lambda$ = {lam:.3g}, " if lams.size > 1 else ""
+            alpha = theory.axes["alpha"]
+            ax.plot(alpha, curve[:, i], line, color=colour, label=f"{prefix}{label}, theory")
+            ax.errorbar(
+                comparison.simulation.alpha,
+                mean[:, i],
+                BARS * stderr[:, i],
+                fmt=marker,
+                color=colour,
+                markerfacecolor=colour if name == "test" else "white",
+                markersize=5,
+                capsize=2,
+                label=f"{prefix}{label}, simulated (±{BARS} s.e.)",
+            )
+    if is_logarithmic(comparison.simulation.alpha):
+        ax.set_xscale("log")
+    ax.set_xlabel(LABELS["alpha"])
+    ax.set_ylabel("mean squared error")
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def dense(alpha: np.ndarray, count: int = 101) -> np.ndarray:
+    """Values of alpha for a smooth line through the range of ``alpha``."""
+    spaced = np.geomspace if is_logarithmic(alpha) else np.linspace
+    return np.unique(np.concatenate([alpha, spaced(alpha.min(), alpha.max(), count)]))
