@@ -1,0 +1,1 @@
+"""Speed and accuracy, beside the equations typed literally from the paper."""

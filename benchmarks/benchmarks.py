@@ -1,0 +1,131 @@
+"""The asv suite: ``asv run --config benchmarks/asv.conf.json --python=same``.
+
+Speed of the ridge kernel, of the public functions, of the command as a whole process and of
+the simulation, with the literal baseline beside them; iterations and residuals of both.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import replica
+from replica import ridge
+from replica.equivalence import tables
+from validation.monte_carlo import simulate
+
+from . import literal
+
+STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+MODEL = STEP.srf(beta=1.0)
+POINT = {"alpha": 0.9, "lam": 0.1}
+ALPHA = np.linspace(0.2, 3, 1000)
+PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
+CURVE = ["-m", "replica", "curve", *PROBLEM, "--alpha", "0.2:3:5", "--lam", "0.1", "--json"]
+
+# Where Python, numba and matplotlib keep what they need not compute again.
+CACHES = ("PYTHONPYCACHEPREFIX", "NUMBA_CACHE_DIR", "MPLCONFIGDIR", "XDG_CACHE_HOME")
+
+
+def kernel_table():
+    """The table of 128 nodes that the kernel is timed on."""
+    _, table = tables(MODEL, 0)
+    assert len(table.weights) == 128
+    return table
+
+
+def python(*arguments, **environment):
+    """Run this interpreter with ``arguments`` to its end; a failure raises."""
+    subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
+def python_first_run(*arguments):
+    """The same with every cache empty: all modules are compiled anew, numpy's included."""
+    with tempfile.TemporaryDirectory() as empty:
+        python(*arguments, **dict.fromkeys(CACHES, empty))
+
+
+class RidgeKernel:
+    """``ridge.solve_points`` on a table of 128 nodes."""
+
+    params = (1, 1000)
+    param_names = ("points",)
+
+    def setup(self, points):
+        self.table = kernel_table()
+        self.alpha, self.lam = np.linspace(0.2, 3, points), np.full(points, 0.1)
+
+    def time_solve_points(self, points):
+        ridge.solve_points(self.table, self.alpha, self.lam)
+
+
+class Library:
+    """The public functions, warm: their tables already made."""
+
+    def setup(self):
+        replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
+
+    def time_solve(self):
+        replica.solve(MODEL, **POINT)
+
+    def time_learning_curve_of_1000(self):
+        replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
+
+    def track_iterations(self):
+        return replica.solve(MODEL, **POINT).iterations
+
+    def track_residual(self):
+        return replica.solve(MODEL, **POINT).residual
+
+
+class Process:
+    """Whole processes, the start of the interpreter included."""
+
+    number = 1
+    timeout = 120
+
+    def time_import(self):
+        python("-c", "import replica")
+
+    def time_curve_warm(self):
+        python(*CURVE)
+
+    def time_curve_first_run(self):
+        python_first_run(*CURVE)
+
+
+class Literal:
+    """The equations as typed from the paper."""
+
+    number = 1
+    repeat = (1, 3, 20.0)
+    timeout = 300
+
+    def setup_cache(self):
+        return literal.spectrum(MODEL.c, MODEL.beta)
+
+    def time_set_up(self, eigenvalues):
+        literal.spectrum(MODEL.c, MODEL.beta)
+
+    def time_point(self, eigenvalues):
+        literal.solve(MODEL, eigenvalues=eigenvalues, **POINT)
+
+    def track_iterations(self, eigenvalues):
+        return literal.solve(MODEL, eigenvalues=eigenvalues, **POINT).iterations
+
+    def track_residual(self, eigenvalues):
+        return literal.solve(MODEL, eigenvalues=eigenvalues, **POINT).residual
+
+
+class Simulation:
+    """A Monte Carlo of the network, small enough to repeat."""
+
+    def time_simulate(self):
+        simulate(STEP, **POINT, dimension=200, seeds=2, rng=0, beta=1.0)

@@ -1,0 +1,160 @@
+"""``python -m benchmarks.report``: the library beside the literal baseline, on this machine.
+
+One run, a few minutes at most: every round times each thing once or more, the baseline
+included, so that all of them meet the same load.  Writes RESULTS.md beside this file.
+"""
+
+import datetime
+import os
+import platform
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import scipy
+
+import replica
+from replica import reference, ridge
+
+from . import literal
+from .benchmarks import ALPHA, CURVE, MODEL, POINT, kernel_table, python, python_first_run
+
+ROUNDS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
+LAM = 0.1
+RESULTS = Path(__file__).with_name("RESULTS.md")
+
+
+def seconds(function, repeats=1):
+    """Median time of ``repeats`` calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return median(times)
+
+
+def measure(eigenvalues):
+    """Seconds of each thing, {name: list over ROUNDS}, and the baseline's solutions."""
+    table, many, one = kernel_table(), np.full(len(ALPHA), LAM), np.array([LAM])
+    tasks = {
+        "kernel of 1000": (lambda: ridge.solve_points(table, ALPHA, many), 20),
+        "kernel of 1": (lambda: ridge.solve_points(table, np.array([0.9]), one), 200),
+        "solve": (lambda: replica.solve(MODEL, **POINT), 50),
+        "curve": (lambda: replica.learning_curve(MODEL, alpha=ALPHA, lam=LAM), 20),
+        "import": (lambda: python("-c", "import replica"), 2),
+        "process": (lambda: python(*CURVE), 2),
+        "first run": (lambda: python_first_run(*CURVE), 1),
+    }
+    for task, _ in tasks.values():
+        task()  # tables made, files in the page cache
+    times = {name: [] for name in (*tasks, "literal")}
+    baseline = []
+    for alpha in ROUNDS:
+        for name, (task, repeats) in tasks.items():
+            times[name].append(seconds(task, repeats))
+        start = time.perf_counter()
+        baseline.append(literal.solve(MODEL, alpha=alpha, lam=LAM, eigenvalues=eigenvalues))
+        times["literal"].append(time.perf_counter() - start)
+    return times, baseline
+
+
+def speed_table(times, set_up):
+    """Lines of the table of speeds, with the bars of the design."""
+    middle = {name: median(values) for name, values in times.items()}
+    pairs = zip(times["literal"], times["curve"], strict=True)
+    ratio = median(slow / (fast / len(ALPHA)) for slow, fast in pairs)
+    rows = [
+        ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 10),
+        ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
+        ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", None),
+        ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 20),
+        ("literal baseline, a point, without its set-up", middle["literal"], "s", None),
+        ("literal baseline, set-up (one eigendecomposition)", set_up, "s", None),
+        ("`replica curve`, five points, whole process, warm", middle["process"], "s", 2.5),
+        ("`replica curve`, five points, first run ever", middle["first run"], "s", 12),
+        ("`import replica`, whole process", middle["import"], "s", None),
+    ]
+    yield "| measure | value | bar | |"
+    yield "|---|---|---|---|"
+    for name, value, unit, bar in rows:
+        limit = "" if bar is None else f"≤ {bar} {unit}"
+        verdict = "" if bar is None else "met" if value <= bar else "**not met**"
+        yield f"| {name} | {value:.3g} {unit} | {limit} | {verdict} |"
+    verdict = "met" if ratio >= 1e5 else "**not met**"
+    yield f"| literal point over a point of the curve | {ratio:,.0f} | ≥ 100,000 | {verdict} |"
+
+
+def accuracy_table(baseline):
+    """Lines of the table of errors against the 30-digit solution."""
+    yield "| alpha | test error | library off by | residual | literal off by | steps | residual |"
+    yield "|---|---|---|---|---|---|---|"
+    for alpha, typed in zip(ROUNDS, baseline, strict=True):
+        exact = reference.solve(MODEL, alpha=alpha, lam=LAM)
+        ours = replica.solve(MODEL, alpha=alpha, lam=LAM)
+        cells = (
+            f"{alpha:g}",
+            f"{float(exact.test_error):.10f}",
+            f"{off_by(ours, exact):.0e}",
+            f"{ours.residual:.0e}",
+            f"{off_by(typed, exact):.0e}",
+            f"{typed.iterations}",
+            f"{typed.residual:.0e}",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def off_by(solution, exact):
+    """The larger relative error of the two errors."""
+    names = ("test_error", "train_error")
+    return max(abs(getattr(solution, name) / float(getattr(exact, name)) - 1) for name in names)
+
+
+def machine():
+    """Processor, versions and date, in one line."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
+    return (
+        f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"numpy {np.__version__}, scipy {scipy.__version__}; {datetime.date.today()}."
+    )
+
+
+def main():
+    """Measure everything and write RESULTS.md."""
+    spectra = []
+    set_up = seconds(lambda: spectra.append(literal.spectrum(MODEL.c, MODEL.beta)))
+    times, baseline = measure(spectra[0])
+    lines = [
+        "# Results",
+        "",
+        "Written by `python -m benchmarks.report`. tanh student, sin target, alpha0 = 20, "
+        "eta = 3, beta = 1, lam = 0.1.",
+        f"Medians over {len(ROUNDS)} rounds, each of which times the library and the literal "
+        "baseline (`literal.py`) in turn.",
+        "",
+        machine(),
+        "",
+        "## Speed",
+        "",
+        *speed_table(times, set_up),
+        "",
+        "In a first run every cache is empty: all modules are compiled anew, numpy's included.",
+        "",
+        "## Accuracy",
+        "",
+        "The larger relative error of test and training error, against `replica.reference`.",
+        "",
+        *accuracy_table(baseline),
+        "",
+    ]
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
