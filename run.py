@@ -65,7 +65,7 @@ def test() -> None:
 
 
 if __name__ == "__main__":
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  (run by whatever python3 there is)
         sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
     tasks = {"demo": demo, "test": test}
     if len(sys.argv) != 2 or sys.argv[1] not in tasks:

@@ -11,12 +11,14 @@ from .errors import InvalidArgument
 from .grids import learning_curve
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
+from .targets import MultiIndex
 
 __version__ = "0.1.0"
 __all__ = [
     "Activation",
     "GradientStep",
     "InvalidArgument",
+    "MultiIndex",
     "Solution",
     "SpikedRandomFeatures",
     "activation",

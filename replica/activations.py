@@ -25,6 +25,7 @@ from .errors import InvalidArgument
 
 MOMENT_TOLERANCE = 1e-12
 MOMENT_NODES = 4096
+BLOCK = 2048  # shifts integrated together, to bound the memory
 LAYERS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
 
@@ -93,9 +94,18 @@ class Activation:
         s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
         if self.closed_form is not None:
             return self.closed_form(s, c)
-        return self._integrate(s.ravel(), np.sqrt(c.ravel()), s.shape)
+        flat, scale = s.ravel(), np.sqrt(c.ravel())
+        parts = [
+            self._integrate(flat[i : i + BLOCK], scale[i : i + BLOCK])
+            for i in range(0, flat.size, BLOCK)
+        ]
+        return Moments(
+            *(np.concatenate(part).reshape(s.shape) for part in zip(*parts, strict=True))
+        )
 
-    def _integrate(self, s: Array, scale: Array, shape: tuple[int, ...]) -> Moments:
+    def _integrate(self, s: Array, scale: Array) -> Moments:
+        """The moments at s (n,) by quadrature."""
+
         def compute(rule: Rule) -> tuple[Array, Array]:
             z, w = rule
             f = self(s[:, None] + scale[:, None] * z)
@@ -119,10 +129,10 @@ class Activation:
             found = refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
-        return Moments(*(part.reshape(shape) for part in found.value))
+        return Moments(*found.value)
 
-    def slope_moments(self) -> tuple[float, float]:
-        """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) over N(0, 1).  Eq. (2.1)
+    def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
+        """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
 
         Raises
         ------
@@ -130,22 +140,23 @@ class Activation:
             If sigma jumps, or the derivative is not that of the function: then E sigma' is
             not E z sigma, and a gradient step is not defined.
         """
-        kinks = np.asarray(self.kinks)
+        kinks = np.asarray(self.kinks) - shift
         tol = 1e-11 if self.derivative is not None else 1e-9
-        slope = expectation(self.slope, kinks=kinks, tol=tol)
-        h1 = float(self.moments(0.0, 1.0).first)
+        slope = expectation(lambda z: self.slope(z + shift), kinks=kinks, tol=tol)
+        h1 = float(self.moments(shift, 1.0).first)
         if abs(slope.value - h1) > 1e-7 * max(1.0, abs(h1)):
             raise InvalidArgument(
                 "student",
                 self.name,
                 "continuous, with its own derivative: E sigma' must be E z sigma",
             )
-        spread = expectation(lambda z: (self.slope(z) - h1) ** 2, kinks=kinks, tol=tol)
+        spread = expectation(lambda z: (self.slope(z + shift) - h1) ** 2, kinks=kinks, tol=tol)
         return h1, float(spread.value)
 
-    def second_hermite(self) -> float:
-        """h_2 = E (z^2 - 1) sigma(z).  Eq. (2.1)"""
-        found = expectation(lambda z: (z**2 - 1) * self(z), kinks=self.kinks, tol=1e-11)
+    def second_hermite(self, shift: float = 0.0) -> float:
+        """h_2 = E (z^2 - 1) sigma(z + shift).  Eq. (2.1)"""
+        kinks = np.asarray(self.kinks) - shift
+        found = expectation(lambda z: (z**2 - 1) * self(z + shift), kinks=kinks, tol=1e-11)
         return float(found.value)
 
 

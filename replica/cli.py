@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,15 @@ Beta = Annotated[str | None, typer.Option(help="Width p/d (1 unless said).")]
 Noise = Annotated[str | None, typer.Option(help="Label noise variance Delta (0 unless said).")]
 Alpha = Annotated[str | None, typer.Option(help="Readout samples n/d.")]
 Lam = Annotated[str | None, typer.Option(help="Ridge penalty lambda.")]
+Readout = Annotated[
+    str | None,
+    typer.Option(help="First-step readout: values (-1,1), gaussian, rademacher or uniform."),
+]
+Bias = Annotated[str | None, typer.Option(help="Untrained biases of the neurons: values.")]
+Intercept = Annotated[bool | None, typer.Option("--intercept", help="Train an output intercept.")]
+TrainBias = Annotated[
+    bool | None, typer.Option("--train-bias", help="Train one bias common to all neurons.")
+]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
 Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
 Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
@@ -69,6 +79,10 @@ def curve(
     noise: Noise = None,
     alpha: Alpha = None,
     lam: Lam = None,
+    readout: Readout = None,
+    bias: Bias = None,
+    intercept: Intercept = None,
+    train_bias: TrainBias = None,
     config: Config = None,
     out: Out = None,
     plot: Plot = None,
@@ -79,8 +93,7 @@ def curve(
     Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
     --lam 0.1 --plot curve.png
     """
-    typed = ProblemOptions(student, target, alpha0, eta, r, c, gamma, beta, noise, alpha, lam)
-    asked = request(merge(typed, config))
+    asked = request(merge(typed(locals()), config))
     check_outputs(out, plot)
     with progress("models") as advance:
         grid = sweep(
@@ -100,6 +113,12 @@ def curve(
         print_table(document["points"], columns)
     if not grid.converged:
         raise typer.Exit(1)
+
+
+def typed(options: dict[str, Any]) -> ProblemOptions:
+    """The problem among a command's ``options``, by name."""
+    names = {f.name for f in fields(ProblemOptions)}
+    return ProblemOptions(**{name: value for name, value in options.items() if name in names})
 
 
 def _swept(grid: Grid) -> list[str]:

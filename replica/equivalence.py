@@ -15,10 +15,19 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid
+from solvers.quadrature import (
+    Rule,
+    gauss_legendre,
+    graded,
+    interval,
+    trapezoid,
+    trapezoid_tensors,
+)
 from solvers.results import Array
 
+from .activations import Activation
 from .models import SpikedRandomFeatures
+from .targets import conditional_moments
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,11 @@ class Table:
     ----------
     weights : (N,), summing to 1
     kappa : (K, N)
-    mu0, mu1, mu2sq : (A, N)
-        mu_0, mu_1 and mu_2^2 of Eq. (3.2).
+    offsets : (A, N) or (A + 1, N)
+        mu_0 of Eq. (3.2) and, where an output intercept is trained, the constant 1: what the
+        readout combines without a penalty.
+    mu1, mu2sq : (A, N)
+        mu_1 and mu_2^2 of Eq. (3.2).
     h : (N,)
         Conditional mean of the target.  Eq. (3.3)
     g : (K', N)
@@ -45,7 +57,7 @@ class Table:
 
     weights: Array
     kappa: Array
-    mu0: Array
+    offsets: Array
     mu1: Array
     mu2sq: Array
     h: Array
@@ -60,9 +72,9 @@ class Table:
 
     @cached_property
     def regressors(self) -> Array:
-        """mu_0^b and mu_1^b kappa, (A + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
+        """offsets and mu_1^b kappa, (A + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
         linear = np.einsum("an,kn->akn", self.mu1, self.kappa)
-        return np.concatenate([self.mu0, linear.reshape(-1, self.weights.size)])
+        return np.concatenate([self.offsets, linear.reshape(-1, self.weights.size)])
 
     @cached_property
     def regressor_pairs(self) -> Array:
@@ -88,22 +100,25 @@ class Table:
 
 
 def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
-    """The table of ``model`` at the nodes of a one-dimensional ``rule``.  Eqs. (3.2)-(3.3)"""
-    kappa, weights = rule
-    features = model.student.moments(model.r * kappa, model.c)
-    rest = max(0.0, 1 - model.gamma**2)  # variance of the target's input given kappa
-    target = model.target.moments(model.gamma * kappa, rest)
+    """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)"""
+    kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
+    groups = model.geometry
+    c = groups.c[:, None]
+    features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
+    target = conditional_moments(model.target, groups.gamma, kappa)
+    mu0 = _clean(features.mean)
+    constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
     return Table(
-        weights=weights,
-        kappa=kappa[None],
-        mu0=_clean(features.mean)[None],
-        mu1=_clean(features.first / np.sqrt(model.c))[None],
-        mu2sq=features.variance[None],
-        h=target.mean,
-        g=target.first[None],
-        spread=target.first**2 + target.variance,
-        fractions=np.ones(1),
-        c=np.array([model.c]),
+        weights=rule.weights,
+        kappa=kappa,
+        offsets=np.concatenate([mu0, constant]),
+        mu1=_clean(features.first / np.sqrt(c)),
+        mu2sq=features.variance,
+        h=target.h,
+        g=target.g,
+        spread=target.spread,
+        fractions=groups.fractions,
+        c=groups.c,
         beta=model.beta,
         noise=model.noise,
     )
@@ -117,33 +132,46 @@ def _clean(values: Array) -> Array:
 def rules(model: SpikedRandomFeatures) -> Iterator[Rule]:
     """Rules of growing size for the expectation over kappa.
 
-    Trapezoidal sizes first.  Where the table has layers much thinner than any such rule
-    resolves (a steep student, a target nearly a function of kappa alone), panels that
-    close in on the layers follow, with more and more nodes each; last, the long rules
-    that a quickly oscillating student needs.
+    For one spike, trapezoidal sizes first.  Where the table has layers much thinner than any
+    such rule resolves (a steep student, a target nearly a function of kappa alone), panels
+    that close in on the layers follow, with more and more nodes each; last, the long rules
+    that a quickly oscillating student needs.  Several spikes take tensor products.
+
+    Raises
+    ------
+    QuadratureError
+        If there are more spikes than tensor products can serve.
     """
-    centres = _layers(model)
-    smooth = not _jumps(model)
+    spikes = model.geometry.r.shape[1]
+    if spikes > 1:
+        yield from trapezoid_tensors(spikes)
+        return
+    smooth, layers = not _jumps(model), _layers(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, graded(centres, 11.0), 11.0)
+        yield gauss_legendre(n, graded(layers, 11.0), 11.0)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
         yield trapezoid(n, interval(n))
     for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, graded(centres, 11.0), 11.0, panel)
+        yield gauss_legendre(20, graded(layers, 11.0), 11.0, panel)
 
 
 def _jumps(model: SpikedRandomFeatures) -> bool:
     """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
-    return bool(model.target.kinks) and abs(model.gamma) == 1
+    cosine = abs(model.geometry.gamma[0, 0])
+    return isinstance(model.target, Activation) and bool(model.target.kinks) and cosine == 1
 
 
 def _layers(model: SpikedRandomFeatures) -> list[float]:
     """Values of kappa at which the table may vary quickly."""
-    student = [k / model.r for k in (0.0, *model.student.kinks) if model.r]
-    target = [k / model.gamma for k in (0.0, *model.target.kinks) if model.gamma]
-    return sorted({0.0, *student, *target})
+    groups = model.geometry
+    found = {0.0}
+    for r, bias in zip(groups.r[:, 0], groups.bias, strict=True):
+        found |= {(kink - bias) / r for kink in (0.0, *model.student.kinks) if r}
+    if isinstance(model.target, Activation) and groups.gamma[0, 0]:
+        found |= {kink / groups.gamma[0, 0] for kink in model.target.kinks}
+    return sorted(found)
 
 
 @lru_cache(maxsize=256)

@@ -1,8 +1,10 @@
-"""One giant gradient step: (eta, alpha0) -> (r, c, gamma).  THEORY 2, [C] Result 3.1.
+"""One giant gradient step: (eta, alpha0) -> loadings r, bulk variances c, cosines gamma.
+THEORY 2, [C] Result 3.1.
 
-The step adds to every row the same multiple of the gradient's rank-one part (the spike:
-length r, cosine gamma with the target) and independent noise that, with the part of the
-row itself that the step rescales, makes the bulk variance c.  Uniform readout.
+The step adds to row i the same direction (the spike: length r_i, cosine gamma with the
+target) and independent noise that, with the part of the row itself that the step rescales,
+makes the bulk variance c_i.  Neurons with equal first-step readout and bias form a group; a
+continuous law of the readout is replaced by as many groups as its Gauss quadrature needs.
 """
 
 from functools import lru_cache
@@ -10,20 +12,41 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.quadrature import gauss_hermite
+from solvers.results import Array
+
+from .activations import Activation
 from .models import GradientStep
+from .targets import MultiIndex
+
+GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law
+GROUP_TOLERANCE = 1e-6
 
 
 class SpikedParameters(NamedTuple):
-    """Spike length r, bulk variance c, cosine gamma."""
+    """Groups after the step: loadings r, bulk variances c, cosines gamma with the target's
+    directions, shares and biases of the groups - floats where there is one group or
+    direction, else tuples - and the error of replacing the readout's law by them."""
 
-    r: float
-    c: float
-    gamma: float
+    r: float | tuple[float, ...]
+    c: float | tuple[float, ...]
+    gamma: float | tuple[tuple[float], ...]
+    fractions: tuple[float, ...] | None
+    bias: float | tuple[float, ...]
+    error: float
+
+
+class _Target(NamedTuple):
+    """E sigma_*, E sigma_*^2 and C_1 = E z sigma_* (T,)."""
+
+    mean: float
+    power: float
+    first: Array
 
 
 @lru_cache(maxsize=1024)
 def spiked_parameters(step: GradientStep) -> SpikedParameters:
-    """(r, c, gamma) of the network after ``step``.
+    """The groups of the network after ``step``.
 
     Raises
     ------
@@ -33,24 +56,73 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
     Examples
     --------
     >>> step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=1.0)
-    >>> tuple(round(value, 7) for value in spiked_parameters(step))
+    >>> after = spiked_parameters(step)
+    >>> round(after.r, 7), round(after.c, 7), round(after.gamma, 7)
     (0.6510892, 1.0769061, 0.5634852)
     """
-    if step.eta == 0:
-        return SpikedParameters(0.0, 1.0, 0.0)
-    student = step.student.moments(0.0, 1.0)
-    target = step.target.moments(0.0, 1.0)
-    # Eq. (2.1)
-    h0 = float(student.mean)
-    h1, h_check = step.student.slope_moments()
-    h2 = float(step.student.second_hermite())
-    h1_star = float(target.first)
-    y_bar = float(target.mean) - h0
-    v_star = float(target.variance) + h1_star**2 + y_bar**2 + step.noise
-    # Eq. (2.2)
-    N = float(np.sqrt(h1_star**2 + v_star / step.alpha0))
-    r = step.eta * h1 * N
-    gamma = h1_star / N if r != 0 else 0.0
-    # Eq. (2.3)
-    c = (1 + step.eta * h2 * y_bar) ** 2 + step.eta**2 * v_star * h_check / step.alpha0
-    return SpikedParameters(r, c, gamma)
+    if step.readout.continuous is None or step.eta == 0:
+        return _with_groups(step, 1, 0.0)
+    previous, error = None, np.inf
+    for count in GROUPS:
+        found = _with_groups(step, count, error)
+        kernel = _kernel(step.student, found)
+        if previous is not None:
+            error = float(np.abs(kernel - previous).max() / np.abs(kernel).max())
+            if error <= GROUP_TOLERANCE:
+                break
+        previous = kernel
+    return found._replace(error=error)
+
+
+def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParameters:
+    """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
+    values, shares = step.readout.discretise(count)
+    biases, bias_shares = step.bias.discretise(1)
+    if step.eta == 0:  # the readout of a step that is not made does not matter
+        values, shares = np.zeros(1), np.ones(1)
+    target = _target(step)
+    at = [step.student.moments(t, 1.0).mean for t in biases]
+    f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
+    v_star = target.power - 2 * f0 * target.mean + f0**2 + step.noise
+    N = float(np.sqrt(target.first @ target.first + v_star / step.alpha0))  # Eq. (2.2)
+    r, c, fractions, bias = [], [], [], []
+    for t, t_share in zip(biases, bias_shares, strict=True):
+        if step.eta:
+            h1, h_check = step.student.slope_moments(float(t))
+            h2 = step.student.second_hermite(float(t))
+        else:
+            h1 = h_check = h2 = 0.0
+        push = step.eta * values
+        r += (push * h1 * N).tolist()
+        shrink = 1 + push * h2 * (target.mean - f0)
+        c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
+        fractions += (shares * t_share).tolist()
+        bias += [float(t)] * len(values)
+    spiked = any(r)
+    gamma = target.first / N if spiked else np.zeros(len(target.first))
+    cosines = float(gamma[0]) if gamma.size == 1 else tuple((float(g),) for g in gamma)
+    if len(r) == 1:
+        return SpikedParameters(r[0], c[0], cosines, None, bias[0], error)
+    return SpikedParameters(tuple(r), tuple(c), cosines, tuple(fractions), tuple(bias), error)
+
+
+def _target(step: GradientStep) -> _Target:
+    if isinstance(step.target, MultiIndex):
+        mean, power = step.target.mean_and_power()
+        return _Target(mean, power, step.target.first_hermite())
+    found = step.target.moments(0.0, 1.0)
+    mean, first = float(found.mean), float(found.first)
+    return _Target(mean, mean**2 + first**2 + float(found.variance), np.array([first]))
+
+
+def _kernel(student: Activation, groups: SpikedParameters) -> Array:
+    """Averages over the groups that the theory depends on, at a few pairs of kappa: products
+    of mu_0, of mu_1 (times c), and mu_2^2.  They converge as the discretisation does."""
+    kappa = gauss_hermite(12).nodes
+    r, c = np.atleast_1d(groups.r)[:, None], np.atleast_1d(groups.c)[:, None]
+    bias = np.atleast_1d(groups.bias)[:, None]
+    m = student.moments(r * kappa + bias, c)
+    pi = np.ones(1) if groups.fractions is None else np.array(groups.fractions)
+    constant = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
+    linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
+    return np.stack([constant, linear, np.diag(pi @ m.variance)])

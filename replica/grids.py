@@ -13,6 +13,7 @@ from solvers.results import Array, ConvergenceError
 
 from .curves import QUADRATURE_TOLERANCE, Evaluation, concatenate, evaluate, positive
 from .errors import InvalidArgument
+from .laws import Law, law
 from .models import GradientStep, SpikedRandomFeatures
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+OPTIONAL = {
+    "readout": law("readout", 1.0),
+    "bias": law("bias", 0.0),
+    "fractions": None,
+    "intercept": False,
+    "train_bias": False,
+}
 Problem = SpikedRandomFeatures | GradientStep
 
 
@@ -193,6 +201,21 @@ def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRand
 
 
 def describe(problem: Problem) -> dict[str, Any]:
-    """The fields of a problem as plain values, for files and documents."""
-    plain = {f.name: getattr(problem, f.name) for f in fields(problem)}
-    return {name: v if isinstance(v, float) else v.name for name, v in plain.items()}
+    """The fields of a problem as plain values, for files and documents.
+
+    Fields at a default that switches them off are left out.
+    """
+    return {
+        f.name: _plain(getattr(problem, f.name))
+        for f in fields(problem)
+        if f.name not in OPTIONAL or getattr(problem, f.name) != OPTIONAL[f.name]
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Law):
+        law = value.continuous
+        if law is not None:
+            return law if isinstance(law, str) else f"{law.dist.name}{law.args}{law.kwds or ''}"
+        return [list(value.values), list(value.fractions)]
+    return getattr(value, "name", value)

@@ -1,18 +1,26 @@
 """Problem objects: what is trained, on what.  Frozen, and checked when they are made.
 
 ``GradientStep`` is a network at initialisation with one giant step ahead of it;
-``SpikedRandomFeatures`` (sRF) is what THEORY 2 turns it into: first-layer rows
-sqrt(c) w_i + r u, w_i uniform on the sphere, u a unit vector with u . w* = gamma.
+``SpikedRandomFeatures`` (sRF) is what THEORY 2 turns it into: rows of group b of the first
+layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere, u_k orthonormal spikes
+with cosines gamma_tk = w_t . u_k to the target's directions.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from solvers.results import Array
+
 from .activations import Activation
 from .errors import InvalidArgument
+from .laws import law
 from .named import activation
+from .targets import MultiIndex, target
+
+FINITE = np.finfo(float).max
 
 
 def number(
@@ -28,27 +36,49 @@ def number(
     return x
 
 
-FINITE = np.finfo(float).max
+def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
+    """A float, or nested tuples of floats, each in range: hashable either way."""
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) > 0:
+        return tuple(numbers(name, item, low, allowed, **options) for item in value)
+    return number(name, value, low, FINITE, allowed, **options)
+
+
+def _set(problem: Any, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(problem, name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpikedRandomFeatures:
     """Spiked random features: the network after its step, with fresh readout data to fit.
 
+    With A groups of neurons, K spikes and T target directions:
+
     Parameters
     ----------
-    student, target : str, callable or Activation
-        sigma and sigma_*; see :func:`replica.activation`.
-    r : float
-        Length of the spike in every row (0: random features).
-    c : float
-        Bulk variance |w_i|^2 - r^2, positive.
-    gamma : float in [-1, 1]
-        Cosine between the spike and the target direction.
+    student : str, callable or Activation
+        sigma; see :func:`replica.activation`.
+    target : str, callable, Activation or MultiIndex
+        sigma_*, of one direction (T = 1) or several.
+    r : float, or array (A,) or (A, K)
+        Loadings of the spikes in the rows of each group (0: random features).
+    c : float or array (A,)
+        Bulk variance |w_i|^2 - |r|^2 of each group, positive.
+    gamma : float, or array (K,) or (T, K)
+        Cosines between target directions and spikes.
     beta : float
         Width over input dimension, p/d.
     noise : float
         Variance Delta of the label noise.
+    fractions : array (A,), optional
+        Shares of the groups, equal unless given.
+    bias : float or array (A,)
+        Untrained bias of the neurons of each group.
+    intercept : bool
+        Whether the readout has a trained, unregularised output intercept.
+    train_bias : bool
+        Whether one bias common to all neurons is trained with the readout: it is added to
+        ``bias`` and minimises the training objective.
 
     Raises
     ------
@@ -61,41 +91,129 @@ class SpikedRandomFeatures:
     """
 
     student: Activation | Any
-    target: Activation | Any
-    r: float
-    c: float
-    gamma: float
+    target: Activation | MultiIndex | Any
+    r: Any
+    c: Any
+    gamma: Any
     beta: float = 1.0
     noise: float = 0.0
+    fractions: Any = None
+    bias: Any = 0.0
+    intercept: bool = False
+    train_bias: bool = False
 
     def __post_init__(self) -> None:
-        checked = {
-            "student": activation(self.student, "student"),
-            "target": activation(self.target, "target"),
-            "r": number("r", self.r, -FINITE, FINITE, "a finite number"),
-            "c": number("c", self.c, 0, FINITE, "positive (a variance)", open_low=True),
-            "gamma": number("gamma", self.gamma, -1, 1, "a cosine in [-1, 1]"),
-            "beta": number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
-            "noise": number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        shares = None
+        if self.fractions is not None:
+            shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
+        _set(
+            self,
+            student=activation(self.student, "student"),
+            target=target(self.target),
+            r=numbers("r", self.r, -FINITE, "a finite number, or an array of them"),
+            c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
+            gamma=numbers("gamma", self.gamma, -FINITE, "a cosine in [-1, 1], or an array of them"),
+            beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
+            noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
+            fractions=shares,
+            bias=numbers("bias", self.bias, -FINITE, "a finite number, or an array of them"),
+            intercept=bool(self.intercept),
+            train_bias=bool(self.train_bias),
+        )
+        self.geometry  # noqa: B018  (checks the shapes)
+
+    @cached_property
+    def geometry(self) -> "Geometry":
+        """The groups and spikes as arrays, groups of equal neurons merged.
+
+        Raises
+        ------
+        InvalidArgument
+            If shapes do not fit each other.
+        """
+        return Geometry.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Loadings r (A, K), bulk variances c (A,), biases (A,) and shares (A,) of the groups;
+    cosines gamma (T, K) of the target directions with the spikes."""
+
+    r: Array
+    c: Array
+    bias: Array
+    fractions: Array
+    gamma: Array
+
+    @classmethod
+    def of(cls, model: SpikedRandomFeatures) -> "Geometry":
+        """The geometry of ``model``, checked."""
+        try:
+            r = np.array(model.r, dtype=float)
+            c, bias = np.array(model.c, dtype=float), np.array(model.bias, dtype=float)
+            r = r.reshape(-1, 1) if r.ndim < 2 else r
+            gamma = np.atleast_2d(np.array(model.gamma, dtype=float))
+            shares = np.array([]) if model.fractions is None else np.array(model.fractions)
+            sizes = {len(r), c.size, bias.size, max(1, shares.size)}
+            groups = max(sizes)
+            if sizes - {1, groups} or max(c.ndim, bias.ndim, shares.ndim) > 1 or r.ndim > 2:
+                raise ValueError
+        except ValueError:
+            raise InvalidArgument(
+                "r",
+                model.r,
+                "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
+                f"or (A,); c is {model.c}, bias {model.bias}, fractions {model.fractions}",
+            ) from None
+        if not shares.size:
+            shares = np.full(groups, 1 / groups)
+        if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
+            raise InvalidArgument("fractions", model.fractions, "one for each group, of sum 1")
+        T = model.target.dimension if isinstance(model.target, MultiIndex) else 1
+        if gamma.shape != (T, r.shape[1]):
+            if gamma.shape != (1, T) or r.shape[1] != 1:
+                raise InvalidArgument(
+                    "gamma", model.gamma, f"of shape {T, r.shape[1]}, target directions by spikes"
+                )
+            gamma = gamma.T
+        if np.linalg.norm(gamma, 2) > 1 + 1e-12:
+            raise InvalidArgument(
+                "gamma", model.gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)"
+            )
+        rows = np.column_stack(
+            [
+                np.broadcast_to(part, (groups, *part.shape[1:]))
+                for part in (r, c.reshape(-1, 1), bias.reshape(-1, 1))
+            ]
+        )
+        rows, index = np.unique(rows[shares > 0], axis=0, return_inverse=True)
+        merged = np.bincount(index.ravel(), weights=shares[shares > 0])
+        return cls(rows[:, :-2], rows[:, -2], rows[:, -1], merged / merged.sum(), gamma)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientStep:
-    """A network with uniform readout before one giant gradient step.  Eq. (1.1)
+    """A network before one giant gradient step.  Eq. (1.1)
 
     Parameters
     ----------
-    student, target : str, callable or Activation
-        sigma and sigma_*; see :func:`replica.activation`.
+    student : str, callable or Activation
+        sigma; see :func:`replica.activation`.
+    target : str, callable, Activation or MultiIndex
+        sigma_*, of one direction or several.
     alpha0 : float
         Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
     eta : float
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
     noise : float
         Variance Delta of the label noise, in the step and in the readout's data.
+    readout : float, sequence, (values, fractions), name or scipy.stats distribution
+        Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
+        "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
+    bias : float, sequence or (values, fractions)
+        Law of the untrained biases, independent of the readout.
+    intercept, train_bias : bool
+        As for :class:`SpikedRandomFeatures`.
 
     Raises
     ------
@@ -110,26 +228,38 @@ class GradientStep:
     """
 
     student: Activation | Any
-    target: Activation | Any
+    target: Activation | MultiIndex | Any
     alpha0: float
     eta: float
     noise: float = 0.0
+    readout: Any = 1.0
+    bias: Any = 0.0
+    intercept: bool = False
+    train_bias: bool = False
 
     def __post_init__(self) -> None:
-        checked = {
-            "student": activation(self.student, "student"),
-            "target": activation(self.target, "target"),
-            "alpha0": number(
+        bias = law("bias", self.bias)
+        if bias.continuous is not None:
+            raise InvalidArgument("bias", self.bias, "of finitely many values")
+        _set(
+            self,
+            student=activation(self.student, "student"),
+            target=target(self.target),
+            alpha0=number(
                 "alpha0", self.alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True
             ),
-            "eta": number("eta", self.eta, 0, FINITE, "0 or more"),
-            "noise": number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+            eta=number("eta", self.eta, 0, FINITE, "0 or more"),
+            noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
+            readout=law("readout", self.readout),
+            bias=bias,
+            intercept=bool(self.intercept),
+            train_bias=bool(self.train_bias),
+        )
 
     def srf(self, *, beta: float) -> SpikedRandomFeatures:
         """The spiked random feature model of width p = beta d after the step.  Eqs. (2.1)-(2.3)
+
+        A group of neurons for every value of the readout and of the bias.
 
         Raises
         ------
@@ -138,13 +268,17 @@ class GradientStep:
         """
         from .gradient_step import spiked_parameters
 
-        r, c, gamma = spiked_parameters(self)
+        after = spiked_parameters(self)
         return SpikedRandomFeatures(
             student=self.student,
             target=self.target,
-            r=r,
-            c=c,
-            gamma=gamma,
+            r=after.r,
+            c=after.c,
+            gamma=after.gamma,
             beta=beta,
             noise=self.noise,
+            fractions=after.fractions,
+            bias=after.bias,
+            intercept=self.intercept,
+            train_bias=self.train_bias,
         )

@@ -119,7 +119,8 @@ def _by_name(text: str, argument: str) -> Activation:
     if text in NAMED:
         return NAMED[text]
     if ":" in text:
-        return _imported(text, argument)
+        found = imported(text, argument)
+        return found if isinstance(found, Activation) else _wrapped(found, text, argument)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:
@@ -135,12 +136,18 @@ def _by_name(text: str, argument: str) -> Activation:
     )
 
 
-def _imported(text: str, argument: str) -> Activation:
+def imported(text: str, argument: str) -> Any:
+    """What ``module:name`` names; modules in the working folder are found too.
+
+    Raises
+    ------
+    InvalidArgument
+        If it cannot be imported.
+    """
     module, _, name = text.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:
-        found: Callable[[Array], Array] = getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None
-    return found if isinstance(found, Activation) else _wrapped(found, name, argument)

@@ -12,19 +12,33 @@ from solvers.results import Array
 
 from .errors import InvalidArgument
 from .grids import Problem
+from .laws import NAMES
 from .models import GradientStep, SpikedRandomFeatures
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")
+GRIDS = {*STEP, *SRF, "beta", "noise", "alpha", "lam"}
 
 Values = float | str | list[float] | None
+
+
+@dataclass(frozen=True)
+class GroupOptions:
+    """An sRF of several groups or spikes: arrays as for :class:`SpikedRandomFeatures`."""
+
+    r: list[float] | list[list[float]]
+    c: float | list[float]
+    gamma: float | list[float] | list[list[float]]
+    fractions: list[float] | None = None
+    bias: float | list[float] = 0.0
 
 
 @dataclass(frozen=True)
 class ProblemOptions:
     """The options that say which problem is meant, as typed or as in a problem file.
 
-    Everything numeric may be a grid.
+    Everything numeric may be a grid, but for readout and bias, which are laws: values, or
+    values and fractions.  A file may have a table ``groups`` instead of r, c and gamma.
     """
 
     student: str | None = None
@@ -38,6 +52,11 @@ class ProblemOptions:
     noise: Values = None
     alpha: Values = None
     lam: Values = None
+    readout: float | str | list[float] | list[list[float]] | None = None
+    bias: float | str | list[float] | list[list[float]] | None = None
+    groups: GroupOptions | None = None
+    intercept: bool | None = None
+    train_bias: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -95,12 +114,13 @@ def read_config(path: Path) -> ProblemOptions:
         raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
     strict = with_config(ConfigDict(extra="forbid"))(ProblemOptions)
     mistakes: dict[str, str] = {}
+    options = ProblemOptions()
     try:
-        TypeAdapter(strict).validate_python(content)
+        options = TypeAdapter(strict).validate_python(content)
     except ValidationError as error:
         for mistake in error.errors():
             mistakes[str(mistake["loc"][0])] = mistake["msg"]
-    for name in content.keys() - mistakes.keys() - {"student", "target"}:
+    for name in (content.keys() & GRIDS) - mistakes.keys():
         try:
             parse_grid(name, content[name])
         except InvalidArgument as error:
@@ -108,7 +128,7 @@ def read_config(path: Path) -> ProblemOptions:
     if mistakes:
         found = "; ".join(f"{key}: {text}" for key, text in sorted(mistakes.items()))
         raise InvalidArgument("config", str(path), f"free of mistakes ({found})")
-    return ProblemOptions(**content)
+    return options
 
 
 def merge(typed: ProblemOptions, config: Path | None) -> ProblemOptions:
@@ -134,32 +154,56 @@ def request(options: ProblemOptions) -> Request:
     for name in ("student", "target", "alpha", "lam"):
         if getattr(options, name) is None:
             raise InvalidArgument(name, None, "given")
-    step = [name for name in STEP if getattr(options, name) is not None]
-    srf = [name for name in SRF if getattr(options, name) is not None]
-    if step and srf:
+    kinds = {"a step": STEP, "an sRF": SRF, "groups": ("groups",)}
+    given = {
+        kind: [name for name in names if getattr(options, name) is not None]
+        for kind, names in kinds.items()
+    }
+    chosen = [kind for kind, names in given.items() if names]
+    if len(chosen) > 1:
+        first, second = (given[kind][0] for kind in chosen[:2])
         raise InvalidArgument(
-            step[0],
-            getattr(options, step[0]),
-            f"given without --{srf[0]}: a step (--alpha0, "
-            "--eta) or an sRF (--r, --c, --gamma), not both",
+            first,
+            getattr(options, first),
+            f"given without --{second}: {chosen[0]} ({', '.join(kinds[chosen[0]])}) or "
+            f"{chosen[1]} ({', '.join(kinds[chosen[1]])}), not both",
         )
-    needed = SRF if srf else STEP
+    needed = kinds[chosen[0] if chosen else "a step"]
     for name in needed:
         if getattr(options, name) is None:
             raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
-    numbers = {name: parse_grid(name, getattr(options, name)) for name in needed}
+    if needed != STEP and options.readout is not None:
+        raise InvalidArgument("readout", options.readout, "given with a step (--alpha0, --eta)")
+    numbers = {name: parse_grid(name, getattr(options, name)) for name in needed if name in GRIDS}
     for name, default in (("beta", 1.0), ("noise", 0.0)):
         text = getattr(options, name)
         numbers[name] = parse_grid(name, default if text is None else text)
-    first = {name: float(values[0]) for name, values in numbers.items()}
+    start: dict[str, Any] = {name: float(values[0]) for name, values in numbers.items()}
     grids = {name: values for name, values in numbers.items() if values.size > 1}
+    start |= {"student": options.student, "target": options.target}
+    start |= {"intercept": bool(options.intercept), "train_bias": bool(options.train_bias)}
+    if options.bias is not None:
+        start["bias"] = parse_law("bias", options.bias)
     problem: Problem
-    if srf:
-        problem = SpikedRandomFeatures(student=options.student, target=options.target, **first)
-    else:
-        beta = first.pop("beta")
-        problem = GradientStep(student=options.student, target=options.target, **first)
+    if needed == STEP:
+        beta = start.pop("beta")
+        if options.readout is not None:
+            start["readout"] = parse_law("readout", options.readout)
+        problem = GradientStep(**start)
         grids.setdefault("beta", np.array([beta]))
+    else:
+        groups = {} if options.groups is None else vars(options.groups)
+        problem = SpikedRandomFeatures(**(start | groups))
     return Request(
         problem, parse_grid("alpha", options.alpha), parse_grid("lam", options.lam), grids
     )
+
+
+def parse_law(name: str, spec: Any) -> Any:
+    """A law as typed: numbers separated by commas, or the name of a continuous one."""
+    if isinstance(spec, str) and spec not in NAMES:
+        try:
+            return [float(part) for part in spec.split(",")]
+        except ValueError:
+            raise InvalidArgument(name, spec, f"a, b,c or one of {', '.join(NAMES)}") from None
+    return spec

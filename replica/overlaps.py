@@ -18,8 +18,9 @@ class Overlaps(NamedTuple):
         Response (posterior covariance) of the readout-weighted bulk.
     V2 : (P, A)
         Response of the readout.
-    m : (P, A)
-        Sum of the readout in each group over sqrt(p).
+    m : (P, A) or (P, A + 1)
+        Sum of the readout in each group over sqrt(p); last, the output intercept, where one
+        is trained.
     theta : (P, A, K)
         Overlap of the readout-weighted bulk with the spikes.
     psi : (P, A, K')

@@ -1,6 +1,6 @@
 """Ridge regression on the features: the saddle point and its errors.  THEORY 4.
 
-The responses (V1, V2) solve (4.1)-(4.4), which ``isotropic`` does; everything else is
+The responses (V1, V2) solve (4.1)-(4.4), which a ``Bulk`` does; everything else is
 linear algebra, written here for any number of groups A, spikes K and remaining target
 directions K'.  Arrays run over P points (alpha, lambda), then nodes N; W_j below is the
 quadrature weight times 1/(1 + V), so that W @ f is E[f / (1 + V)] at every point.
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from solvers.results import Array
 
-from . import isotropic
+from .bulk import Bulk
 from .equivalence import Table
+from .groups import Groups
+from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-13
@@ -39,15 +41,15 @@ def solve_points(
     ``start`` holds guesses, such as the overlaps on another table.  Rows that did not
     converge hold whatever the solver left; callers mask them.
     """
-    bulk = isotropic.bulk(table)
-    guess = None if start is None else packed(start.V1, start.V2)
-    result = isotropic.solve(bulk, alpha, lam, tol, guess)
+    bulk = bulk_of(table)
+    guess = None if start is None else bulk.pack(start.V1, start.V2)
+    result = bulk.solve(alpha, lam, tol, guess)
     V = result.value
-    V_hat = isotropic.conjugates(bulk, V, alpha)
-    V1, V2 = V[:, :1, None], V[:, 1:]
+    V_hat = bulk.conjugates(V, alpha)
+    V1, V2 = bulk.unpack(V)
 
     shape = len(table.mu1), len(table.g)
-    R = isotropic.resistance(bulk, V)
+    R = bulk.resistance(V)
     W = R * table.weights
     m, theta, theta_hat = spikes(table, W, alpha, V2)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
@@ -56,41 +58,57 @@ def solve_points(
     error0 = conditional_error(table, m, theta, psi)
     W *= R
     X = sources(table, W * error0, alpha, theta_hat, p_hat)
-    Q = isotropic.respond(bulk, V, alpha, lam, packed(*X))
+    Q = bulk.respond(V, alpha, lam, bulk.pack(*X))
     X1, X2 = sources(table, W * (error0 + Q @ bulk.moments), alpha, theta_hat, p_hat)
     # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-    Q = isotropic.response(bulk, V_hat, lam, packed(X1, X2))
+    Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
     error = error0
     error += Q @ bulk.moments  # Eq. (4.7)
 
-    overlaps = Overlaps(V1, V2, m, theta, psi, Q[:, :1, None], Q[:, 1:])
-    hats = Conjugates(V_hat[:, :1, None], V_hat[:, 1:], theta_hat, p_hat, X1, X2)
+    overlaps = Overlaps(V1, V2, m, theta, psi, *bulk.unpack(Q))
+    hats = Conjugates(*bulk.unpack(V_hat), theta_hat, p_hat, X1, X2)
     # Eq. (4.11)
     errors = Errors(error @ table.weights - table.noise, np.einsum("pn,pn->p", W, error))
     return Points(overlaps, hats, errors, result.residual, result.iterations, result.status)
 
 
-def packed(first: Array, second: Array) -> Array:
-    """(P, 1, 1) and (P, 1) as the pair (P, 2) of the one-group bulk."""
-    return np.concatenate([first[:, 0], second], axis=1)
+def bulk_of(table: Table) -> Bulk:
+    """The resolvent of the table's neurons: closed form for one group, general for more."""
+    return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
 def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Array, Array]:
-    """m (P, A), theta and theta_hat (P, A, K): the normal equations of h on C.  Eq. (4.5)
+    """m (P, A or A + 1), theta and theta_hat (P, A, K): the normal equations of h on C.  Eq. (4.5)
 
     m is free; theta is held back by theta_hat = theta / (alpha c V2).  Where the mu_0 are
     zero or dependent, the least-norm solution is taken.
     """
-    A, K = len(table.mu0), len(table.kappa)
-    gram, moment = normal_equations(table, W)
-    size = len(table.regressors)
+    A, K, free = len(table.mu1), len(table.kappa), len(table.offsets)
     stiffness = np.repeat(1 / (alpha[:, None] * table.c * V2), K, axis=1)  # (P, A K)
-    diagonal = np.arange(A, size)
-    gram[:, diagonal, diagonal] += stiffness
-    solution = least_norm(gram, moment)
-    theta = solution[:, A:]
-    theta_hat = stiffness * theta
-    return solution[:, :A], theta.reshape(-1, A, K), theta_hat.reshape(-1, A, K)
+    held = np.concatenate([np.zeros((len(W), free)), stiffness], axis=1)
+    if A == 1:
+        gram, moment = normal_equations(table, W)
+        size = range(gram.shape[1])
+        gram[:, size, size] += held
+        solution = least_norm(gram, moment)
+    else:
+        # Many mu_0 are nearly dependent: without squaring, half the digits more.
+        root = np.sqrt(W)[..., None]
+        penalty = np.sqrt(held)[:, :, None] * np.eye(held.shape[1])
+        design = np.concatenate([root * table.regressors.T, penalty], axis=1)
+        target = np.concatenate([root[..., 0] * table.h, np.zeros_like(held)], axis=1)
+        scale = np.linalg.norm(design, axis=1)
+        scale = np.where(scale > 0, scale, 1.0)
+        U, sigma, Vt = np.linalg.svd(design / scale[:, None], full_matrices=False)
+        kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+        along = (target[:, None] @ U)[:, 0] / kept
+        solution = (along[:, None] @ Vt)[:, 0] / scale
+    theta_hat = stiffness * solution[:, free:]
+    if A > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
+        gap = W * (table.h - solution @ table.regressors)
+        theta_hat = gap @ table.regressors[free:].T
+    theta = theta_hat / stiffness
+    return solution[:, :free], theta.reshape(-1, A, K), theta_hat.reshape(-1, A, K)
 
 
 def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
@@ -144,18 +162,18 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     ``points``, and compared relatively.  On the table the points were solved with, this is
     the residual; on a coarser one, it estimates that table's quadrature error.
     """
-    bulk = isotropic.bulk(table)
+    bulk = bulk_of(table)
     o, hats = points.overlaps, points.conjugates
-    V, Q = packed(o.V1, o.V2), packed(o.Q1, o.q2)
+    V, Q = bulk.pack(o.V1, o.V2), bulk.pack(o.Q1, o.q2)
     shape = len(table.mu1), len(table.g)
-    R = isotropic.resistance(bulk, V)
+    R = bulk.resistance(V)
     W = R * table.weights
-    V_hat = isotropic.conjugates(bulk, V, alpha)
+    V_hat = bulk.conjugates(V, alpha)
     # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms.
     gram, moment = normal_equations(table, W)
     readout = np.concatenate([o.m, o.theta.reshape(len(V), -1)], axis=1)
     pull = moment - (gram @ readout[..., None])[..., 0]
-    pull[:, len(table.mu0) :] -= hats.theta.reshape(len(V), -1)
+    pull[:, len(table.offsets) :] -= hats.theta.reshape(len(V), -1)
     target = (W @ table.power)[:, None]
     size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * target)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
@@ -163,17 +181,22 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     error = conditional_error(table, o.m, o.theta, o.psi)
     error += Q @ bulk.moments
     W *= R
+    # Errors are sums that may cancel: compared with a part of the target's power.
+    power = table.power + table.noise
+    floor = 1e-4 * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
     W *= error
     X = sources(table, W, alpha, hats.theta, hats.p)
-    Q_again = isotropic.response(bulk, V_hat, lam, packed(*X))
+    Q_again = bulk.response(V_hat, lam, bulk.pack(*X))
     errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)
-    scale = 1e-4 * (table.weights @ table.power + table.noise)
+    balance, slope = bulk.balance(V, alpha, lam)
     parts = [
-        relative(isotropic.overlaps(bulk, V_hat, lam), V),
+        relative(bulk.overlaps(V_hat, lam), V, bulk.size(V)),
+        # near a threshold that map hardly moves V: Newton's step is the distance left
+        np.abs(np.linalg.solve(slope, balance[..., None])),
         relative(pull, 0, size),
         relative(p_hat, hats.p, p_size),
-        relative(Q_again, Q),
-        relative(errors, np.stack(points.errors, axis=1), scale),
+        relative(Q_again, Q, bulk.size(Q)),
+        relative(errors, np.stack(points.errors, axis=1), floor),
     ]
     return np.max([part.reshape(len(V), -1).max(axis=1) for part in parts], axis=0)
 

@@ -29,6 +29,7 @@ def fixed_point(
     memory: int = 0,
     max_iterations: int = 500,
     patience: int | None = None,
+    size: Callable[[Array], Array] = np.abs,
 ) -> Result:
     """Iterate ``x <- damping * x + (1 - damping) * T(x)`` until it stands still.
 
@@ -47,6 +48,8 @@ def fixed_point(
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more
         than this many further iterations.
+    size : callable (x of shape (R, k)) -> array (R, k)
+        What changes of x are relative to, its modulus unless said.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def fixed_point(
         x = value[rows]
         image = step(x, rows)
         previous = residual[rows]
-        residual[rows] = current = _relative(image - x, x)
+        residual[rows] = current = _relative(image - x, size(x))
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.minimum(current / previous, 1 - 1e-15)
@@ -109,10 +112,9 @@ def fixed_point(
     return Result(value, residual, iterations, status)
 
 
-def _relative(difference: Array, x: Array) -> Array:
-    """Largest entry of |difference| / |x| in each row; absolute where x is 0."""
-    scale = np.where(x == 0, 1.0, np.abs(x))
-    return np.asarray((np.abs(difference) / scale).max(axis=1))
+def _relative(difference: Array, size: Array) -> Array:
+    """Largest entry of |difference| / size in each row; absolute where the size is 0."""
+    return np.asarray((np.abs(difference) / np.where(size == 0, 1.0, size)).max(axis=1))
 
 
 def _anderson(points: list[Array], images: list[Array]) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 The unknowns of a saddle point are positive and range over many decades, so the
 iteration runs on y = log x: equations that balance products of powers become
 nearly linear, and positivity costs nothing.  A step is shortened to at most
-``max_step`` in any logarithm and halved until the residual decreases.  As in
+``max_step`` in any logarithm and halved until the step after it would be shorter.  As in
 ``fixed_point`` many independent problems ("rows") are solved at once.
 """
 
@@ -23,6 +23,8 @@ def newton(
     system: System,
     start: Array,
     *,
+    size: Callable[[Array], Array] | None = None,
+    signed: Array | None = None,
     tol: float = 1e-12,
     max_iterations: int = 100,
     max_step: float = 3.0,
@@ -34,6 +36,10 @@ def newton(
     system : callable (x of shape (R, k), rows of shape (R,)) -> (F (R, k), J (R, k, k))
         Dimensionless residuals and their derivatives with respect to log x.
     start : positive array (rows, k)
+    size : callable (x of shape (R, k)) -> positive array (R, k), optional
+        The unit of each unknown that ``signed`` names, made of the other unknowns.
+    signed : bool array (k,), optional
+        Unknowns that may have either sign; for them x / size takes the place of log x.
     tol : float
         A row is done when the full Newton step changes no log x by more than this.
     max_iterations : int
@@ -60,28 +66,36 @@ def newton(
     0.56714329041
     """
     value = np.array(start, dtype=float, ndmin=2)
-    if not (np.isfinite(value).all() and (value > 0).all()):
+    free = np.zeros(value.shape[1], dtype=bool) if signed is None else signed
+    if not (np.isfinite(value).all() and (value[:, ~free] > 0).all()):
         raise ValueError("start must be positive and finite")
-    count = len(value)
+    count, unknowns = value.shape
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     step = np.zeros_like(value)  # the step that led from `value` to the point under trial
+    distance = np.zeros(count)  # length of the full Newton step from `value`
+    slopes = np.tile(np.eye(unknowns), (count, 1, 1))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[rows] * np.exp(step[rows])
+        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
+        if size is not None:
+            ratio = value[rows] / size(value[rows]) + step[rows]
+            trial[:, free] = (ratio * size(trial))[:, free]
         error, jacobian = system(trial, rows)
         iterations[rows] = sweep
-        size = np.abs(error).max(axis=1)
-        with np.errstate(invalid="ignore"):
-            accept = size < residual[rows]
+        # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
+        # a test on the residual, this does not depend on how the equations are scaled.
+        rest = np.abs(_solve(slopes[rows], error)).max(axis=1)
+        accept = (rest < distance[rows]) | (sweep == 1)
         good = rows[accept]
-        value[good], residual[good] = trial[accept], size[accept]
+        value[good], residual[good] = trial[accept], np.abs(error[accept]).max(axis=1)
+        slopes[good] = jacobian[accept]
         step[good] = _solve(jacobian[accept], -error[accept])
+        distance[good] = np.abs(step[good]).max(axis=1)
         step[rows[~accept]] /= 2
         length = np.abs(step[rows]).max(axis=1)
         done = (length <= tol) | (residual[rows] <= ROUNDING)
-        # A halved step this small means rounding, not distance: done if it began as a Newton step.
         status[rows[done]] = Status.CONVERGED
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
         bad = ~np.isfinite(length)

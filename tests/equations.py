@@ -45,9 +45,9 @@ def residuals(t, alpha, lam, o, errors):
     V1_hat, V2_hat = hats(t, o.V1, o.V2, alpha)
     V1, V2, G, tau = bulk(t, o.V2, V1_hat, V2_hat, lam)
     w = t.weights / (1 + V_of_kappa(t, o.V1, o.V2))
-    C = o.m @ t.mu0 + np.einsum("an,kn,ak->n", t.mu1, t.kappa, o.theta)
+    C = o.m @ t.offsets + np.einsum("an,kn,ak->n", t.mu1, t.kappa, o.theta)
     gap = t.h - C
-    stationary = t.mu0 @ (w * gap)  # (4.5)
+    stationary = t.offsets @ (w * gap)  # (4.5)
     theta_hat = np.einsum("n,kn,an->ak", w * gap, t.kappa, t.mu1)
     theta = alpha * (t.c * o.V2)[:, None] * theta_hat
     p_hat = np.einsum("n,an,kn->ak", w, t.mu1, t.g)
@@ -69,7 +69,7 @@ def residuals(t, alpha, lam, o, errors):
     X2 = ratio * t.mu2sq @ (w2 * error) + alpha * ratio * t.c * (theta_hat**2).sum(1)  # (4.8)
     Q1, q2 = response(t, o.V1, o.V2, V1_hat, X1, X2, G, tau)
     test, train = t.weights @ error - t.noise, w2 @ error  # (4.11)
-    size = np.sqrt((t.mu0**2 @ w).max() * (t.h**2 @ w)) + 1e-300
+    size = np.sqrt((t.offsets**2 @ w).max() * (t.h**2 @ w)) + 1e-300
 
     def gap_of(a, b):
         return np.max(np.abs(a - b)) / max(np.max(np.abs(b)), 1e-8)

@@ -14,7 +14,7 @@ STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
     [
         (dict(c=0.0), "c must be positive"),
         (dict(c=-1), "c must be positive"),
-        (dict(gamma=1.1), r"gamma must be a cosine in \[-1, 1\], got 1.1"),
+        (dict(gamma=1.1), r"gamma must be a cosine in \[-1, 1\].*, got 1.1"),
         (dict(r=np.inf), "r must be a finite number"),
         (dict(r="x"), "r must be a finite number"),
         (dict(beta=0), "beta must be positive"),

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import replica
-from replica import isotropic, ridge
+from replica import bulk as bulk_module
+from replica import ridge
 from replica.equivalence import tables
+from replica.isotropic import Isotropic
 from replica.overlaps import Errors, Overlaps
 
 MODELS = [
@@ -47,15 +49,15 @@ def test_general_and_closed_forms_agree(model):
     """(4.3)-(4.4) and (4.10) at A = 1 against (5.1)-(5.3), to 1e-11."""
     table, solved = at(model, 0.9, 0.05)
     o, _ = one_point(solved)
-    b = isotropic.bulk(table)
+    b = Isotropic(table)
     V1_hat, V2_hat = hats(table, o.V1, o.V2, 0.9)
     V1, V2, G, tau = bulk(table, o.V2, V1_hat, V2_hat, 0.05)
     V_hat = np.array([[V1_hat[0, 0], V2_hat[0]]])
-    closed = isotropic.overlaps(b, V_hat, np.array([0.05]))[0]
+    closed = b.overlaps(V_hat, np.array([0.05]))[0]
     assert closed == pytest.approx([V1[0, 0], V2[0]], rel=1e-11)
     X1, X2 = np.array([[0.7]]), np.array([0.3])
     Q1, q2 = response(table, V1, V2, V1_hat, X1, X2, G, tau)
-    closed = isotropic.response(b, V_hat, np.array([0.05]), np.array([[0.7, 0.3]]))[0]
+    closed = b.response(V_hat, np.array([0.05]), np.array([[0.7, 0.3]]))[0]
     assert closed == pytest.approx([Q1[0, 0], q2[0]], rel=1e-11)
 
 
@@ -118,8 +120,8 @@ def test_large_penalty_leaves_the_best_constant():
     """
     for model in MODELS:
         table, solved = at(model, 1.5, 1e9)
-        projection = table.mu0[0] @ (table.weights * table.h)
-        power = table.mu0[0] @ (table.weights * table.mu0[0])
+        projection = table.offsets[0] @ (table.weights * table.h)
+        power = table.offsets[0] @ (table.weights * table.offsets[0])
         upper = table.weights @ table.power - (projection**2 / power if power else 0)
         assert solved.errors.test[0] == pytest.approx(upper, rel=1e-6)
 
@@ -143,12 +145,12 @@ def test_linear_network_is_ridge_regression():
 def test_newton_and_iteration_agree(monkeypatch):
     """Points solved by the iteration alone and by Newton alone are the same to 1e-12."""
     _, table = tables(replica.SpikedRandomFeatures(**MODELS[0]), 2)
-    b = isotropic.bulk(table)
+    b = Isotropic(table)
     alpha, lam = np.linspace(0.2, 3, 9), np.full(9, 0.3)
     found = []
     for patience in (10_000, 0):
-        monkeypatch.setattr(isotropic, "PATIENCE", patience)
-        result = isotropic.solve(b, alpha, lam, 1e-14)
+        monkeypatch.setattr(bulk_module, "PATIENCE", patience)
+        result = b.solve(alpha, lam, 1e-14)
         assert result.converged.all()
         found.append(result.value)
     assert found[0] == pytest.approx(found[1], rel=1e-12)

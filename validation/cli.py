@@ -13,7 +13,7 @@ from replica import GradientStep, files
 from replica import cli as common
 from replica.errors import InvalidArgument
 from replica.grids import Problem, sweep
-from replica.options import ProblemOptions, Request, merge, request
+from replica.options import Request, merge, request
 
 from .compare import compare as run_comparison
 from .monte_carlo import simulate as run_simulation
@@ -75,6 +75,10 @@ def compare(
     noise: common.Noise = None,
     alpha: common.Alpha = None,
     lam: common.Lam = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    intercept: common.Intercept = None,
+    train_bias: common.TrainBias = None,
     config: common.Config = None,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
@@ -85,8 +89,7 @@ def compare(
     as_json: common.Json = False,
 ) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point."""
-    typed = ProblemOptions(student, target, alpha0, eta, r, c, gamma, beta, noise, alpha, lam)
-    asked = request(merge(typed, config))
+    asked = request(merge(common.typed(locals()), config))
     common.check_outputs(out, plot, TABLES)
     problem, width = single(asked, simulated)
     with common.progress("draws") as advance:
@@ -130,6 +133,10 @@ def simulate(
     noise: common.Noise = None,
     alpha: common.Alpha = None,
     lam: common.Lam = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    intercept: common.Intercept = None,
+    train_bias: common.TrainBias = None,
     config: common.Config = None,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
@@ -139,8 +146,7 @@ def simulate(
     as_json: common.Json = False,
 ) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors."""
-    typed = ProblemOptions(student, target, alpha0, eta, r, c, gamma, beta, noise, alpha, lam)
-    asked = request(merge(typed, config))
+    asked = request(merge(common.typed(locals()), config))
     common.check_outputs(out, None, TABLES)
     problem, width = single(asked, simulated)
     with common.progress("draws") as advance:

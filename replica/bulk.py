@@ -1,0 +1,151 @@
+"""The bulk of the weights, as the ridge equations see it.  THEORY 4.
+
+The responses V1 (A x A, symmetric) and V2 (A) of P points travel as one packed vector
+(P, D): the upper triangle of V1, then V2.  With ``moments`` B(kappa), V(kappa) = V . B.
+(4.1)-(4.2) are the same for every bulk and stand here, with the solver; what the kinds of
+bulk differ in is (4.3)-(4.4) and its linear response:
+
+* ``isotropic.Isotropic``, one group of neurons, in closed form;
+* ``groups.Groups``, any number of groups.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.fixed_point import fixed_point
+from solvers.newton import newton
+from solvers.results import Array, Result, Status
+
+from .equivalence import Table
+
+PATIENCE = 8  # iterations that cost as much as Newton's, for one group
+
+
+class Bulk(ABC):
+    """The resolvent of a bulk and its linear response, on one table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.beta = table.beta
+        self.groups = len(table.mu1)
+        self.upper = np.triu_indices(self.groups)
+
+    @cached_property
+    def products(self) -> Array:
+        """mu_1^a mu_1^b (a <= b), then mu_2^2: what (4.2) averages, (D, N)."""
+        a, b = self.upper
+        return np.concatenate([self.table.mu1[a] * self.table.mu1[b], self.table.mu2sq])
+
+    @cached_property
+    def moments(self) -> Array:
+        """B(kappa): ``products`` with those of two groups twice, (D, N)."""
+        a, b = self.upper
+        twice = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
+        return twice[:, None] * self.products
+
+    @cached_property
+    def weighted_products(self) -> Array:
+        """``products`` times the quadrature weights, as columns (N, D)."""
+        return (self.table.weights * self.products).T
+
+    @cached_property
+    def signed(self) -> Array:
+        """Which unknowns may be negative: V1 between two groups, (D,)."""
+        a, b = self.upper
+        return np.concatenate([a != b, np.zeros(self.groups, dtype=bool)])
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Where V1_aa stands in a packed vector, (A,)."""
+        return np.flatnonzero(self.upper[0] == self.upper[1])
+
+    def pack(self, first: Array, second: Array) -> Array:
+        """(P, A, A) and (P, A) as (P, D)."""
+        return np.concatenate([first[:, *self.upper], second], axis=1)
+
+    def unpack(self, V: Array) -> tuple[Array, Array]:
+        """(P, D) as (P, A, A) and (P, A)."""
+        a, b = self.upper
+        first = np.empty((len(V), self.groups, self.groups))
+        first[:, a, b] = first[:, b, a] = V[:, : a.size]
+        return first, V[:, a.size :]
+
+    def size(self, V: Array) -> Array:
+        """The magnitude each unknown is compared with, (P, D): V1 between groups may vanish."""
+        if self.groups == 1:
+            return np.abs(V)
+        first, second = self.unpack(V)
+        root = np.sqrt(np.abs(np.diagonal(first, axis1=1, axis2=2)))
+        return self.pack(root[:, :, None] * root[:, None, :], np.abs(second))
+
+    def resistance(self, V: Array) -> Array:
+        """1 / (1 + V(kappa)), (P, N).  Eq. (4.1)"""
+        total = V @ self.moments
+        total += 1
+        return np.asarray(np.reciprocal(total, out=total))
+
+    def conjugates(self, V: Array, alpha: Array) -> Array:
+        """(Vh1, Vh2), packed (P, D).  Eq. (4.2)"""
+        return alpha[:, None] / self.beta * (self.resistance(V) @ self.weighted_products)
+
+    @abstractmethod
+    def overlaps(self, V_hat: Array, lam: Array) -> Array:
+        """(V1, V2), packed (P, D), from their conjugates.  Eqs. (4.3)-(4.4)"""
+
+    @abstractmethod
+    def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
+        """(Q1, q2) for sources X at fixed conjugates, all packed (P, D).  Eq. (4.9)"""
+
+    @abstractmethod
+    def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Dimensionless residuals (P, D) of (4.1)-(4.4), and their derivatives (P, D, D) in
+        log V (in V / size where V is signed)."""
+
+    @abstractmethod
+    def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
+        """(Q1, q2) for sources X that do not contain Q, all packed (P, D).
+
+        (4.9) with the part of (4.8) that is linear in Q moved to the left, i.e. minus the
+        derivative of the solution of (4.1)-(4.4) under Vh -> Vh + s X.
+        """
+
+    def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
+        """V at every point, ``Result.value`` (P, D).  Eqs. (4.1)-(4.4)
+
+        Iteration of (4.2) -> (4.3)-(4.4) first; points where it contracts slowly go on to
+        Newton.  ``start`` is a close guess, which goes to Newton at once: of such a point the
+        iteration's small steps do not say how far the solution is.  ``Result.residual`` is
+        the relative residual of the undamped map.
+        """
+
+        def step(V: Array, rows: NDArray[np.int64]) -> Array:
+            return self.overlaps(self.conjugates(V, alpha[rows]), lam[rows])
+
+        if start is None:
+            ones = np.ones((len(alpha), self.groups))
+            start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
+            start = step(start, np.arange(len(alpha)))
+            limits = {"patience": PATIENCE * self.groups}
+        else:
+            limits = {"max_iterations": 1}
+        first = fixed_point(step, start, tol=tol, size=self.size, **limits)
+        slow = np.flatnonzero(first.status != Status.CONVERGED)
+        if slow.size == 0:
+            return first
+        second = newton(
+            lambda V, rows: self.balance(V, alpha[slow[rows]], lam[slow[rows]]),
+            first.value[slow],
+            size=self.size,
+            signed=self.signed,
+            tol=max(tol, 1e-13),
+        )
+        value, residual = first.value.copy(), first.residual.copy()
+        iterations, status = first.iterations.copy(), first.status.copy()
+        value[slow], status[slow] = second.value, second.status
+        iterations[slow] += second.iterations
+        error = np.abs(step(second.value, slow) - second.value) / self.size(second.value)
+        residual[slow] = error.max(axis=1)
+        return Result(value, residual, iterations, status)

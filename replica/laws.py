@@ -1,0 +1,115 @@
+"""Laws of a first-step readout or of a bias, as finitely many values with their shares.
+
+A discrete law is taken as it is.  A continuous one is replaced by a Gauss-Legendre rule under
+its density, on both sides of its median and up to tails that hold 1e-9 of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from solvers.results import Array
+
+from .errors import InvalidArgument
+
+TAIL = 5e-10  # probability left out on either side of a continuous law
+NAMES = ("gaussian", "rademacher", "uniform")
+ALLOWED = (
+    "a number, a sequence of numbers, (values, fractions), one of "
+    f"{', '.join(NAMES)}, or a frozen scipy.stats distribution"
+)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law on the real line.
+
+    Attributes
+    ----------
+    values, fractions : tuple of float
+        The values of a discrete law and their shares; empty for a continuous one.
+    continuous : str or frozen scipy.stats distribution, optional
+        The continuous law.
+    """
+
+    values: tuple[float, ...] = ()
+    fractions: tuple[float, ...] = ()
+    continuous: Any = None
+
+    def discretise(self, count: int) -> tuple[Array, Array]:
+        """Values and shares: all of a discrete law, ``count`` (even) of a continuous one."""
+        if self.continuous is None:
+            return np.array(self.values), np.array(self.fractions)
+        law = self.distribution
+        low, middle, high = float(law.ppf(TAIL)), float(law.median()), float(law.isf(TAIL))
+        nodes, weights = roots_legendre(count // 2)
+        left, right = (middle - low) / 2, (high - middle) / 2
+        # outwards from the median on both sides: a symmetric law stays exactly symmetric
+        values = np.concatenate([middle - left * (1 + nodes), middle + right * (1 + nodes)])
+        density = np.concatenate([left * weights, right * weights])
+        density *= np.asarray(self.distribution.pdf(values), dtype=float)
+        return values, density / density.sum()
+
+    @property
+    def distribution(self) -> Any:
+        """The continuous law as a frozen scipy.stats distribution."""
+        import scipy.stats
+
+        if self.continuous == "gaussian":
+            return scipy.stats.norm()
+        if self.continuous == "uniform":  # mean 0, variance 1
+            return scipy.stats.uniform(-np.sqrt(3), 2 * np.sqrt(3))
+        return self.continuous
+
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
+        """``size`` independent draws."""
+        if self.continuous is None:
+            return rng.choice(np.array(self.values), size, p=np.array(self.fractions))
+        return np.asarray(self.distribution.rvs(size=size, random_state=rng))
+
+
+def law(name: str, spec: Any) -> Law:
+    """The law meant by ``spec``; ``name`` is the argument's, for the message.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> law("readout", [-1, 1]).fractions
+    (0.5, 0.5)
+    >>> values, shares = law("readout", "gaussian").discretise(24)
+    >>> bool(abs(shares @ values**4 - 3) < 1e-4)
+    True
+    """
+    if isinstance(spec, Law):
+        return spec
+    if isinstance(spec, str) and spec in NAMES:
+        return Law((-1.0, 1.0), (0.5, 0.5)) if spec == "rademacher" else Law(continuous=spec)
+    if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
+        return Law(continuous=spec)
+    try:
+        values, fractions = _discrete(spec)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, spec, ALLOWED) from None
+    good = np.isfinite(values).all() and (fractions >= 0).all()
+    if not (good and abs(fractions.sum() - 1) < 1e-9):
+        raise InvalidArgument(name, spec, "finite values with fractions >= 0 that sum to 1")
+    return Law(tuple(values.tolist()), tuple((fractions / fractions.sum()).tolist()))
+
+
+def _discrete(spec: Any) -> tuple[Array, Array]:
+    nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
+    values = np.atleast_1d(np.asarray(spec[0] if nested else spec, dtype=float))
+    if values.ndim != 1 or not values.size:
+        raise ValueError
+    if not nested:
+        return values, np.full(values.size, 1 / values.size)
+    fractions = np.asarray(spec[1], dtype=float)
+    if fractions.shape != values.shape:
+        raise ValueError
+    return values, fractions

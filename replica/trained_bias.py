@@ -1,0 +1,63 @@
+"""A bias common to all neurons, trained with the readout.  THEORY 7, [C] App. C.8.
+
+The bias t minimises the training objective of THEORY 4,
+
+    E(t) = (alpha / beta) epsilon_t / 2 + lam sum_b q2_b / 2,
+
+which is a function of one variable around the solver.  It may have several minima: a scan
+finds their basins, a bracketing search the lowest one's bottom.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from solvers.results import Array
+
+from .ridge import Points
+
+RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is taken at this edge
+SCAN = 65
+
+Solver = Callable[[float, Array], Points]
+
+
+def objective(points: Points, alpha: Array, lam: Array, beta: float) -> Array:
+    """The training objective over p, (P,)."""
+    fit = alpha / beta * points.errors.train
+    return 0.5 * (fit + lam * points.overlaps.q2.sum(axis=1))
+
+
+def best_bias(solver: Solver, alpha: Array, lam: Array, beta: float) -> Array:
+    """The minimising bias of every point, (P,); NaN where no point of the scan converged.
+
+    Parameters
+    ----------
+    solver : callable (bias, rows) -> Points
+        Solves the rows (indices into alpha, lam) with that bias added to all neurons.
+    alpha, lam : (P,)
+    beta : float
+    """
+
+    def value(bias: float, rows: Array) -> Array:
+        return objective(solver(bias, rows), alpha[rows], lam[rows], beta)
+
+    everything = np.arange(len(alpha))
+    # Nearest to 0 first, so that of equal minima the smallest bias is taken.
+    scan = np.array(sorted(np.linspace(-RANGE, RANGE, SCAN), key=abs))
+    values = np.array([value(t, everything) for t in scan])
+    found = np.full(len(alpha), np.nan)
+    step = 2 * RANGE / (SCAN - 1)
+    for row in everything[np.isfinite(values).any(axis=0)]:
+        column = np.where(np.isfinite(values[:, row]), values[:, row], np.inf)
+        low = column.min()
+        start = scan[np.argmax(column <= low + 1e-12 * abs(low))]
+        bottom = minimize_scalar(
+            lambda t, row=row: float(value(t, np.array([row]))[0]),
+            bounds=(start - step, start + step),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        found[row] = bottom.x if bottom.fun < low * (1 - 1e-14) else start
+    return found
