@@ -1,0 +1,177 @@
+"""First layers of finite size: the gradient step as written, and the statistics of the rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activation
+from replica.targets import MultiIndex
+from validation import data, draw
+from validation.features import gradient_step, sphere_rows
+
+STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+MODEL = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.5, c=1.3, gamma=-0.8, beta=0.5, noise=0.25
+)
+
+
+def step_as_written(W, X, y, student, eta):
+    """Eq. (1.1), one neuron and one sample at a time."""
+    p, n0 = len(W), len(X)
+    a = np.full(p, 1 / np.sqrt(p))
+    after = W.copy()
+    for x, label in zip(X, y, strict=True):
+        f0 = sum(a[i] * student(W[i] @ x) for i in range(p)) / np.sqrt(p)
+        for i in range(p):
+            after[i] += eta / n0 * (label - f0) * student.slope(W[i] @ x) * x
+    return after
+
+
+@pytest.mark.parametrize("name", ["tanh", "relu"])
+def test_gradient_step_in_blocks_is_equation_1_1(name):
+    rng = np.random.default_rng(0)
+    W, X, y = sphere_rows(7, 12, rng), rng.standard_normal((30, 12)), rng.standard_normal(30)
+    student = activation(name)
+    blocks = [(X[i : i + 8], y[i : i + 8]) for i in range(0, 30, 8)]
+    found = gradient_step(W, blocks, student=student, eta=1.7)
+    # Sums of 30 terms of order 1: only rounding differs.
+    np.testing.assert_allclose(found, step_as_written(W, X, y, student, 1.7), atol=1e-13)
+
+
+def test_gradient_is_that_of_half_the_mean_squared_error():
+    """(1.1) is a step of rate eta p down (1/2n0) sum (y - f0)^2, by central differences."""
+    rng = np.random.default_rng(1)
+    p, d, n0, eta, h = 3, 4, 10, 0.7, 1e-5
+    W, X, y = sphere_rows(p, d, rng), rng.standard_normal((n0, d)), rng.standard_normal(n0)
+
+    def loss(W):
+        f0 = np.tanh(X @ W.T) @ np.full(p, 1 / np.sqrt(p)) / np.sqrt(p)
+        return ((y - f0) ** 2).mean() / 2
+
+    gradient = np.zeros_like(W)
+    for index in np.ndindex(p, d):
+        shift = np.zeros_like(W)
+        shift[index] = h
+        gradient[index] = (loss(W + shift) - loss(W - shift)) / (2 * h)
+    after = gradient_step(W, [(X, y)], student=activation("tanh"), eta=eta)
+    # Differences of step h lose h^2 ~ 1e-10 to the third derivative.
+    np.testing.assert_allclose(after, W - eta * p * gradient, atol=1e-9)
+
+
+def test_draw_does_not_depend_on_the_blocks(monkeypatch):
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, noise=0.5)
+    whole = draw(step, dimension=40, beta=0.5, rng=3).W
+    monkeypatch.setattr(data, "BLOCK", 40 * 7)
+    # The same inputs and noise; a sum over 80 samples in another order.
+    np.testing.assert_allclose(draw(step, dimension=40, beta=0.5, rng=3).W, whole, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("student", "target", "alpha0", "eta"),
+    [("tanh", "sin", 2.0, 1.0), ("tanh", "sin", 20.0, 3.0), ("relu", "tanh", 3.0, 1.0)],
+)
+def test_network_after_its_step_has_the_parameters_of_its_srf(student, target, alpha0, eta):
+    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=0.1)
+    d, p = 400, 600
+    measured = []
+    for seed in range(4):
+        drawn = draw(step, dimension=d, beta=p / d, rng=seed)
+        assert drawn.W.shape == (p, d)
+        mean = drawn.W.mean(axis=0)
+        power = (drawn.W**2).sum(axis=1).mean()
+        # The rows' bulk adds c / p to the squared norm of their mean, and c = power - r^2.
+        r = np.sqrt((mean @ mean - power / p) / (1 - 1 / p))
+        measured.append([r, power - r**2, mean @ drawn.w_star / r])
+    model = step.srf(beta=p / d)
+    # One draw fluctuates by up to 3.7, 1.4 and 1.6 %: four standard deviations of the mean of
+    # four.  Without f0 in (1.1), the last case has c 37 % and gamma 4 % too large.
+    deviation = np.mean(measured, axis=0) / [model.r, model.c, model.gamma] - 1
+    assert (np.abs(deviation) <= [0.074, 0.028, 0.032]).all()
+
+
+def test_srf_rows_are_spike_plus_sphere():
+    drawn = draw(MODEL, dimension=300, rng=0)
+    assert drawn.W.shape == (150, 300)
+    u = np.zeros(300)
+    u[:2] = MODEL.gamma, np.sqrt(1 - MODEL.gamma**2)
+    assert u @ drawn.w_star == MODEL.gamma
+    bulk = drawn.W - MODEL.r * u
+    np.testing.assert_allclose((bulk**2).sum(axis=1), MODEL.c, rtol=1e-12)
+    # Uniform on the sphere: the mean row has squared norm c / p, to within sqrt(2 / d) = 8 %.
+    assert (bulk.mean(axis=0) ** 2).sum() == pytest.approx(MODEL.c / 150, rel=0.3)
+
+
+def test_without_a_step_rows_stay_on_the_sphere():
+    for alpha0 in (2.0, np.inf):
+        still = GradientStep(student="sign", target="sin", alpha0=alpha0, eta=0)
+        W = draw(still, dimension=50, beta=2, rng=0).W
+        np.testing.assert_allclose((W**2).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_labels_are_targets_with_noise():
+    drawn = draw(MODEL, dimension=20, rng=0)
+    X = np.random.default_rng(1).standard_normal((20_000, 20))
+    noise = drawn.labels(X, np.random.default_rng(2)) - drawn.targets(X)
+    np.testing.assert_array_equal(drawn.targets(X), np.sin(X[:, 0]))
+    np.testing.assert_allclose(drawn.features(X), np.tanh(X @ drawn.W.T))
+    # The variance of 20 000 samples is known to sqrt(2 / 20 000) = 1 %; four of these.
+    assert noise.var() == pytest.approx(MODEL.noise, rel=0.04)
+    assert noise.mean() == pytest.approx(0, abs=4 * np.sqrt(MODEL.noise / 20_000))
+
+
+def test_a_seed_gives_the_same_draw_however_it_is_passed():
+    root = np.random.SeedSequence(5)
+    first = draw(STEP, dimension=30, beta=1, rng=root).W
+    np.testing.assert_array_equal(draw(STEP, dimension=30, beta=1, rng=root).W, first)
+    np.testing.assert_array_equal(draw(STEP, dimension=30, beta=1, rng=5).W, first)
+    child = draw(STEP, dimension=30, beta=1, rng=root.spawn(1)[0]).W
+    assert (first != child).all()
+    one, two = (draw(STEP, dimension=30, beta=1, rng=np.random.default_rng(5)).W for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        (replace(STEP, readout=[-1, 1]), "readout"),
+        (replace(STEP, readout=2.0), "readout"),
+        (replace(STEP, bias=0.5), "bias"),
+        (replace(STEP, intercept=True), "intercept"),
+        (replace(STEP, target=MultiIndex(lambda a, b: a + b, dimension=2)), "target"),
+        (replace(STEP, readout=[-1, 1]).srf(beta=1), "r"),
+        (replace(MODEL, c=[1, 2]), "c"),
+        (replace(MODEL, gamma=[0.5]), "gamma"),
+        (replace(MODEL, bias=0.5), "bias"),
+        (replace(MODEL, train_bias=True), "train_bias"),
+    ],
+)
+def test_what_is_not_simulated_is_refused(problem, name):
+    """Left out in silence, it would pass for a disagreement with the theory."""
+    beta = 1.0 if isinstance(problem, GradientStep) else None
+    with pytest.raises(InvalidArgument) as caught:
+        draw(problem, dimension=30, beta=beta)
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "name"),
+    [
+        (STEP, {}, "beta"),
+        (STEP, {"beta": -1}, "beta"),
+        (STEP, {"beta": 1e-3}, "beta"),
+        (MODEL, {"beta": 0.5}, "beta"),
+        ("tanh", {}, "problem"),
+        (MODEL, {"dimension": 1}, "dimension"),
+        (MODEL, {"dimension": 30.5}, "dimension"),
+        (MODEL, {"rng": "seed"}, "rng"),
+        (MODEL, {"rng": -1}, "rng"),
+        (GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=1), {"beta": 1}, "alpha0"),
+        (GradientStep(student="tanh", target="sin", alpha0=1e-3, eta=1), {"beta": 1}, "alpha0"),
+        (GradientStep(student="sign", target="sin", alpha0=1, eta=1), {"beta": 1}, "student"),
+    ],
+)
+def test_bad_input_is_named(problem, options, name):
+    with pytest.raises(InvalidArgument) as caught:
+        draw(problem, **({"dimension": 30} | options))
+    assert caught.value.name == name

@@ -1,0 +1,73 @@
+"""Checks of the arguments that only a finite-size experiment has: sizes and seeds."""
+
+import operator
+from typing import Any
+
+from numpy.random import Generator, SeedSequence
+
+from replica.errors import InvalidArgument
+
+
+def whole(name: str, value: Any, low: int, meaning: str) -> int:
+    """``value`` as an int of at least ``low``, or InvalidArgument.
+
+    Examples
+    --------
+    >>> whole("seeds", 2, 2, "a standard error needs two")
+    2
+    """
+    allowed = f"an integer of at least {low} ({meaning})"
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(name, value, allowed) from None
+    if found < low:
+        raise InvalidArgument(name, value, allowed)
+    return found
+
+
+def size(name: str, ratio: float, dimension: int) -> int:
+    """round(ratio d): how many samples or neurons a ratio to the input dimension means.
+
+    Raises
+    ------
+    InvalidArgument
+        If that is none.
+
+    Examples
+    --------
+    >>> size("alpha", 1.5, 400)
+    600
+    """
+    found = round(ratio * dimension)
+    if found < 1:
+        raise InvalidArgument(
+            name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
+        )
+    return found
+
+
+def seed_sequence(rng: Any) -> SeedSequence:
+    """A root of random numbers, from None, an int, a SeedSequence or a Generator.
+
+    A SeedSequence is copied, so that spawning from the root leaves the caller's as it was;
+    a Generator is asked for 128 bits.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> seed_sequence(7).entropy
+    7
+    """
+    if isinstance(rng, SeedSequence):
+        return SeedSequence(rng.entropy, spawn_key=rng.spawn_key, pool_size=rng.pool_size)
+    if isinstance(rng, Generator):
+        return SeedSequence(rng.integers(2**32, size=4).tolist())
+    try:
+        return SeedSequence(rng)
+    except (TypeError, ValueError):
+        allowed = "None, an integer of 0 or more, a SeedSequence or a Generator"
+        raise InvalidArgument("rng", rng, allowed) from None
