@@ -64,12 +64,6 @@ class Law:
             return scipy.stats.uniform(-np.sqrt(3), 2 * np.sqrt(3))
         return self.continuous
 
-    def sample(self, size: int, rng: np.random.Generator) -> Array:
-        """``size`` independent draws."""
-        if self.continuous is None:
-            return rng.choice(np.array(self.values), size, p=np.array(self.fractions))
-        return np.asarray(self.distribution.rvs(size=size, random_state=rng))
-
 
 def law(name: str, spec: Any) -> Law:
     """The law meant by ``spec``; ``name`` is the argument's, for the message.

@@ -116,24 +116,24 @@ def target(spec: Any) -> Target:
 def conditional_moments(of: Target, alignment: Array, kappa: Array) -> TargetMoments:
     """h, g and spread of the target at kappa (K, N), for Gamma = ``alignment`` (T, K)."""
     centre = alignment @ kappa
-    rest = np.eye(len(alignment)) - alignment @ alignment.T
     if isinstance(of, Activation):
-        found = of.moments(centre[0], max(0.0, float(rest[0, 0])))
+        rest = max(0.0, 1 - float(alignment[0] @ alignment[0]))
+        found = of.moments(centre[0], rest)
         return TargetMoments(found.mean, found.first[None], found.first**2 + found.variance)
-    L = _root(rest)
+    L = remainder(alignment)
     size = max(1, BLOCK // 2**12)
     blocks = [_integrate(of, centre[:, i : i + size], L) for i in range(0, centre.shape[1], size)]
     return TargetMoments(*(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)))
 
 
-def _root(matrix: Array) -> Array:
-    """L (T, K') with L L^T = matrix, one column for each direction that is left; a single
-    column of zeros where none is."""
-    values, vectors = np.linalg.eigh(matrix)
+def remainder(alignment: Array) -> Array:
+    """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
+    single column of zeros where none is."""
+    values, vectors = np.linalg.eigh(np.eye(len(alignment)) - alignment @ alignment.T)
     kept = values > 1e-13
     if not kept.any():
-        return np.zeros((len(matrix), 1))
-    return vectors[:, kept] * np.sqrt(values[kept])
+        return np.zeros((len(alignment), 1))
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def _integrate(of: MultiIndex, centre: Array, L: Array) -> TargetMoments:

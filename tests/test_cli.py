@@ -183,10 +183,17 @@ def test_interrupt(tmp_path):
     """Ctrl-C in a long grid: one line, status 130, no file."""
     line = "--student tanh --target sin --alpha0 20 --eta 0:9:20000 --alpha 1:2:99 --lam .1"
     command = [sys.executable, "-m", "replica", "curve", *line.split(), "--out", "a.csv"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)  # well past the imports (under 1 s), well before the end (over 30 s)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    # A background shell hands down SIGINT ignored, and Python would not raise on it.
+    options = dict(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
+        time.sleep(3)  # well past the imports (under 1 s), well before the end (over 30 s)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert err == "error: interrupted; no file was left half-written\n"
     assert not list(tmp_path.iterdir())

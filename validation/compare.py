@@ -166,6 +166,10 @@ def compare(
     lam = 0.001, alpha = 0.5, d = 500 it was found 26 % below the theory, and spread by more
     than its mean.  A disagreement there calls for a larger d before anything else.
 
+    *Large m.*  The overlap m is free in the limit, but costs lam m^2 / p at finite width.  Where
+    |m| is large (groups with nearly dependent mu_0, such as relu with biases +-1 and a short
+    spike, m = -40) the limit is reached only at p >> m^2: compare ``Solution.overlaps.m``.
+
     *The network.*  The theory of a GradientStep is that of its sRF, the published equivalent.
     The network itself keeps a difference that does not shrink with d: at d = 200, 400 and 800,
     test errors were 1 to 5 % below the sRF's for tanh/sin, alpha0 = 20, eta = 3, and 3 to 6 %

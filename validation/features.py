@@ -1,12 +1,13 @@
 """First layers of finite size, drawn at random: the network after its step, and the sRF.
 
 At input dimension d the width is p = round(beta d).  Inputs are x ~ N(0, I_d), features
-sigma(W x) and targets sigma_*(w* . x) + sqrt(Delta) xi.  Inputs and initial rows are
-invariant under rotation, so w* = e_1, and u in the plane of e_1 and e_2, lose no generality.
+sigma(W x + bias) and targets sigma_*(w_1 . x, ..., w_T . x) + sqrt(Delta) xi.  Inputs and
+initial rows are invariant under rotation, so the spikes, or else the target's directions,
+lie along the first axes without loss of generality.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.random import Generator, default_rng
 from replica.activations import Activation
 from replica.errors import InvalidArgument
 from replica.grids import Problem
+from replica.laws import Law
 from replica.models import GradientStep, SpikedRandomFeatures
+from replica.targets import MultiIndex, Target, remainder
 from solvers.results import Array
 
 from .arguments import seed_sequence, size, whole
@@ -30,29 +33,35 @@ class Instance:
     ----------
     W : (p, d)
         First-layer rows w_i.
-    w_star : (d,)
-        Target direction w*, a unit vector.
+    bias : (p,)
+        Untrained biases of the neurons.
+    directions : (T, d)
+        Target directions, orthonormal; of a single-index target, w*.
     student : Activation
         sigma.
-    target : callable
+    target : Activation or MultiIndex
         sigma_*.
     noise : float
         Variance Delta of the label noise.
     """
 
     W: Array
-    w_star: Array
+    bias: Array
+    directions: Array
     student: Activation
-    target: Callable[[Array], Array]
+    target: Target
     noise: float
 
-    def features(self, X: Array) -> Array:
-        """Phi = sigma(X W^T), (n, p), of inputs (n, d)."""
-        return self.student(X @ self.W.T)
+    def features(self, X: Array, bias: float = 0.0) -> Array:
+        """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all."""
+        fields = X @ self.W.T
+        fields += self.bias + bias
+        return self.student(fields)
 
     def targets(self, X: Array) -> Array:
-        """Noiseless targets sigma_*(w* . x), (n,)."""
-        return self.target(X @ self.w_star)
+        """Noiseless targets, (n,)."""
+        z = self.directions @ X.T
+        return self.target(*z) if isinstance(self.target, MultiIndex) else self.target(z[0])
 
     def labels(self, X: Array, rng: Generator) -> Array:
         """Targets with fresh noise of variance Delta, (n,)."""
@@ -68,9 +77,10 @@ def draw(
     ----------
     problem : GradientStep or SpikedRandomFeatures
         The network, which then takes its step on n0 = round(alpha0 d) samples of its own; or
-        the sRF, rows sqrt(c) w_i + r u with w_i uniform on the unit sphere.
+        the sRF, rows sqrt(c) w_i + sum_k r_k u_k with w_i uniform on the unit sphere.  Groups,
+        readouts and biases have their exact shares of the p neurons, up to rounding.
     dimension : int
-        Input dimension d, 2 or more.
+        Input dimension d, large enough for all spikes and target directions.
     rng : None, int, SeedSequence or Generator
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
@@ -78,9 +88,8 @@ def draw(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, the step has infinitely many samples, the student has
-        a jump (no gradient), or the problem has options that are not simulated: several
-        groups of neurons, spikes or target directions, biases, an intercept.
+        If an argument is out of range, the step has infinitely many samples, or the student
+        has a jump (no gradient).
 
     Examples
     --------
@@ -90,16 +99,25 @@ def draw(
     (25, 50)
     """
     model = spiked_model(problem, beta)
-    d = whole("dimension", dimension, 2, "the input dimension d")
+    groups = model.geometry
+    L = remainder(groups.gamma)
+    least = groups.r.shape[1] + L.shape[1]
+    d = whole("dimension", dimension, max(2, least), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
     W = sphere_rows(size("beta", model.beta, d), d, rows)
-    e_1, e_2 = np.eye(2, d)
-    start = Instance(W, e_1, model.student, model.target, model.noise)
+    axes = np.eye(least, d)
     if isinstance(problem, SpikedRandomFeatures):
-        u = model.gamma * e_1 + np.sqrt(1 - model.gamma**2) * e_2
-        return replace(start, W=np.sqrt(model.c) * W + model.r * u)
-    if problem.eta == 0:
+        spikes = groups.r.shape[1]
+        directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
+        own = shares(np.arange(len(groups.c)), groups.fractions, len(W))
+        W = np.sqrt(groups.c)[own, None] * W + groups.r[own] @ axes[:spikes]
+        bias = groups.bias[own]
+    else:
+        directions = np.eye(len(L), d)
+        bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
+    start = Instance(W, bias, directions, model.student, model.target, model.noise)
+    if isinstance(problem, SpikedRandomFeatures) or problem.eta == 0:
         return start
     if not np.isfinite(problem.alpha0):
         raise InvalidArgument(
@@ -110,7 +128,17 @@ def draw(
         )
     blocks = gaussian_inputs(size("alpha0", problem.alpha0, d), d, inputs, width=len(W))
     batch = ((X, start.labels(X, noise)) for X in blocks)
-    return replace(start, W=gradient_step(W, batch, student=start.student, eta=problem.eta))
+    return replace(
+        start,
+        W=gradient_step(
+            W,
+            batch,
+            student=start.student,
+            eta=problem.eta,
+            readout=spread(problem.readout, len(W)),
+            bias=bias,
+        ),
+    )
 
 
 def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
@@ -118,30 +146,32 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
     if isinstance(problem, GradientStep):
         if beta is None:
             raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-        _check_simulated(problem)
         return problem.srf(beta=beta)
     if not isinstance(problem, SpikedRandomFeatures):
         raise InvalidArgument("problem", problem, "a GradientStep or a SpikedRandomFeatures")
     if beta is not None:
         raise InvalidArgument("beta", beta, "left out: a SpikedRandomFeatures has its own")
-    _check_simulated(problem)
     return problem
 
 
-def _check_simulated(problem: Problem) -> None:
-    """Refuse whatever a draw would silently leave out: it knows one group, spike and target
-    direction, and no option but beta and noise."""
-    for name in ("target", "r", "c", "gamma"):
-        value = getattr(problem, name, 0.0)
-        if not isinstance(value, (Activation, float)):
-            raise InvalidArgument(name, value, "of one direction, spike and group in a simulation")
-    off = {f.name: f.default for f in fields(problem) if f.default is not MISSING}
-    bare = replace(problem, **{k: v for k, v in off.items() if k not in ("beta", "noise")})
-    for name in off:
-        if getattr(problem, name) != getattr(bare, name):
-            raise InvalidArgument(
-                name, getattr(problem, name), "left at its default in a simulation"
-            )
+def shares(values: Array, fractions: Array, count: int) -> Array:
+    """``count`` values in their exact shares, up to rounding, in order.
+
+    Examples
+    --------
+    >>> shares(np.array([7.0, 9.0]), np.array([0.25, 0.75]), 4).tolist()
+    [7.0, 9.0, 9.0, 9.0]
+    """
+    quantiles = (np.arange(count) + 0.5) / count
+    index = np.searchsorted(np.cumsum(fractions), quantiles * fractions.sum())
+    return values[np.minimum(index, len(values) - 1)]
+
+
+def spread(law: Law, count: int) -> Array:
+    """``count`` values of a law at equally spaced quantiles: its sample without the noise."""
+    if law.continuous is None:
+        return shares(np.array(law.values), np.array(law.fractions), count)
+    return np.asarray(law.distribution.ppf((np.arange(count) + 0.5) / count), dtype=float)
 
 
 def sphere_rows(p: int, d: int, rng: Generator) -> Array:
@@ -151,17 +181,23 @@ def sphere_rows(p: int, d: int, rng: Generator) -> Array:
 
 
 def gradient_step(
-    W: Array, batch: Iterable[tuple[Array, Array]], *, student: Activation, eta: float
+    W: Array,
+    batch: Iterable[tuple[Array, Array]],
+    *,
+    student: Activation,
+    eta: float,
+    readout: Array | float = 1.0,
+    bias: Array | float = 0.0,
 ) -> Array:
-    """Rows (p, d) after one step of rate eta p, the readout being a_i = 1/sqrt(p).  Eq. (1.1)
+    """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i.  Eq. (1.1)
 
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """
     total = np.zeros_like(W)
     samples = 0
     for X, y in batch:
-        fields = X @ W.T
-        residual = y - student(fields).mean(axis=1)  # f0 = p^(-1/2) sum_i a_i sigma is a mean
+        fields = X @ W.T + bias
+        residual = y - (student(fields) * readout).mean(axis=1)  # f0 = (1/p) sum_i a~_i sigma
         total += (residual[:, None] * student.slope(fields)).T @ X
         samples += len(X)
-    return np.asarray(W + eta / samples * total)
+    return np.asarray(W + eta / samples * np.reshape(readout, (-1, 1)) * total)

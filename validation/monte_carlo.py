@@ -214,11 +214,21 @@ def run_cell(
     instance = draw(problem, dimension=dimension, rng=layer, beta=beta)
     X = inputs.standard_normal((samples, dimension))
     y = instance.labels(X, noise)
-    features = instance.features(X)
-    readouts = readout.ridge(features, y, lam)
-    train = ((y[:, None] - readout.predict(features, readouts)) ** 2).mean(axis=0)
+    model = spiked_model(problem, beta)
+    fits = readout.fit(
+        lambda bias: instance.features(X, bias),
+        y,
+        lam,
+        intercept=model.intercept,
+        train_bias=model.train_bias,
+    )
+    train = [((y - fit.predict(instance.features(X, fit.bias))) ** 2).mean() for fit in fits]
     squares = np.zeros(len(lam))
-    for X in gaussian_inputs(test_samples, dimension, test, width=len(instance.W)):
-        error = instance.targets(X)[:, None] - readout.predict(instance.features(X), readouts)
-        squares += (error**2).sum(axis=0)
+    for X_test in gaussian_inputs(test_samples, dimension, test, width=len(instance.W)):
+        targets = instance.targets(X_test)
+        for bias in {fit.bias for fit in fits}:
+            features = instance.features(X_test, bias)
+            for i, fit in enumerate(fits):
+                if fit.bias == bias:
+                    squares[i] += ((targets - fit.predict(features)) ** 2).sum()
     return np.stack([squares / test_samples, train])

@@ -2,15 +2,81 @@
 
     (Phi^T Phi / p + lam I) a = Phi^T y / sqrt(p),  f(x) = phi(x) . a / sqrt(p)          (1.2)
 
-Both systems below have the same solution; the smaller one is solved.
+Both systems below have the same solution; the smaller one is solved.  An unregularised output
+intercept is fitted by centring features and labels; a bias common to all neurons by minimising
+the training objective that is left.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpocon
+from scipy.optimize import minimize_scalar
 
 from replica.errors import InvalidArgument
 from solvers.results import Array
+
+SCAN = np.linspace(-6, 6, 25)  # the pre-activations' own scale is 1
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A trained readout: weights a (p,), output intercept, and the bias added to all neurons."""
+
+    readout: Array
+    intercept: float
+    bias: float
+
+    def predict(self, features: Array) -> Array:
+        """f = Phi a / sqrt(p) + intercept, (n,), of features with ``bias`` in them."""
+        return predict(features, self.readout[:, None])[:, 0] + self.intercept
+
+
+def fit(
+    features: Callable[[float], Array], y: Array, lam: Array, *, intercept: bool, train_bias: bool
+) -> list[Fit]:
+    """The readout at each penalty.
+
+    Parameters
+    ----------
+    features : callable, bias -> Phi (n, p)
+        The features with that bias added to all neurons.
+    y : (n,)
+    lam : (L,)
+    intercept, train_bias : bool
+        What is trained besides the readout.
+    """
+    if not train_bias:
+        return _with_bias(features, y, lam, intercept, 0.0)
+
+    def objective(bias: float, penalty: float) -> float:
+        (found,) = _with_bias(features, y, np.array([penalty]), intercept, bias)
+        residual = y - found.predict(features(bias))
+        return float(residual @ residual + penalty * found.readout @ found.readout)
+
+    fits = []
+    for penalty in lam:
+        start = min(SCAN, key=lambda bias: objective(bias, penalty))
+        step = SCAN[1] - SCAN[0]
+        bottom = minimize_scalar(
+            objective, args=(penalty,), bounds=(start - step, start + step), method="bounded"
+        )
+        fits += _with_bias(features, y, np.array([penalty]), intercept, float(bottom.x))
+    return fits
+
+
+def _with_bias(
+    features: Callable[[float], Array], y: Array, lam: Array, intercept: bool, bias: float
+) -> list[Fit]:
+    Phi = features(bias)
+    if not intercept:
+        return [Fit(a, 0.0, bias) for a in ridge(Phi, y, lam).T]
+    centre, level = Phi.mean(axis=0), float(y.mean())
+    readouts = ridge(Phi - centre, y - level, lam)
+    levels = level - predict(centre[None], readouts)[0]
+    return [Fit(a, float(b), bias) for a, b in zip(readouts.T, levels, strict=True)]
 
 
 def ridge(features: Array, y: Array, lam: Array) -> Array:
