@@ -67,7 +67,7 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
         found = _with_groups(step, count, error)
         kernel = _kernel(step.student, found)
         if previous is not None:
-            error = float(np.abs(kernel - previous).max() / np.abs(kernel).max())
+            error = float(np.linalg.norm(kernel - previous) / np.linalg.norm(kernel))
             if error <= GROUP_TOLERANCE:
                 break
         previous = kernel
@@ -116,13 +116,15 @@ def _target(step: GradientStep) -> _Target:
 
 
 def _kernel(student: Activation, groups: SpikedParameters) -> Array:
-    """Averages over the groups that the theory depends on, at a few pairs of kappa: products
-    of mu_0, of mu_1 (times c), and mu_2^2.  They converge as the discretisation does."""
-    kappa = gauss_hermite(12).nodes
+    """Averages over the groups that the theory depends on, as matrices on a Gaussian rule of
+    kappa: products of mu_0, of mu_1 (times c), and mu_2^2.  They converge as the
+    discretisation does."""
+    kappa, weights = gauss_hermite(24)
     r, c = np.atleast_1d(groups.r)[:, None], np.atleast_1d(groups.c)[:, None]
     bias = np.atleast_1d(groups.bias)[:, None]
     m = student.moments(r * kappa + bias, c)
     pi = np.ones(1) if groups.fractions is None else np.array(groups.fractions)
     constant = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
-    return np.stack([constant, linear, np.diag(pi @ m.variance)])
+    root = np.sqrt(weights)
+    return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root

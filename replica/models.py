@@ -63,7 +63,7 @@ class SpikedRandomFeatures:
     r : float, or array (A,) or (A, K)
         Loadings of the spikes in the rows of each group (0: random features).
     c : float or array (A,)
-        Bulk variance |w_i|^2 - |r|^2 of each group, positive.
+        Bulk variance of each group, positive: what the spikes leave of w_i . w_i.
     gamma : float, or array (K,) or (T, K)
         Cosines between target directions and spikes.
     beta : float

@@ -50,7 +50,7 @@ def newton(
     Returns
     -------
     Result
-        ``residual`` is max |F| at the returned point.
+        ``residual`` is the largest modulus in F at the returned point.
 
     Raises
     ------

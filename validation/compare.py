@@ -167,7 +167,7 @@ def compare(
     than its mean.  A disagreement there calls for a larger d before anything else.
 
     *Large m.*  The overlap m is free in the limit, but costs lam m^2 / p at finite width.  Where
-    |m| is large (groups with nearly dependent mu_0, such as relu with biases +-1 and a short
+    m is large (groups with nearly dependent mu_0, such as relu with biases +-1 and a short
     spike, m = -40) the limit is reached only at p >> m^2: compare ``Solution.overlaps.m``.
 
     *The network.*  The theory of a GradientStep is that of its sRF, the published equivalent.
