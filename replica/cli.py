@@ -105,7 +105,7 @@ def curve(
     if plot is not None:
         from .plotting import plot_curve
 
-        save_figure(plot, plot_curve(grid.dataset()))
+        save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:
         typer.echo(files.to_json(document))
     else:
@@ -179,9 +179,9 @@ def save_points(
     typer.echo(f"wrote {path}", err=True)
 
 
-def save_figure(path: Path, axes: Any) -> None:
-    """Write the figure that ``axes`` belongs to."""
-    files.write_atomically(path, lambda temporary: axes.figure.savefig(temporary, dpi=150))
+def save_figure(path: Path, figure: Any) -> None:
+    """Write a matplotlib Figure."""
+    files.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
     typer.echo(f"wrote {path}", err=True)
 
 

@@ -38,7 +38,8 @@ class Solution:
     train_error : float
         Mean squared training residual; NaN if not converged.
     overlaps, conjugates : Overlaps, Conjugates
-        Without the leading axis over points.
+        Without the leading axis over points; groups in the order of ``model.geometry``, where
+        equal ones are merged and empty ones left out.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -197,9 +198,10 @@ def _evaluate(
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     for level in itertools.count():
-        pair = tables(model, level)
-        if pair is None:
+        found_tables = tables(model, level)
+        if found_tables is None:
             break
+        pair = found_tables
         size = max(1, CHUNK // len(pair[1].weights))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
         found = concatenate([_on_tables(pair, alpha[b], lam[b], _guess(kept, b)) for b in blocks])
@@ -215,7 +217,7 @@ def _evaluate(
     status[kept.converged & ~(kept.quadrature_error <= quadrature_tol)] = Status.QUADRATURE
     for error in kept.points.errors:
         error[status != Status.CONVERGED] = np.nan
-    return kept
+    return replace(kept, points=ridge.for_groups(pair[1], kept.points))
 
 
 def _on_tables(

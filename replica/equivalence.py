@@ -32,14 +32,14 @@ from .targets import conditional_moments
 
 @dataclass(frozen=True)
 class Table:
-    """Moments of features and target at N nodes, for A groups of neurons, K spikes and K'
+    """Moments of features and target at N nodes, for A kinds of neurons, K spikes and K'
     remaining target directions.
 
     Attributes
     ----------
     weights : (N,), summing to 1
     kappa : (K, N)
-    offsets : (A, N) or (A + 1, N)
+    offsets : (G, N) or (G + 1, N)
         mu_0 of Eq. (3.2) and, where an output intercept is trained, the constant 1: what the
         readout combines without a penalty.
     mu1, mu2sq : (A, N)
@@ -53,6 +53,10 @@ class Table:
     fractions, c : (A,)
         Share of the neurons in each group, and their bulk variance.
     beta, noise : float
+    classes, shares : (G,)
+        For each of the model's G groups, its place among the A here and its share of that one.
+        Groups that differ in mu_0 alone respond alike and are one: the opposite readouts of an
+        odd activation.
     """
 
     weights: Array
@@ -67,12 +71,14 @@ class Table:
     c: Array
     beta: float
     noise: float
+    classes: Array
+    shares: Array
 
     # Products that every point needs, formed once.
 
     @cached_property
     def regressors(self) -> Array:
-        """offsets and mu_1^b kappa, (A + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
+        """offsets and mu_1^b kappa, (G + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
         linear = np.einsum("an,kn->akn", self.mu1, self.kappa)
         return np.concatenate([self.offsets, linear.reshape(-1, self.weights.size)])
 
@@ -107,21 +113,45 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
     target = conditional_moments(model.target, groups.gamma, kappa)
     mu0 = _clean(features.mean)
+    mu1 = _clean(features.first / np.sqrt(c))
+    kinds, classes = alike(model)
+    fractions = np.bincount(classes, weights=groups.fractions)
     constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
     return Table(
         weights=rule.weights,
         kappa=kappa,
         offsets=np.concatenate([mu0, constant]),
-        mu1=_clean(features.first / np.sqrt(c)),
-        mu2sq=features.variance,
+        mu1=mu1[kinds],
+        mu2sq=features.variance[kinds],
         h=target.h,
         g=target.g,
         spread=target.spread,
-        fractions=groups.fractions,
-        c=groups.c,
+        fractions=fractions,
+        c=groups.c[kinds],
         beta=model.beta,
         noise=model.noise,
+        classes=classes,
+        shares=groups.fractions / fractions[classes],
     )
+
+
+@lru_cache(maxsize=256)
+def alike(model: SpikedRandomFeatures) -> tuple[Array, Array]:
+    """Indices (A,) of one group of each kind, and the kind of every group (G,).
+
+    Groups are of a kind if mu_1, mu_2^2 and c agree to 13 digits of their largest value, at
+    points that tell different neurons apart.
+    """
+    groups = model.geometry
+    K = groups.r.shape[1]
+    kappa = np.random.default_rng(0).standard_normal((K, 24))
+    features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
+    rows = np.column_stack([features.first, features.variance, groups.c])
+    size = np.abs(rows).max(axis=0)
+    digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
+    _, first, classes = np.unique(digits, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they come
+    return first[order], np.argsort(order)[classes.ravel()]
 
 
 def _clean(values: Array) -> Array:

@@ -186,8 +186,11 @@ class Geometry:
                 for part in (r, c.reshape(-1, 1), bias.reshape(-1, 1))
             ]
         )
-        rows, index = np.unique(rows[shares > 0], axis=0, return_inverse=True)
-        merged = np.bincount(index.ravel(), weights=shares[shares > 0])
+        kept, shares = rows[shares > 0], shares[shares > 0]
+        _, first, index = np.unique(kept, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # groups as they come
+        merged = np.bincount(index.ravel(), weights=shares)[order]
+        rows = kept[first[order]]
         return cls(rows[:, :-2], rows[:, -2], rows[:, -1], merged / merged.sum(), gamma)
 
 

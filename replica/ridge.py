@@ -78,7 +78,7 @@ def bulk_of(table: Table) -> Bulk:
 
 
 def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Array, Array]:
-    """m (P, A or A + 1), theta and theta_hat (P, A, K): the normal equations of h on C.  Eq. (4.5)
+    """m (P, G or G + 1), theta and theta_hat (P, A, K): the normal equations of h on C.  Eq. (4.5)
 
     m is free; theta is held back by theta_hat = theta / (alpha c V2).  Where the mu_0 are
     zero or dependent, the least-norm solution is taken.
@@ -86,7 +86,7 @@ def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Arra
     A, K, free = len(table.mu1), len(table.kappa), len(table.offsets)
     stiffness = np.repeat(1 / (alpha[:, None] * table.c * V2), K, axis=1)  # (P, A K)
     held = np.concatenate([np.zeros((len(W), free)), stiffness], axis=1)
-    if A == 1:
+    if free == 1:
         gram, moment = normal_equations(table, W)
         size = range(gram.shape[1])
         gram[:, size, size] += held
@@ -104,7 +104,7 @@ def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Arra
         along = (target[:, None] @ U)[:, 0] / kept
         solution = (along[:, None] @ Vt)[:, 0] / scale
     theta_hat = stiffness * solution[:, free:]
-    if A > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
+    if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
         gap = W * (table.h - solution @ table.regressors)
         theta_hat = gap @ table.regressors[free:].T
     theta = theta_hat / stiffness
@@ -153,6 +153,45 @@ def sources(
     X1 += (alpha * ratio)[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
     X2 += (alpha * ratio)[:, None] * table.c * (theta_hat**2).sum(axis=2)
     return X1, X2
+
+
+def for_groups(table: Table, points: Points) -> Points:
+    """The solution for the model's G groups from that for the table's A kinds of neurons.
+
+    Members of a kind share its V2, theta and psi; of V1 = c V2 - (coupling), the coupling is
+    shared and the first term is each member's own, and likewise of Q1.  Conjugates are those
+    of the kind.
+    """
+    kinds, s, o, hats = table.classes, table.shares, points.overlaps, points.conjugates
+    if len(kinds) == len(table.c):
+        return points
+
+    def pairs(first: Array) -> Array:
+        return first[:, kinds][:, :, kinds]
+
+    def split(first: Array, second: Array) -> Array:
+        own = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
+        alone = (table.c[kinds] * s * second[:, kinds])[:, :, None] * np.eye(len(s))
+        return alone - pairs(own - first) * s[:, None] * s
+
+    overlaps = Overlaps(
+        split(o.V1, o.V2),
+        s * o.V2[:, kinds],
+        o.m,
+        s[:, None] * o.theta[:, kinds],
+        s[:, None] * o.psi[:, kinds],
+        split(o.Q1, o.q2),
+        s * o.q2[:, kinds],
+    )
+    conjugates = Conjugates(
+        pairs(hats.V1),
+        hats.V2[:, kinds],
+        hats.theta[:, kinds],
+        hats.p[:, kinds],
+        pairs(hats.X1),
+        hats.X2[:, kinds],
+    )
+    return points._replace(overlaps=overlaps, conjugates=conjugates)
 
 
 def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:

@@ -45,6 +45,7 @@ def repeated(fractions):
 
     changed = dict(offsets=rows(one.offsets), mu1=rows(one.mu1), mu2sq=rows(one.mu2sq))
     changed |= dict(fractions=np.array(fractions), c=rows(one.c))
+    changed |= dict(classes=np.arange(count), shares=np.ones(count))
     return one, type(one)(**({f: getattr(one, f) for f in one.__dataclass_fields__} | changed))
 
 
@@ -102,14 +103,38 @@ def test_permuted_groups_permute_the_answer():
         student="sigmoid", target="sin", gamma=0.7, beta=1.3, noise=0.1, **fields
     )
     assert errors(permuted) == pytest.approx(errors(RAGGED), rel=1e-11)
+    a, b = (replica.solve(model, alpha=0.9, lam=0.1).overlaps for model in (RAGGED, permuted))
+    assert pytest.approx(a.V2[order], rel=1e-11) == b.V2
+    assert pytest.approx(a.V1[np.ix_(order, order)], rel=1e-11) == b.V1
+    assert b.theta == pytest.approx(a.theta[order], rel=1e-9)  # a small difference
 
 
 def test_opposite_readouts_of_an_odd_network():
-    """tanh with readouts +-1 has the same products as with 1: nothing changes (sigma odd)."""
+    """tanh with readouts +-1 responds as with 1: one kind of neurons, half of it in each group."""
     same = GradientStep(**STEP).srf(beta=1.0)
     opposite = GradientStep(**STEP, readout="rademacher").srf(beta=1.0)
     assert len(opposite.geometry.c) == 2
+    assert len(tables(opposite, 0)[1].c) == 1
     assert errors(opposite) == pytest.approx(errors(same), rel=1e-11)
+    one, two = (replica.solve(model, alpha=0.9, lam=0.1) for model in (same, opposite))
+    assert pytest.approx(np.repeat(one.overlaps.V2 / 2, 2), rel=1e-11) == two.overlaps.V2
+    assert two.overlaps.V1.sum() == pytest.approx(one.overlaps.V1.item(), rel=1e-11)
+
+
+def test_kinds_solve_the_equations_of_all_groups():
+    """Four readouts of an odd network are two kinds; as four groups they solve (4.1)-(4.11)."""
+    model = GradientStep(**STEP, readout=[-1.5, -0.5, 0.5, 1.5]).srf(beta=1.0)
+    point = replica.solve(model, alpha=0.9, lam=0.1)
+    _, merged = tables(model, 1)
+    assert len(merged.c) == 2
+    fields = {name: getattr(merged, name) for name in merged.__dataclass_fields__}
+    rows = dict(mu1=merged.mu1[merged.classes], mu2sq=merged.mu2sq[merged.classes])
+    rows |= dict(c=merged.c[merged.classes], fractions=model.geometry.fractions)
+    everyone = type(merged)(**(fields | rows))
+    errors_here = Errors(np.array(point.test_error), np.array(point.train_error))
+    found = residuals(everyone, 0.9, 0.1, point.overlaps, errors_here)
+    # the rule here is the second, where the point may have needed a finer one
+    assert max(found.values()) < 1e-8, found
 
 
 @lru_cache

@@ -5,6 +5,7 @@ Exit status as for ``replica``; 1 also where a comparison failed.
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,8 @@ from replica.grids import Problem, sweep
 from replica.options import Request, merge, request
 
 from .compare import compare as run_comparison
+from .figures import NAMES
+from .figures import figure as find_figure
 from .monte_carlo import simulate as run_simulation
 
 app = typer.Typer(
@@ -110,7 +113,7 @@ def compare(
         from .plotting import dense, plot_comparison
 
         line = sweep(problem, alpha=dense(asked.alpha), lam=asked.lam, grids=_grids(width))
-        common.save_figure(plot, plot_comparison(comparison, line))
+        common.save_figure(plot, plot_comparison(comparison, line).figure)
     if as_json:
         typer.echo(files.to_json(document))
     else:
@@ -167,6 +170,23 @@ def simulate(
         typer.echo(files.to_json(document))
     else:
         common.print_table(document["points"], list(document["points"][0]))
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    plot: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")],
+    out: Annotated[Path | None, typer.Option(help="Its data: .json.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small and fast.")] = False,
+) -> None:
+    """A figure of the documentation or of a paper, with the data it is drawn from."""
+    module = find_figure(name)
+    common.check_outputs(out, plot, (".json",))
+    with common.progress("curves") as advance:
+        data = module.data(quick, advance)
+    if out is not None:
+        common.save_points(out, data)
+    common.save_figure(plot, module.draw(data))
 
 
 def _grids(width: float | None) -> dict[str, Any]:
