@@ -52,7 +52,7 @@ class Table:
         k - h^2, the conditional variance of the target.
     fractions, c : (A,)
         Share of the neurons in each group, and their bulk variance.
-    beta, noise : float
+    beta, noise, dimension : float
     classes, shares : (G,)
         For each of the model's G groups, its place among the A here and its share of that one.
         Groups that differ in mu_0 alone respond alike and are one: the opposite readouts of an
@@ -71,6 +71,7 @@ class Table:
     c: Array
     beta: float
     noise: float
+    dimension: float
     classes: Array
     shares: Array
 
@@ -130,6 +131,7 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
         c=groups.c[kinds],
         beta=model.beta,
         noise=model.noise,
+        dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
     )
@@ -139,14 +141,16 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
 def alike(model: SpikedRandomFeatures) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
-    Groups are of a kind if mu_1, mu_2^2 and c agree to 13 digits of their largest value, at
-    points that tell different neurons apart.
+    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too) agree to 13
+    digits of their largest value, at points that tell different neurons apart.
     """
     groups = model.geometry
     K = groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
     rows = np.column_stack([features.first, features.variance, groups.c])
+    if np.isfinite(model.dimension):  # m then has a price, which mu_0 decides
+        rows = np.column_stack([rows, features.mean])
     size = np.abs(rows).max(axis=0)
     digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
     _, first, classes = np.unique(digits, axis=0, return_index=True, return_inverse=True)

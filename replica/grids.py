@@ -27,6 +27,7 @@ OPTIONAL = {
     "fractions": None,
     "intercept": False,
     "train_bias": False,
+    "dimension": np.inf,
 }
 Problem = SpikedRandomFeatures | GradientStep
 

@@ -79,6 +79,10 @@ class SpikedRandomFeatures:
     train_bias : bool
         Whether one bias common to all neurons is trained with the readout: it is added to
         ``bias`` and minimises the training objective.
+    dimension : float
+        Input dimension d at which the price of the overlaps m, of order m^2 / p, is kept; inf
+        for the limit, where m is free.  The limit is far where groups have nearly dependent
+        mu_0, as with a continuous law of the readout, and m is large.
 
     Raises
     ------
@@ -101,6 +105,7 @@ class SpikedRandomFeatures:
     bias: Any = 0.0
     intercept: bool = False
     train_bias: bool = False
+    dimension: float = np.inf
 
     def __post_init__(self) -> None:
         shares = None
@@ -119,6 +124,9 @@ class SpikedRandomFeatures:
             bias=numbers("bias", self.bias, -FINITE, "a finite number, or an array of them"),
             intercept=bool(self.intercept),
             train_bias=bool(self.train_bias),
+            dimension=number(
+                "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
+            ),
         )
         self.geometry  # noqa: B018  (checks the shapes)
 

@@ -45,14 +45,15 @@ class Conjugates(NamedTuple):
 
     Attributes
     ----------
-    V1, V2, theta, p : arrays
-        Shapes (P, A, A), (P, A), (P, A, K), (P, A, K'); p is conjugate to psi.
+    V1, V2, m, theta, p : arrays
+        Shapes as of the overlaps; p is conjugate to psi, and m vanishes in the limit.
     X1, X2 : (P, A, A), (P, A)
         Conjugate to Q1 and q2.  Eq. (4.8)
     """
 
     V1: Array
     V2: Array
+    m: Array
     theta: Array
     p: Array
     X1: Array

@@ -51,22 +51,23 @@ def solve_points(
     shape = len(table.mu1), len(table.g)
     R = bulk.resistance(V)
     W = R * table.weights
-    m, theta, theta_hat = spikes(table, W, alpha, V2)
+    m, theta, m_hat, theta_hat = spikes(table, W, alpha, V2)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
     psi = alpha[:, None, None] * (V1 @ p_hat)  # Eq. (4.6)
 
     error0 = conditional_error(table, m, theta, psi)
     W *= R
-    X = sources(table, W * error0, alpha, theta_hat, p_hat)
+    X = sources(table, W * error0, alpha, m_hat, theta_hat, p_hat)
     Q = bulk.respond(V, alpha, lam, bulk.pack(*X))
-    X1, X2 = sources(table, W * (error0 + Q @ bulk.moments), alpha, theta_hat, p_hat)
+    weighted = W * (error0 + Q @ bulk.moments)
+    X1, X2 = sources(table, weighted, alpha, m_hat, theta_hat, p_hat)
     # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
     Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
     error = error0
     error += Q @ bulk.moments  # Eq. (4.7)
 
     overlaps = Overlaps(V1, V2, m, theta, psi, *bulk.unpack(Q))
-    hats = Conjugates(*bulk.unpack(V_hat), theta_hat, p_hat, X1, X2)
+    hats = Conjugates(*bulk.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
     # Eq. (4.11)
     errors = Errors(error @ table.weights - table.noise, np.einsum("pn,pn->p", W, error))
     return Points(overlaps, hats, errors, result.residual, result.iterations, result.status)
@@ -77,15 +78,19 @@ def bulk_of(table: Table) -> Bulk:
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
-def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Array, Array]:
-    """m (P, G or G + 1), theta and theta_hat (P, A, K): the normal equations of h on C.  Eq. (4.5)
+def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Array, Array, Array]:
+    """m (P, G or G + 1), theta (P, A, K) and their conjugates: the normal equations of h on C.
+    Eq. (4.5)
 
-    m is free; theta is held back by theta_hat = theta / (alpha c V2).  Where the mu_0 are
-    zero or dependent, the least-norm solution is taken.
+    theta is held back by theta_hat = theta / (alpha c V2); m likewise, with the dimension in
+    the place of c: it is free in the limit.  Where the mu_0 are zero or dependent, the
+    least-norm solution is taken.
     """
     A, K, free = len(table.mu1), len(table.kappa), len(table.offsets)
     stiffness = np.repeat(1 / (alpha[:, None] * table.c * V2), K, axis=1)  # (P, A K)
     held = np.concatenate([np.zeros((len(W), free)), stiffness], axis=1)
+    groups = len(table.classes)
+    held[:, :groups] = 1 / (alpha[:, None] * table.dimension * table.shares * V2[:, table.classes])
     if free == 1:
         gram, moment = normal_equations(table, W)
         size = range(gram.shape[1])
@@ -103,12 +108,14 @@ def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Arra
         kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
         along = (target[:, None] @ U)[:, 0] / kept
         solution = (along[:, None] @ Vt)[:, 0] / scale
+    m = solution[:, :free]
     theta_hat = stiffness * solution[:, free:]
     if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
         gap = W * (table.h - solution @ table.regressors)
         theta_hat = gap @ table.regressors[free:].T
     theta = theta_hat / stiffness
-    return solution[:, :free], theta.reshape(-1, A, K), theta_hat.reshape(-1, A, K)
+    shape = (-1, A, K)
+    return m, theta.reshape(shape), held[:, :free] * m, theta_hat.reshape(shape)
 
 
 def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
@@ -143,15 +150,20 @@ def conditional_error(table: Table, m: Array, theta: Array, psi: Array) -> Array
 
 
 def sources(
-    table: Table, weighted: Array, alpha: Array, theta_hat: Array, p_hat: Array
+    table: Table, weighted: Array, alpha: Array, m_hat: Array, theta_hat: Array, p_hat: Array
 ) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``weighted`` = weights epsilon / (1 + V)^2.  Eq. (4.8)"""
+    """X1 (P, A, A) and X2 (P, A) from ``weighted`` = weights epsilon / (1 + V)^2.  Eq. (4.8)
+
+    At a finite dimension, where no two groups are merged, m_hat acts as theta_hat does.
+    """
     A = len(table.mu1)
     ratio = alpha / table.beta
     X1 = ratio[:, None, None] * (weighted @ table.slope_pairs).reshape(-1, A, A)
     X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
     X1 += (alpha * ratio)[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
     X2 += (alpha * ratio)[:, None] * table.c * (theta_hat**2).sum(axis=2)
+    if np.isfinite(table.dimension):
+        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, :A] ** 2
     return X1, X2
 
 
@@ -186,6 +198,7 @@ def for_groups(table: Table, points: Points) -> Points:
     conjugates = Conjugates(
         pairs(hats.V1),
         hats.V2[:, kinds],
+        hats.m,
         hats.theta[:, kinds],
         hats.p[:, kinds],
         pairs(hats.X1),
@@ -212,7 +225,7 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     gram, moment = normal_equations(table, W)
     readout = np.concatenate([o.m, o.theta.reshape(len(V), -1)], axis=1)
     pull = moment - (gram @ readout[..., None])[..., 0]
-    pull[:, len(table.offsets) :] -= hats.theta.reshape(len(V), -1)
+    pull -= np.concatenate([hats.m, hats.theta.reshape(len(V), -1)], axis=1)
     target = (W @ table.power)[:, None]
     size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * target)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
@@ -224,7 +237,7 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     power = table.power + table.noise
     floor = 1e-4 * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
     W *= error
-    X = sources(table, W, alpha, hats.theta, hats.p)
+    X = sources(table, W, alpha, hats.m, hats.theta, hats.p)
     Q_again = bulk.response(V_hat, lam, bulk.pack(*X))
     errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)
     balance, slope = bulk.balance(V, alpha, lam)

@@ -302,6 +302,18 @@ def test_trained_bias_beats_every_fixed_one():
     assert abs(point.trained_bias - np.linspace(-6, 6, 61)[np.nanargmin(values)]) < 0.2
 
 
+def test_dimension_tends_to_the_limit():
+    """The price of m at finite d vanishes like 1/d."""
+    limit = errors(RAGGED)
+    gaps = []
+    for dimension in (1e6, 1e7, 1e8):
+        fields = {f: getattr(RAGGED, f) for f in RAGGED.__dataclass_fields__}
+        finite = SpikedRandomFeatures(**(fields | {"dimension": dimension}))
+        gaps.append(np.abs(errors(finite) / limit - 1).max())
+    assert gaps[0] == pytest.approx(10 * gaps[1], rel=0.05)
+    assert gaps[1] == pytest.approx(10 * gaps[2], rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -45,6 +45,28 @@ def test_two_spikes_agree():
     assert found.agrees, found.document()
 
 
+LARGE_M = {
+    "nearly dependent biases": (
+        GradientStep(student="relu", target="tanh", alpha0=3, eta=1, bias=[-1, 1]),
+        {"alpha": 2.0, "lam": [0.02, 0.2]},
+    ),
+    "gaussian readout, hard target": (
+        GradientStep(student="tanh", target="he1+he3/2", alpha0=10, eta=3, readout="gaussian"),
+        {"alpha": [0.5, 2.0], "lam": 0.1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_M)
+def test_large_overlaps_cost_at_finite_size(name):
+    """Where m is large, the theory at the simulated dimension agrees and its limit does not."""
+    step, points = LARGE_M[name]
+    size = dict(dimension=300, seeds=8, rng=7)
+    model = step.srf(beta=1.0)
+    assert compare(model, finite_size=True, **points, **size).agrees
+    assert not compare(model, **points, **size).agrees
+
+
 @pytest.mark.parametrize("student", ["relu", "tanh"])
 def test_trained_bias_agrees(student):
     """A bias common to all neurons, minimised over in theory and in every draw."""

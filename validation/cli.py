@@ -4,9 +4,10 @@ Exit status as for ``replica``; 1 also where a comparison failed.
 """
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +18,7 @@ from replica.grids import Problem, sweep
 from replica.options import Request, merge, request
 
 from .compare import compare as run_comparison
+from .features import spiked_model
 from .figures import NAMES
 from .figures import figure as find_figure
 from .monte_carlo import simulate as run_simulation
@@ -87,6 +89,9 @@ def compare(
     seeds: Seeds = 5,
     rng: Rng = None,
     simulated: What = Simulated.network,
+    finite_size: Annotated[
+        bool, typer.Option("--finite-size", help="Theory at the simulated d, not its limit.")
+    ] = False,
     out: common.Out = None,
     plot: common.Plot = None,
     as_json: common.Json = False,
@@ -104,6 +109,7 @@ def compare(
             seeds=seeds,
             rng=rng,
             beta=width,
+            finite_size=finite_size,
             progress=advance,
         )
     document = comparison.document()
@@ -112,7 +118,10 @@ def compare(
     if plot is not None:
         from .plotting import dense, plot_comparison
 
-        line = sweep(problem, alpha=dense(asked.alpha), lam=asked.lam, grids=_grids(width))
+        model = spiked_model(problem, width)
+        if finite_size:
+            model = replace(model, dimension=dimension)
+        line = sweep(model, alpha=dense(asked.alpha), lam=asked.lam, grids={})
         common.save_figure(plot, plot_comparison(comparison, line).figure)
     if as_json:
         typer.echo(files.to_json(document))
@@ -187,10 +196,6 @@ def figure(
     if out is not None:
         common.save_points(out, data)
     common.save_figure(plot, module.draw(data))
-
-
-def _grids(width: float | None) -> dict[str, Any]:
-    return {} if width is None else {"beta": width}
 
 
 def main() -> None:

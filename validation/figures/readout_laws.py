@@ -3,9 +3,12 @@
 A neuron with first-step readout a~ gets a spike of length proportional to it, so a network
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
 with uniform readout it has one.  tanh student, one giant step, an easy and a hard target.
+Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
+theory is drawn at the dimension simulated, and in the limit.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ TARGETS = {
     "sin": r"easy: $\sigma_\star = \sin$",
     "he1+he3/2": r"hard: $\sigma_\star = He_1 + He_3/2$",
 }
-LAWS = {
+LAWS: dict[str, tuple[Any, str]] = {
     "1": (1.0, r"uniform, $\tilde a = 1$"),
     "+-1": ("rademacher", r"$\tilde a = \pm 1$"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
@@ -33,37 +36,44 @@ LAM = 0.1
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Theory over alpha for every law and target, and simulated sRFs at a few alpha."""
+    """Theory over alpha for every law and target, at d and in the limit, and simulated sRFs."""
     alpha = np.linspace(0.1, 4, 12 if quick else 60)
     few = np.array([0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0])
-    size = {"dimension": 120, "seeds": 2} if quick else {"dimension": 600, "seeds": 6}
+    dimension, seeds = (120, 2) if quick else (600, 8)
     curves = []
     for target in TARGETS:
         for law, (readout, _) in LAWS.items():
-            model = GradientStep(target=target, readout=readout, **STEP).srf(beta=1.0)
-            theory = sweep(model, alpha=alpha, lam=LAM, grids={}).columns()["test_error"]
-            curve = {"target": target, "law": law, "alpha": alpha, "theory": theory}
+            limit = GradientStep(target=target, readout=readout, **STEP).srf(beta=1.0)
+            curve: dict[str, Any] = {"target": target, "law": law, "alpha": alpha}
+            for name, model in (
+                ("limit", limit),
+                ("theory", replace(limit, dimension=dimension)),
+            ):
+                grid = sweep(model, alpha=alpha, lam=LAM, grids={})
+                curve[name] = grid.columns()["test_error"]
             if law != "+-1":  # the same problem as uniform, for an odd student
-                found = simulate(model, alpha=few, lam=LAM, rng=0, **size)
+                found = simulate(limit, alpha=few, lam=LAM, dimension=dimension, seeds=seeds, rng=0)
                 curve |= {"simulated_alpha": few, "simulated": found.test_mean[:, 0]}
                 curve |= {"stderr": found.test_stderr[:, 0]}
             curves.append(curve)
             if progress is not None:
                 progress(len(curves), len(TARGETS) * len(LAWS))
-    return plain({"step": STEP, "lam": LAM, **size, "curves": curves})
+    shared = {"step": STEP, "lam": LAM, "dimension": dimension, "seeds": seeds}
+    return dict(plain({**shared, "curves": curves}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """A panel for each target: theory as lines, simulated spiked random features as points."""
-    picture = Figure(figsize=(8, 3.6), layout="constrained")
+    picture = Figure(figsize=(8, 3.8), layout="constrained")
     axes = dict(zip(TARGETS, picture.subplots(1, len(TARGETS)), strict=True))
     colours = {law: f"C{i}" for i, law in enumerate(LAWS)}
     for curve in data["curves"]:
         ax, law = axes[curve["target"]], curve["law"]
-        style = {"color": colours[law], "label": LAWS[law][1]}
-        style |= {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-        ax.plot(curve["alpha"], curve["theory"], **style)
-        if "simulated" in curve:
+        dashed: dict[str, Any] = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
+        label = LAWS[law][1]
+        ax.plot(curve["alpha"], curve["theory"], color=colours[law], label=label, **dashed)
+        if law != "+-1":
+            ax.plot(curve["alpha"], curve["limit"], ":", color=colours[law], linewidth=1)
             bars = 2 * np.array(curve["stderr"])
             points = (curve["simulated_alpha"], curve["simulated"], bars)
             ax.errorbar(*points, fmt="o", color=colours[law], markersize=4, capsize=2)
@@ -71,6 +81,16 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set_title(TARGETS[target], fontsize="medium")
         ax.set_xlabel(LABELS["alpha"])
         ax.set_ylim(bottom=0)
-    axes["sin"].set_ylabel(r"test error $\epsilon_g$")
-    axes["sin"].legend(frameon=False, fontsize="small")
+    easy, hard = axes.values()
+    easy.set_ylabel(r"test error $\epsilon_g$")
+    easy.legend(frameon=False, fontsize="small", loc="lower left")
+    d = data["dimension"]
+    kinds = [
+        hard.plot([], [], color="0.3", label=rf"theory at $d = {d}$")[0],
+        hard.plot([], [], ":", color="0.3", linewidth=1, label=r"theory, $d \to \infty$")[0],
+        hard.errorbar(
+            [], [], [], fmt="o", color="0.3", capsize=2, label=rf"simulated, $d = {d}$ (±2 s.e.)"
+        ),
+    ]
+    hard.legend(handles=kinds, frameon=False, fontsize="small", loc="lower left")
     return picture
