@@ -18,7 +18,16 @@ import replica
 from replica import reference, ridge
 
 from . import literal
-from .benchmarks import ALPHA, CURVE, MODEL, POINT, kernel_table, python, python_first_run
+from .benchmarks import (
+    ALPHA,
+    CURVE,
+    MODEL,
+    POINT,
+    groups_table,
+    kernel_table,
+    python,
+    python_first_run,
+)
 
 ROUNDS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LAM = 0.1
@@ -38,9 +47,12 @@ def seconds(function, repeats=1):
 def measure(eigenvalues):
     """Seconds of each thing, {name: list over ROUNDS}, and the baseline's solutions."""
     table, many, one = kernel_table(), np.full(len(ALPHA), LAM), np.array([LAM])
+    distinct, paired = groups_table("sigmoid"), groups_table("tanh")
     tasks = {
         "kernel of 1000": (lambda: ridge.solve_points(table, ALPHA, many), 20),
         "kernel of 1": (lambda: ridge.solve_points(table, np.array([0.9]), one), 200),
+        "32 groups": (lambda: ridge.solve_points(distinct, np.array([0.9]), one), 3),
+        "32 paired": (lambda: ridge.solve_points(paired, np.array([0.9]), one), 3),
         "solve": (lambda: replica.solve(MODEL, **POINT), 50),
         "curve": (lambda: replica.learning_curve(MODEL, alpha=ALPHA, lam=LAM), 20),
         "import": (lambda: python("-c", "import replica"), 2),
@@ -68,6 +80,8 @@ def speed_table(times, set_up):
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 10),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
+        ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
+        ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", None),
         ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 20),
         ("literal baseline, a point, without its set-up", middle["literal"], "s", None),

@@ -106,6 +106,56 @@ def test_problem_file(tmp_path, capsys):
     assert round(typed[0]["test_error"], 7) == 0.041604
 
 
+def test_general_model(capsys):
+    """Readout laws, biases and trained offsets by option: as through the library."""
+    from replica import GradientStep, solve
+
+    line = f"{STEP} --alpha 1 --lam 0.1 --readout=-1.5,-.5,.5,1.5 --intercept"
+    (point,) = document(capsys, line)["points"]
+    readout = [-1.5, -0.5, 0.5, 1.5]
+    step = GradientStep(
+        student="tanh", target="sin", alpha0=20, eta=3, readout=readout, intercept=True
+    )
+    assert point["test_error"] == solve(step.srf(beta=1), alpha=1, lam=0.1).test_error
+    gaussian = document(capsys, f"{POINT} --readout gaussian")
+    assert gaussian["problem"]["readout"] == "gaussian"
+    assert gaussian["points"][0]["test_error"] < point["test_error"]
+    relu = "curve --student relu --target tanh --alpha0 3 --eta 1 --alpha 1 --lam .1"
+    plain, bias, trained = (
+        document(capsys, f"{relu} {more}")["points"][0]["train_error"]
+        for more in ("", "--bias 0.5", "--train-bias")
+    )
+    assert trained < bias < plain
+
+
+def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
+    """Two spikes, four groups and a target of two directions from the user's own module."""
+    from replica import MultiIndex, SpikedRandomFeatures, solve
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mytargets.py").write_text(
+        "import numpy as np\nfrom replica import MultiIndex\n"
+        "hard = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2)\n"
+    )
+    (tmp_path / "problem.toml").write_text(
+        'student = "tanh"\ntarget = "mytargets:hard"\nalpha = 1\nlam = 0.1\n[groups]\n'
+        "r = [[1, 0.5], [1, -0.5]]\nc = [1, 1.5]\nfractions = [0.25, 0.75]\n"
+        "gamma = [[0.9, 0], [0, 0.8]]\n"
+    )
+    (point,) = document(capsys, "curve --config problem.toml")["points"]
+    import numpy as np
+
+    model = SpikedRandomFeatures(
+        student="tanh",
+        target=MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2),
+        r=[[1, 0.5], [1, -0.5]],
+        c=[1, 1.5],
+        fractions=[0.25, 0.75],
+        gamma=[[0.9, 0], [0, 0.8]],
+    )
+    assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
+
+
 @pytest.mark.parametrize(
     ("line", "parts"),
     [
@@ -127,6 +177,12 @@ def test_problem_file(tmp_path, capsys):
         ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
+        (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
+        (f"{POINT} --bias x", ["--bias"]),
+        (
+            "curve --student tanh --target sin --r 1 --c 1 --gamma 0 --alpha 1 --lam 1 --readout 1",
+            ["--readout", "--alpha0"],
+        ),
         ("curves", ["curves"]),
         (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
         ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
