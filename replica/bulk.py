@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.fixed_point import fixed_point
 from solvers.newton import newton
-from solvers.results import Array, Result, Status
+from solvers.results import Array, Result, Status, largest
 
 from .equivalence import Table
 
@@ -32,6 +32,7 @@ class Bulk(ABC):
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = np.triu_indices(self.groups)
+        self._workspace = np.empty((0, table.weights.size))
 
     @cached_property
     def products(self) -> Array:
@@ -81,15 +82,26 @@ class Bulk(ABC):
         root = np.sqrt(np.abs(np.diagonal(first, axis1=1, axis2=2)))
         return self.pack(root[:, :, None] * root[:, None, :], np.abs(second))
 
-    def resistance(self, V: Array) -> Array:
+    def resistance(self, V: Array, out: Array | None = None) -> Array:
         """1 / (1 + V(kappa)), (P, N).  Eq. (4.1)"""
-        total = V @ self.moments
+        total = np.matmul(V, self.moments, out=out)
         total += 1
         return np.asarray(np.reciprocal(total, out=total))
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(Vh1, Vh2), packed (P, D).  Eq. (4.2)"""
-        return alpha[:, None] / self.beta * (self.resistance(V) @ self.weighted_products)
+        return self.averages(self.resistance(V, self.workspace(len(V))), alpha)
+
+    def workspace(self, rows: int) -> Array:
+        """An array (rows, N) for an intermediate that is used up before the next one: fresh
+        memory of this size would cost as much as the arithmetic."""
+        if len(self._workspace) < rows:
+            self._workspace = np.empty((rows, self.table.weights.size))
+        return self._workspace[:rows]
+
+    def averages(self, R: Array, alpha: Array) -> Array:
+        """(Vh1, Vh2), packed, from R = 1 / (1 + V).  Eq. (4.2)"""
+        return alpha[:, None] / self.beta * (R @ self.weighted_products)
 
     @abstractmethod
     def overlaps(self, V_hat: Array, lam: Array) -> Array:
@@ -146,6 +158,6 @@ class Bulk(ABC):
         iterations, status = first.iterations.copy(), first.status.copy()
         value[slow], status[slow] = second.value, second.status
         iterations[slow] += second.iterations
-        error = np.abs(step(second.value, slow) - second.value) / self.size(second.value)
-        residual[slow] = error.max(axis=1)
+        error = (step(second.value, slow) - second.value) / self.size(second.value)
+        residual[slow] = largest(error)
         return Result(value, residual, iterations, status)

@@ -79,7 +79,7 @@ class Groups(Bulk):
     def _slope(self, image: Array, V: Array, V_hat: Array, alpha: Array) -> Array:
         """R K, the derivative of (4.2)-(4.4) as a map of V, (P, D, D): K = -d Vh / d V at V,
         R = -d image / d Vh."""
-        W = self.resistance(V)
+        W = self.resistance(V, self.workspace(len(V)))
         W *= W
         W *= alpha[:, None] / self.beta * self.table.weights
         # row j of K: the change of all Vh under that of V_j

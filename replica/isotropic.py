@@ -15,6 +15,7 @@ singular and the solution is unique.
 import numpy as np
 
 from solvers.marchenko_pastur import resolvent_averages
+from solvers.newton import solve_rows
 from solvers.results import Array
 
 from .bulk import Bulk
@@ -44,8 +45,7 @@ class Isotropic(Bulk):
         """In (i) the sources add s X.V to the left side, in (ii) s beta X1 V1."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
         source = np.stack([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]], axis=1)
-        relative = np.linalg.solve(d_left - d_right, source[..., None])[..., 0]
-        return np.asarray(relative * V)
+        return solve_rows(d_left - d_right, source) * V
 
     @property
     def c(self) -> float:
@@ -59,7 +59,7 @@ class Isotropic(Bulk):
         """
         w, (m1, m2) = self.table.weights, self.moments
         V1, V2 = V[:, 0], V[:, 1]
-        W = self.resistance(V)
+        W = self.resistance(V, self.workspace(len(V)))
         # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2].
         E, E2 = (W @ (w[:, None] * np.stack([np.ones_like(w), m2], axis=1))).T
         np.multiply(W, W, out=W)

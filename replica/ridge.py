@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.results import Array
+from solvers.newton import solve_rows
+from solvers.results import Array, largest
 
 from .bulk import Bulk
 from .equivalence import Table
@@ -45,26 +46,30 @@ def solve_points(
     guess = None if start is None else bulk.pack(start.V1, start.V2)
     result = bulk.solve(alpha, lam, tol, guess)
     V = result.value
-    V_hat = bulk.conjugates(V, alpha)
     V1, V2 = bulk.unpack(V)
 
     shape = len(table.mu1), len(table.g)
     R = bulk.resistance(V)
+    V_hat = bulk.averages(R, alpha)
     W = R * table.weights
     m, theta, m_hat, theta_hat = spikes(table, W, alpha, V2)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
     psi = alpha[:, None, None] * (V1 @ p_hat)  # Eq. (4.6)
 
-    error0 = conditional_error(table, m, theta, psi)
     W *= R
-    X = sources(table, W * error0, alpha, m_hat, theta_hat, p_hat)
+    spare = bulk.workspace(len(V))
+    error0 = conditional_error(table, m, theta, psi, out=R, spare=spare)
+    weighted = np.multiply(W, error0)
+    X = sources(table, weighted, alpha, m_hat, theta_hat, p_hat)
     Q = bulk.respond(V, alpha, lam, bulk.pack(*X))
-    weighted = W * (error0 + Q @ bulk.moments)
+    np.matmul(Q, bulk.moments, out=weighted)
+    weighted += error0
+    weighted *= W
     X1, X2 = sources(table, weighted, alpha, m_hat, theta_hat, p_hat)
     # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
     Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
-    error = error0
-    error += Q @ bulk.moments  # Eq. (4.7)
+    error = np.matmul(Q, bulk.moments, out=weighted)
+    error += error0  # Eq. (4.7)
 
     overlaps = Overlaps(V1, V2, m, theta, psi, *bulk.unpack(Q))
     hats = Conjugates(*bulk.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
@@ -137,15 +142,21 @@ def least_norm(gram: Array, moment: Array) -> Array:
     return np.asarray(solution[..., 0] / scale)
 
 
-def conditional_error(table: Table, m: Array, theta: Array, psi: Array) -> Array:
-    """epsilon(kappa), (P, N), without its terms in Q1 and q2.  Eq. (4.7)"""
+def conditional_error(
+    table: Table, m: Array, theta: Array, psi: Array, *, out: Array, spare: Array
+) -> Array:
+    """epsilon(kappa), (P, N), without its terms in Q1 and q2, in ``out``.  Eq. (4.7)
+
+    ``spare`` is overwritten: at this size, fresh memory costs more than the arithmetic.
+    """
     P = len(m)
     minus = np.full((P, 1), -1.0)
     square = np.concatenate([m, theta.reshape(P, -1), minus], axis=1)  # C - h
-    error = square @ np.vstack([table.regressors, table.h])
-    np.multiply(error, error, out=error)
+    error = np.matmul(square, np.vstack([table.regressors, table.h]), out=out)
+    error *= error
     rest = np.concatenate([-2 * psi.reshape(P, -1), -minus], axis=1)
-    error += rest @ np.vstack([table.slope_target, table.spread + table.noise])
+    rows = np.vstack([table.slope_target, table.spread + table.noise])
+    error += np.matmul(rest, rows, out=spare)
     return error
 
 
@@ -220,7 +231,7 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     shape = len(table.mu1), len(table.g)
     R = bulk.resistance(V)
     W = R * table.weights
-    V_hat = bulk.conjugates(V, alpha)
+    V_hat = bulk.averages(R, alpha)
     # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms.
     gram, moment = normal_equations(table, W)
     readout = np.concatenate([o.m, o.theta.reshape(len(V), -1)], axis=1)
@@ -230,9 +241,10 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * target)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
     p_size = np.sqrt((W @ (table.mu1**2).T) * target)[..., None]
-    error = conditional_error(table, o.m, o.theta, o.psi)
-    error += Q @ bulk.moments
     W *= R
+    spare = bulk.workspace(len(V))
+    error = conditional_error(table, o.m, o.theta, o.psi, out=R, spare=spare)
+    error += np.matmul(Q, bulk.moments, out=spare)
     # Errors are sums that may cancel: compared with a part of the target's power.
     power = table.power + table.noise
     floor = 1e-4 * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
@@ -244,13 +256,13 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     parts = [
         relative(bulk.overlaps(V_hat, lam), V, bulk.size(V)),
         # near a threshold that map hardly moves V: Newton's step is the distance left
-        np.abs(np.linalg.solve(slope, balance[..., None])),
+        np.abs(solve_rows(slope, balance)),
         relative(pull, 0, size),
         relative(p_hat, hats.p, p_size),
         relative(Q_again, Q, bulk.size(Q)),
         relative(errors, np.stack(points.errors, axis=1), floor),
     ]
-    return np.max([part.reshape(len(V), -1).max(axis=1) for part in parts], axis=0)
+    return np.max([largest(part.reshape(len(V), -1)) for part in parts], axis=0)
 
 
 def relative(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .results import Array, Result, Status
+from .results import Array, Result, Status, largest
 
 ROUNDING = 1e-15  # a relative change this small is all rounding
 
@@ -114,7 +114,7 @@ def fixed_point(
 
 def _relative(difference: Array, size: Array) -> Array:
     """Largest entry of |difference| / size in each row; absolute where the size is 0."""
-    return np.asarray((np.abs(difference) / np.where(size == 0, 1.0, size)).max(axis=1))
+    return largest(difference / np.where(size == 0, 1.0, size))
 
 
 def _anderson(points: list[Array], images: list[Array]) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .results import Array, Result, Status
+from .results import Array, Result, Status, largest
 
 ROUNDING = 1e-15  # a dimensionless residual this small is all rounding
 
@@ -75,7 +75,7 @@ def newton(
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     step = np.zeros_like(value)  # the step that led from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
-    slopes = np.tile(np.eye(unknowns), (count, 1, 1))  # the Jacobian at `value`
+    slopes = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
         trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
@@ -86,15 +86,16 @@ def newton(
         iterations[rows] = sweep
         # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
         # a test on the residual, this does not depend on how the equations are scaled.
-        rest = np.abs(_solve(slopes[rows], error)).max(axis=1)
-        accept = (rest < distance[rows]) | (sweep == 1)
+        accept = np.ones(rows.size, dtype=bool)
+        if sweep > 1:
+            accept = largest(solve_rows(slopes[rows], error)) < distance[rows]
         good = rows[accept]
-        value[good], residual[good] = trial[accept], np.abs(error[accept]).max(axis=1)
+        value[good], residual[good] = trial[accept], largest(error[accept])
         slopes[good] = jacobian[accept]
-        step[good] = _solve(jacobian[accept], -error[accept])
-        distance[good] = np.abs(step[good]).max(axis=1)
+        step[good] = solve_rows(jacobian[accept], -error[accept])
+        distance[good] = largest(step[good])
         step[rows[~accept]] /= 2
-        length = np.abs(step[rows]).max(axis=1)
+        length = largest(step[rows])
         done = (length <= tol) | (residual[rows] <= ROUNDING)
         status[rows[done]] = Status.CONVERGED
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
@@ -108,15 +109,22 @@ def newton(
     return Result(value, residual, iterations, status)
 
 
-def _solve(matrix: Array, rhs: Array) -> Array:
-    """Solve a stack of small systems; a singular one gives NaN, not an exception."""
+def solve_rows(matrix: Array, rhs: Array) -> Array:
+    """Solve a stack of small systems, (R, k, k) and (R, k).
+
+    A singular one gives NaN or infinities, not an exception.  Two unknowns, the usual case,
+    are solved by Cramer's rule: ten times faster than a call of LAPACK for each row.
+    """
+    if rhs.shape[1] == 2:
+        (a, b), (c, d) = np.moveaxis(matrix, 0, -1)
+        u, v = rhs.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.stack([d * u - b * v, a * v - c * u]) / (a * d - b * c)).T
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]
     except np.linalg.LinAlgError:
-        out = np.full_like(rhs, np.nan)
-        for i, (a, b) in enumerate(zip(matrix, rhs, strict=True)):
-            try:
-                out[i] = np.linalg.solve(a, b)
-            except np.linalg.LinAlgError:
-                continue
-        return out
+        if len(rhs) == 1:
+            return np.full_like(rhs, np.nan)
+        return np.concatenate(
+            [solve_rows(matrix[i : i + 1], rhs[i : i + 1]) for i in range(len(rhs))]
+        )

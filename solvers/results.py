@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 Array = NDArray[Any]  # float64 unless its description says otherwise
 
 
+def largest(x: Array) -> Array:
+    """Largest modulus in each row of x (rows, k); numpy is slow along short rows."""
+    return np.asarray(np.ascontiguousarray(np.abs(x).T).max(axis=0))
+
+
 class Status(Enum):
     """Why a solver stopped; the value is the sentence shown to a user."""
 
