@@ -242,6 +242,22 @@ def _guess(kept: Evaluation | None, rows: Array) -> Overlaps | None:
     return Overlaps(*(part[rows] for part in kept.points.overlaps))
 
 
+def axis(name: str, values: ArrayLike) -> Array:
+    """``values`` of a parameter as a one-dimensional array of at least one number.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or not array.size:
+        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
+    return array
+
+
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha or lam as a one-dimensional array, checked.
 
@@ -254,9 +270,7 @@ def positive(name: str, values: ArrayLike) -> Array:
         "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
         "take 1e-12 for its limit",
     }[name]
-    array = np.atleast_1d(np.asarray(values, dtype=float))
-    if array.ndim != 1 or not array.size:
-        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
+    array = axis(name, values)
     for value in array:
         number(name, value, 0, FINITE, allowed, open_low=True)
     return array

@@ -76,10 +76,9 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
 
 def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParameters:
     """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
-    values, shares = step.readout.discretise(count)
+    # the readout of a step that is not made does not matter
+    values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
-    if step.eta == 0:  # the readout of a step that is not made does not matter
-        values, shares = np.zeros(1), np.ones(1)
     target = _target(step)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from .curves import QUADRATURE_TOLERANCE, Evaluation, concatenate, evaluate, positive
+from .curves import QUADRATURE_TOLERANCE, Evaluation, axis, concatenate, evaluate, positive
 from .errors import InvalidArgument
 from .laws import Law, law
 from .models import GradientStep, SpikedRandomFeatures
@@ -101,10 +101,7 @@ def sweep(
     InvalidArgument
         If a value is out of range or a name in ``grids`` is not a field.
     """
-    axes = {name: np.atleast_1d(np.asarray(grid, dtype=float)) for name, grid in grids.items()}
-    for name, axis in axes.items():
-        if axis.ndim != 1 or not axis.size:
-            raise InvalidArgument(name, grids[name], "a number or a one-dimensional sequence")
+    axes = {name: axis(name, grid) for name, grid in grids.items()}
     models = list(variants(problem, axes))
     axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     points = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")

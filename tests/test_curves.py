@@ -58,6 +58,8 @@ def test_grids_over_model_fields():
         (dict(alpha=-1, lam=1), "alpha must be positive"),
         (dict(alpha=1, lam=0), "lam must be positive and finite: at 0"),
         (dict(alpha=[], lam=1), "alpha must be a number"),
+        (dict(alpha=1, lam="x"), "lam must be a number"),
+        (dict(alpha=1, lam=1, beta=[[1, 2]]), "beta must be a number"),
         (dict(alpha=1, lam=1, eta=[1]), "a grid must be over alpha, lam, r, c"),
         (dict(alpha=1, lam=1, beta=[-1.0]), "beta must be positive"),
     ],

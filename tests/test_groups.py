@@ -242,6 +242,14 @@ def test_gaussian_readout_converges():
     assert gaps[2] < 1e-4
 
 
+def test_without_a_step_the_readout_law_does_not_matter():
+    still = STEP | dict(eta=0)
+    plain = errors(GradientStep(**still).srf(beta=1.0))
+    assert (
+        errors(GradientStep(**still, readout="gaussian").srf(beta=1.0)).tolist() == plain.tolist()
+    )
+
+
 def test_a_law_needs_tails_that_a_few_groups_can_hold():
     """A heavy-tailed law reports the error of its groups instead of hiding it."""
     assert spiked_parameters(GradientStep(**STEP, readout=laplace())).error > 1e-6
