@@ -95,16 +95,19 @@ class Activation:
         if self.closed_form is not None:
             return self.closed_form(s, c)
         flat, scale = s.ravel(), np.sqrt(c.ravel())
+        # In its tails a function is known relative to its size elsewhere: at +-1, or at the
+        # largest of these shifts.
+        typical = float((self(np.concatenate([flat, [-1.0, 1.0]])) ** 2).max())
         parts = [
-            self._integrate(flat[i : i + BLOCK], scale[i : i + BLOCK])
+            self._integrate(flat[i : i + BLOCK], scale[i : i + BLOCK], 1e-8 * typical)
             for i in range(0, flat.size, BLOCK)
         ]
         return Moments(
             *(np.concatenate(part).reshape(s.shape) for part in zip(*parts, strict=True))
         )
 
-    def _integrate(self, s: Array, scale: Array) -> Moments:
-        """The moments at s (n,) by quadrature."""
+    def _integrate(self, s: Array, scale: Array, least: float) -> Moments:
+        """The moments at s (n,) by quadrature, relative to a power of ``least`` or more."""
 
         def compute(rule: Rule) -> tuple[Array, Array]:
             z, w = rule
@@ -116,8 +119,7 @@ class Activation:
             rest = f - mean[:, None] - first[:, None] * z
             variance = (rest**2 * w).sum(axis=-1)
             power = (f**2 * w).sum(axis=-1)
-            # Relative to the size at this s, down to where the function is negligible.
-            power = np.maximum(power, 1e-8 * power.max() + 1e-300)
+            power = np.maximum(power, least + 1e-300)
             size = np.sqrt(power)
             return np.stack([mean, first, variance]), np.stack([size, size, power])
 

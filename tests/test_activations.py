@@ -85,6 +85,15 @@ def test_steep_functions(c):
     assert float(found.mean) == pytest.approx(float(exact), abs=1e-11)
 
 
+@pytest.mark.parametrize("name", ["sigmoid", "softplus", "gelu", "tanh"])
+def test_far_tails(name):
+    """Shifts far outside the Gaussian weight, alone or together: no failure, and E sigma there
+    is sigma to 1e-4 of its size elsewhere."""
+    known = activation(name)
+    for s in (-400.0, -100.0, 300.0):
+        assert known.moments(s, 60.0).mean == pytest.approx(float(known(s)), rel=1e-9, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("bad", "part"),
     [

@@ -78,15 +78,20 @@ def test_trained_bias_agrees(student):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_srf_agrees_at_size(name):
-    """d = 1000: an allowance of 2 %."""
-    model = CASES[name].srf(beta=1.0)
-    found = compare(model, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=1000, seeds=5, rng=4)
+    """d = 800, an allowance of 2.5 %; groups with the price of m at that d.
+
+    Ten seeds: at lam = 0.02 single draws spread by 15 % with a tail, and five can agree among
+    each other on too low a mean.
+    """
+    size = dict(dimension=800, seeds=10, rng=4, finite_size=True)
+    found = compare(CASES[name].srf(beta=1.0), alpha=[0.6, 2.0], lam=[0.02, 0.2], **size)
     assert found.agrees, found.document()
 
 
 @pytest.mark.slow
 def test_two_spikes_agree_at_size():
-    found = compare(TWO_SPIKES, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=1000, seeds=5, rng=5)
+    size = dict(dimension=800, seeds=10, rng=5, finite_size=True)
+    found = compare(TWO_SPIKES, alpha=[0.6, 2.0], lam=[0.02, 0.2], **size)
     assert found.agrees, found.document()
 
 
@@ -95,8 +100,8 @@ def test_two_spikes_agree_at_size():
 def test_network_agrees_at_size(name):
     """The network itself at d = 800, within the 7 % it may stay from its sRF at any size."""
     found = compare(
-        CASES[name], alpha=[0.6, 2.0], lam=0.1, dimension=800, seeds=4, rng=6, beta=1.0,
-        allowance=0.07,
+        CASES[name], alpha=[0.6, 2.0], lam=0.1, dimension=800, seeds=6, rng=6, beta=1.0,
+        allowance=0.07, finite_size=True,
     )  # fmt: skip
     assert found.agrees, found.document()
 
