@@ -13,6 +13,7 @@ numerically with its declared kinks.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,6 +73,14 @@ class Activation:
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
         return np.asarray(self.function(np.asarray(x, dtype=float)), dtype=float)
+
+    def __reduce__(self) -> Any:
+        """Named activations cross process boundaries by name; others as pickle can."""
+        from .named import NAMED, activation
+
+        if NAMED.get(self.name) is self:
+            return activation, (self.name,)
+        return object.__reduce__(self)
 
     def __repr__(self) -> str:
         return f"Activation({self.name})"

@@ -129,7 +129,7 @@ def _swept(grid: Grid) -> list[str]:
 def curve_document(grid: Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
     names = _swept(grid)
-    columns = dict(zip(grid.axes, _mesh(grid), strict=True)) | grid.columns()
+    columns = dict(zip(grid.axes, _mesh(grid), strict=True)) | grid.columns
     keep = [*names, *(name for name in columns if name not in grid.axes)]
     rows = zip(*(columns[name] for name in keep), strict=True)
     points = [dict(zip(keep, row, strict=True)) for row in rows]
@@ -226,7 +226,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         got = "" if error.value is None else f", got {str(error.value) or repr(error.value)}"
         return _fail(f"{option} must be {error.allowed}{got}", 2)
     except usage_error as error:
-        return _fail(error.format_message(), 2)
+        return _fail(error.format_message() or "a command is missing", 2)
     except QuadratureError as error:
         return _fail(str(error), 2)
     except OSError as error:

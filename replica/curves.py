@@ -25,7 +25,7 @@ RESIDUAL_TOLERANCE = 1e-10
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The theory at one point.
 
@@ -114,6 +114,8 @@ def solve(
     ------
     InvalidArgument
         If alpha or lam is out of range.
+    QuadratureError
+        If a function of the model cannot be integrated, such as one with undeclared kinks.
     ConvergenceError
         On request, with the Solution inside.
 
@@ -175,6 +177,10 @@ def evaluate(
     found = []
     for row, bias in enumerate(biases):
         one = at(0.0 if np.isnan(bias) else bias, np.array([row]))
+        if np.isnan(bias):
+            one.points.status[:] = Status.AT_EDGE
+            for error in one.points.errors:
+                error[:] = np.nan
         found.append(replace(one, bias=np.array([bias])))
     return concatenate(found)
 

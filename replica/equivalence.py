@@ -85,7 +85,7 @@ class Table:
 
     @cached_property
     def regressor_pairs(self) -> Array:
-        """Products of two regressors, (N, (A + A K)^2)."""
+        """Products of two regressors, one row a node."""
         pairs = np.einsum("in,jn->nij", self.regressors, self.regressors)
         return pairs.reshape(self.weights.size, -1)
 
@@ -101,6 +101,11 @@ class Table:
         return pairs.reshape(self.weights.size, -1)
 
     @cached_property
+    def members(self) -> Array:
+        """One group of each kind, (A,)."""
+        return np.unique(self.classes, return_index=True)[1]
+
+    @cached_property
     def power(self) -> Array:
         """k = E_tau sigma_*^2, (N,).  Eq. (3.3)"""
         return self.h**2 + self.spread
@@ -113,8 +118,9 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
     c = groups.c[:, None]
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
     target = conditional_moments(model.target, groups.gamma, kappa)
-    mu0 = _clean(features.mean)
-    mu1 = _clean(features.first / np.sqrt(c))
+    size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
+    mu0 = _clean(features.mean, size)
+    mu1 = _clean(features.first, size) / np.sqrt(c)
     kinds, classes = alike(model)
     fractions = np.bincount(classes, weights=groups.fractions)
     constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
@@ -158,9 +164,10 @@ def alike(model: SpikedRandomFeatures) -> tuple[Array, Array]:
     return first[order], np.argsort(order)[classes.ravel()]
 
 
-def _clean(values: Array) -> Array:
-    """Zero what is only rounding, so that an odd activation's mu_0 at r = 0 is exactly 0."""
-    return np.where(np.abs(values) < 1e-14 * max(1.0, np.abs(values).max()), 0.0, values)
+def _clean(values: Array, size: float) -> Array:
+    """Zero what is only rounding of a function of that size, so that an odd activation's mu_0
+    at r = 0 is exactly 0."""
+    return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
 
 
 def rules(model: SpikedRandomFeatures) -> Iterator[Rule]:

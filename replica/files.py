@@ -52,15 +52,17 @@ def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """``value`` in JSON's types: numpy scalars unwrapped, NaN and infinities as null."""
+    """``value`` in JSON's types: numpy scalars unwrapped, NaN as null, infinities as text."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and math.isnan(value):
         return None
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)  # known, and read back as it is
     return value
 
 

@@ -1,6 +1,7 @@
 """Learning curves: the theory on the grid of all combinations of its parameters."""
 
 import itertools
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from .curves import QUADRATURE_TOLERANCE, Evaluation, axis, concatenate, evaluate, positive
+from .curves import QUADRATURE_TOLERANCE, Evaluation, axis, evaluate, positive
 from .errors import InvalidArgument
 from .laws import Law, law
 from .models import GradientStep, SpikedRandomFeatures
@@ -28,6 +29,7 @@ OPTIONAL = {
     "intercept": False,
     "train_bias": False,
     "dimension": np.inf,
+    "law_error": 0.0,
 }
 Problem = SpikedRandomFeatures | GradientStep
 
@@ -43,44 +45,32 @@ class Grid:
         Model fields that vary, then alpha and lam.
     models : list of SpikedRandomFeatures
         One per combination of the model fields, the last varying fastest.
-    evaluation : Evaluation
-        Over all points, the last axis varying fastest.
+    columns : dict of name -> (points,) array
+        What is known of every point, the last axis varying fastest.
     """
 
     problem: Problem
     axes: dict[str, Array]
     models: list[SpikedRandomFeatures]
-    evaluation: Evaluation
+    columns: dict[str, Array]
 
     @property
     def converged(self) -> bool:
         """Whether every point did."""
-        return bool(self.evaluation.converged.all())
-
-    def columns(self) -> dict[str, Array]:
-        """What is known of every point, by name: arrays (points,), in the order of the grid."""
-        e = self.evaluation
-        return {
-            "test_error": e.points.errors.test,
-            "train_error": e.points.errors.train,
-            "converged": e.converged,
-            "residual": e.residual,
-            "quadrature_error": e.quadrature_error,
-            "iterations": e.points.iterations,
-            "status": np.array([status.value for status in e.points.status]),
-        }
+        return bool(self.columns["converged"].all())
 
     def dataset(self) -> "xarray.Dataset":
         """As an xarray.Dataset, see :func:`learning_curve`."""
         import xarray
 
         dims, shape = tuple(self.axes), tuple(axis.size for axis in self.axes.values())
-        variables = {name: (dims, values.reshape(shape)) for name, values in self.columns().items()}
+        variables = {name: (dims, values.reshape(shape)) for name, values in self.columns.items()}
         for name in ("r", "c", "gamma"):
-            if name not in self.axes:
-                values = np.array([getattr(model, name) for model in self.models])
+            each = [getattr(model, name) for model in self.models]
+            if name not in self.axes and all(isinstance(value, float) for value in each):
+                values = np.array(each)
                 variables[name] = dims[:-2], values.reshape(shape[:-2])
-        return xarray.Dataset(variables, coords=self.axes, attrs=describe(self.problem))
+        return xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.problem))
 
 
 def sweep(
@@ -112,11 +102,26 @@ def sweep(
         )
         if progress is not None:
             progress(len(evaluations), len(models))
-    grid = Grid(problem, axes, models, concatenate(evaluations))
-    failed = int(np.sum(~grid.evaluation.converged))
+    tables = [_columns(model, found) for model, found in zip(models, evaluations, strict=True)]
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    failed = int(np.sum(~columns["converged"]))
     if failed:
-        logger.warning("%d of %d points did not converge", failed, grid.evaluation.converged.size)
-    return grid
+        logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
+    return Grid(problem, axes, models, columns)
+
+
+def _columns(model: SpikedRandomFeatures, found: Evaluation) -> dict[str, Array]:
+    """The columns of one model's points."""
+    trained = {"trained_bias": found.bias} if model.train_bias else {}
+    return trained | {
+        "test_error": found.points.errors.test,
+        "train_error": found.points.errors.train,
+        "converged": found.converged,
+        "residual": found.residual,
+        "quadrature_error": found.quadrature_error,
+        "iterations": found.points.iterations,
+        "status": np.array([status.value for status in found.points.status]),
+    }
 
 
 def learning_curve(
@@ -181,7 +186,7 @@ def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRand
     InvalidArgument
         If a name is not a numeric field, or beta is missing for a GradientStep.
     """
-    allowed = [f.name for f in fields(problem) if f.name not in ("student", "target")]
+    allowed = [f.name for f in fields(problem) if isinstance(getattr(problem, f.name), float)]
     if isinstance(problem, GradientStep):
         allowed.append("beta")
         if "beta" not in axes:
@@ -207,6 +212,14 @@ def describe(problem: Problem) -> dict[str, Any]:
         f.name: _plain(getattr(problem, f.name))
         for f in fields(problem)
         if f.name not in OPTIONAL or getattr(problem, f.name) != OPTIONAL[f.name]
+    }
+
+
+def attributes(problem: Problem) -> dict[str, str | float]:
+    """The description with what NetCDF cannot hold as JSON text."""
+    return {
+        name: value if isinstance(value, (str, float)) else json.dumps(value)
+        for name, value in describe(problem).items()
     }
 
 

@@ -85,6 +85,8 @@ def law(name: str, spec: Any) -> Law:
     if isinstance(spec, str) and spec in NAMES:
         return Law((-1.0, 1.0), (0.5, 0.5)) if spec == "rademacher" else Law(continuous=spec)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
+        if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
+            raise InvalidArgument(name, spec, "a continuous law of finite variance")
         return Law(continuous=spec)
     try:
         values, fractions = _discrete(spec)

@@ -6,6 +6,7 @@ layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere, u_k orthono
 with cosines gamma_tk = w_t . u_k to the target's directions.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from .laws import law
 from .named import activation
 from .targets import MultiIndex, target
 
+LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
 FINITE = np.finfo(float).max
 
 
@@ -38,7 +40,7 @@ def number(
 
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
     """A float, or nested tuples of floats, each in range: hashable either way."""
-    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) > 0:
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
         return tuple(numbers(name, item, low, allowed, **options) for item in value)
     return number(name, value, low, FINITE, allowed, **options)
 
@@ -83,6 +85,8 @@ class SpikedRandomFeatures:
         Input dimension d at which the price of the overlaps m, of order m^2 / p, is kept; inf
         for the limit, where m is free.  The limit is far where groups have nearly dependent
         mu_0, as with a continuous law of the readout, and m is large.
+    law_error : float
+        Relative error of the groups where they stand for a continuous law; only reported.
 
     Raises
     ------
@@ -106,6 +110,7 @@ class SpikedRandomFeatures:
     intercept: bool = False
     train_bias: bool = False
     dimension: float = np.inf
+    law_error: float = 0.0
 
     def __post_init__(self) -> None:
         shares = None
@@ -127,6 +132,7 @@ class SpikedRandomFeatures:
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
+            law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
         )
         self.geometry  # noqa: B018  (checks the shapes)
 
@@ -164,6 +170,8 @@ class Geometry:
             shares = np.array([]) if model.fractions is None else np.array(model.fractions)
             sizes = {len(r), c.size, bias.size, max(1, shares.size)}
             groups = max(sizes)
+            if 0 in (r.size, gamma.size) or (model.fractions is not None and not shares.ndim):
+                raise ValueError
             if sizes - {1, groups} or max(c.ndim, bias.ndim, shares.ndim) > 1 or r.ndim > 2:
                 raise ValueError
         except ValueError:
@@ -280,6 +288,12 @@ class GradientStep:
         from .gradient_step import spiked_parameters
 
         after = spiked_parameters(self)
+        if after.error > LAW_ERROR:
+            warnings.warn(
+                f"{len(np.atleast_1d(after.r))} groups stand for the readout's law with an error "
+                f"of {after.error:.1e}: its tails are too heavy, or the step too large",
+                stacklevel=2,
+            )
         return SpikedRandomFeatures(
             student=self.student,
             target=self.target,
@@ -292,4 +306,5 @@ class GradientStep:
             bias=after.bias,
             intercept=self.intercept,
             train_bias=self.train_bias,
+            law_error=after.error,
         )

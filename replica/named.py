@@ -125,10 +125,13 @@ def _by_name(text: str, argument: str) -> Activation:
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:
         coefficients = np.zeros(1 + max(int(term[3]) for term in terms))
-        for sign, factor, degree, divisor in (term.groups() for term in terms):
-            value = float(factor or 1) / float(divisor or 1)
-            coefficients[int(degree)] += -value if sign == "-" else value
-        return hermite(coefficients)
+        try:
+            for sign, factor, degree, divisor in (term.groups() for term in terms):
+                value = float(factor or 1) / float(divisor or 1)
+                coefficients[int(degree)] += -value if sign == "-" else value
+            return hermite(coefficients)
+        except (ValueError, ZeroDivisionError):
+            pass  # such as he1/0 or 1.2.3*he1: refused below
     raise InvalidArgument(
         argument,
         text,
@@ -149,5 +152,5 @@ def imported(text: str, argument: str) -> Any:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a user's module may raise anything
         raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None

@@ -10,6 +10,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from .curves import axis
 from .errors import InvalidArgument
 from .grids import Problem
 from .laws import NAMES
@@ -17,6 +18,7 @@ from .models import GradientStep, SpikedRandomFeatures
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")
+LONGEST = 10**6  # points of one grid
 GRIDS = {*STEP, *SRF, "beta", "noise", "alpha", "lam"}
 
 Values = float | str | list[float] | None
@@ -30,7 +32,7 @@ class GroupOptions:
     c: float | list[float]
     gamma: float | list[float] | list[list[float]]
     fractions: list[float] | None = None
-    bias: float | list[float] = 0.0
+    bias: float | list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Request:
     grids: dict[str, Array] = field(default_factory=dict)
 
 
-def parse_grid(name: str, text: Values) -> Array:
+def parse_grid(name: str, text: Any) -> Array:
     """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
 
     Raises
@@ -83,13 +85,13 @@ def parse_grid(name: str, text: Values) -> Array:
     [0.01, 0.1, 1.0]
     """
     if not isinstance(text, str):
-        return np.atleast_1d(np.asarray(text, dtype=float))
+        return axis(name, text)
     try:
         if ":" not in text:
             return np.array([float(part) for part in text.split(",")])
         start, stop, count, *log = text.split(":")
         ends, n = (float(start), float(stop)), int(count)
-        if n < 1 or log not in ([], ["log"]) or not np.isfinite(ends).all():
+        if not 1 <= n <= LONGEST or log not in ([], ["log"]) or not np.isfinite(ends).all():
             raise ValueError
         if log and min(ends) <= 0:
             raise ValueError
@@ -193,6 +195,9 @@ def request(options: ProblemOptions) -> Request:
         grids.setdefault("beta", np.array([beta]))
     else:
         groups = {} if options.groups is None else vars(options.groups)
+        groups = {name: value for name, value in groups.items() if value is not None}
+        if "bias" in groups and options.bias is not None:
+            raise InvalidArgument("bias", options.bias, "given once: here or in [groups]")
         problem = SpikedRandomFeatures(**(start | groups))
     return Request(
         problem, parse_grid("alpha", options.alpha), parse_grid("lam", options.lam), grids

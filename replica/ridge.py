@@ -165,7 +165,7 @@ def sources(
 ) -> tuple[Array, Array]:
     """X1 (P, A, A) and X2 (P, A) from ``weighted`` = weights epsilon / (1 + V)^2.  Eq. (4.8)
 
-    At a finite dimension, where no two groups are merged, m_hat acts as theta_hat does.
+    At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
     """
     A = len(table.mu1)
     ratio = alpha / table.beta
@@ -174,7 +174,7 @@ def sources(
     X1 += (alpha * ratio)[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
     X2 += (alpha * ratio)[:, None] * table.c * (theta_hat**2).sum(axis=2)
     if np.isfinite(table.dimension):
-        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, :A] ** 2
+        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, table.members] ** 2
     return X1, X2
 
 

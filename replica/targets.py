@@ -7,13 +7,14 @@ Given the projections kappa of an input on K spikes, the T arguments of the targ
 with tau ~ N(0, 1) in the K' directions that are left: Eq. (3.3).
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import QuadratureError, expectation_tensor
+from solvers.quadrature import TENSOR_SIZES, QuadratureError, expectation_tensor
 from solvers.results import Array
 
 from .activations import Activation
@@ -62,8 +63,13 @@ class MultiIndex:
     name: str = "multi-index"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dimension, int) or self.dimension < 1:
-            raise InvalidArgument("dimension", self.dimension, "an integer of at least 1")
+        largest = max(TENSOR_SIZES)
+        try:
+            object.__setattr__(self, "dimension", operator.index(self.dimension))
+        except TypeError:
+            object.__setattr__(self, "dimension", 0)
+        if not 1 <= self.dimension <= largest:
+            raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
         z = np.linspace(-2, 2, 6 * self.dimension).reshape(self.dimension, 2, 3)
         try:
             with np.errstate(all="ignore"):
@@ -121,7 +127,7 @@ def conditional_moments(of: Target, alignment: Array, kappa: Array) -> TargetMom
         found = of.moments(centre[0], rest)
         return TargetMoments(found.mean, found.first[None], found.first**2 + found.variance)
     L = remainder(alignment)
-    size = max(1, BLOCK // 2**12)
+    size = max(1, BLOCK // TENSOR_SIZES[L.shape[1]][-1] ** L.shape[1])
     blocks = [_integrate(of, centre[:, i : i + size], L) for i in range(0, centre.shape[1], size)]
     return TargetMoments(*(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)))
 

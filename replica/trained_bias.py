@@ -17,7 +17,7 @@ from solvers.results import Array
 
 from .ridge import Points
 
-RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is taken at this edge
+RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
 SCAN = 65
 
 Solver = Callable[[float, Array], Points]
@@ -30,7 +30,7 @@ def objective(points: Points, alpha: Array, lam: Array, beta: float) -> Array:
 
 
 def best_bias(solver: Solver, alpha: Array, lam: Array, beta: float) -> Array:
-    """The minimising bias of every point, (P,); NaN where no point of the scan converged.
+    """The minimising bias of every point, (P,); NaN where it is not inside the scan.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ def best_bias(solver: Solver, alpha: Array, lam: Array, beta: float) -> Array:
         column = np.where(np.isfinite(values[:, row]), values[:, row], np.inf)
         low = column.min()
         start = scan[np.argmax(column <= low + 1e-12 * abs(low))]
+        if abs(start) == RANGE:
+            continue
         bottom = minimize_scalar(
             lambda t, row=row: float(value(t, np.array([row]))[0]),
             bounds=(start - step, start + step),

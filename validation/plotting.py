@@ -37,7 +37,7 @@ def plot_comparison(comparison: Comparison, theory: Grid, ax: "Axes | None" = No
     lams = comparison.simulation.lam
     shape = (theory.axes["alpha"].size, lams.size)
     for name, line, marker in (("test", "-", "o"), ("train", "--", "s")):
-        curve = theory.columns()[f"{name}_error"].reshape(shape)
+        curve = theory.columns[f"{name}_error"].reshape(shape)
         mean = getattr(comparison.simulation, f"{name}_mean")
         stderr = getattr(comparison.simulation, f"{name}_stderr")
         for i, lam in enumerate(lams):

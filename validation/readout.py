@@ -16,9 +16,10 @@ from scipy.linalg.lapack import dpocon
 from scipy.optimize import minimize_scalar
 
 from replica.errors import InvalidArgument
+from replica.trained_bias import RANGE
 from solvers.results import Array
 
-SCAN = np.linspace(-6, 6, 25)  # the pre-activations' own scale is 1
+SCAN = np.linspace(-RANGE, RANGE, 33)  # as in the theory
 
 
 @dataclass(frozen=True, eq=False)

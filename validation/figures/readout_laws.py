@@ -50,7 +50,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 ("theory", replace(limit, dimension=dimension)),
             ):
                 grid = sweep(model, alpha=alpha, lam=LAM, grids={})
-                curve[name] = grid.columns()["test_error"]
+                curve[name] = grid.columns["test_error"]
             if law != "+-1":  # the same problem as uniform, for an odd student
                 found = simulate(limit, alpha=few, lam=LAM, dimension=dimension, seeds=seeds, rng=0)
                 curve |= {"simulated_alpha": few, "simulated": found.test_mean[:, 0]}
