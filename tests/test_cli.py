@@ -128,6 +128,48 @@ def test_general_model(capsys):
     assert trained < bias < plain
 
 
+def test_files_of_the_general_model(tmp_path, capsys):
+    """Laws, offsets and groups reach every kind of file; a grid may change the groups."""
+    for name in ("a.nc", "a.csv", "a.json"):
+        line = f"{POINT} --readout=-1,2 --intercept --train-bias --out {tmp_path / name}"
+        assert replica(line) == 0
+    assert replica(f"{POINT} --readout=-1,2 --eta 0,1 --plot {tmp_path / 'a.png'}") == 0
+    capsys.readouterr()
+    (point,) = json.loads((tmp_path / "a.json").read_text())["points"]
+    assert abs(point["trained_bias"]) < 8
+
+
+def test_infinite_alpha0_is_known(capsys):
+    """In the document it can be read back; only what is unknown is null."""
+    line = "curve --student tanh --target sin --alpha0 inf --eta 1 --alpha 1 --lam 1"
+    assert document(capsys, line)["problem"]["alpha0"] == "inf"
+
+
+def test_a_bias_of_groups_is_used_and_given_once(tmp_path, capsys):
+    path = tmp_path / "groups.toml"
+    text = 'student = "relu"\ntarget = "sin"\nalpha = 1\nlam = 0.1\n'
+    groups = "[groups]\nr = [1.0, 2.0]\nc = 1.0\ngamma = 0.9\n"
+    found = []
+    for bias in ("", "bias = [-1, 1]\n"):
+        path.write_text(text + groups + bias)
+        found.append(document(capsys, f"curve --config {path}")["points"][0]["test_error"])
+    path.write_text(text + groups)
+    assert found[0] != found[1]
+    assert document(capsys, f"curve --config {path} --bias=-1")["problem"]["bias"] != 0
+    path.write_text(text + groups + "bias = [-1, 1]\n")
+    assert replica(f"curve --config {path} --bias=-1") == 2
+    assert "given once" in capsys.readouterr().err
+
+
+def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boom.py").write_text("1 / 0\n")
+    assert replica(f"{POINT} --student boom:f") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--student" in line
+    assert "division by zero" in line
+
+
 def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     """Two spikes, four groups and a target of two directions from the user's own module."""
     from replica import MultiIndex, SpikedRandomFeatures, solve
@@ -177,6 +219,8 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
         ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
+        (f"{POINT} --student he1/0", ["--student", "he1/0"]),
+        (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "start:stop:count"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
         (f"{POINT} --bias x", ["--bias"]),
         (

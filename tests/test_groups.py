@@ -1,11 +1,12 @@
 """Several groups and spikes: reductions to one group, exact identities, convergence."""
 
+import pickle
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from equations import bulk, free_energy, hats, residuals
-from scipy.stats import laplace, norm
+from scipy.stats import cauchy, laplace, norm, poisson
 
 import replica
 from replica import GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures, ridge
@@ -242,6 +243,57 @@ def test_gaussian_readout_converges():
     assert gaps[2] < 1e-4
 
 
+def test_merged_kinds_at_a_finite_dimension():
+    """Groups equal up to rounding are one kind; the price of m does not depend on the split."""
+    fields = dict(student="relu", target="sin", c=1, gamma=0.9, dimension=500)
+    nearly = SpikedRandomFeatures(r=[0.1 + 0.2, 0.3, 2.0], fractions=[0.3, 0.3, 0.4], **fields)
+    one = SpikedRandomFeatures(r=[0.3, 2.0], fractions=[0.6, 0.4], **fields)
+    assert len(nearly.geometry.c) == 3
+    assert errors(nearly) == pytest.approx(errors(one), rel=1e-10)
+
+
+def test_scale_of_a_student_does_not_matter():
+    """1e-14 tanh with lam scaled by 1e-28 is the same problem."""
+    tiny = replica.Activation(lambda x: 1e-14 * np.tanh(x), name="1e-14 tanh")
+    fields = dict(target="sin", r=1.0, c=1.0, gamma=0.9)
+    a = replica.solve(SpikedRandomFeatures(student="tanh", **fields), alpha=1, lam=0.1)
+    b = replica.solve(SpikedRandomFeatures(student=tiny, **fields), alpha=1, lam=1e-29)
+    assert b.test_error == pytest.approx(a.test_error, rel=1e-9)
+
+
+def test_a_bias_at_the_edge_of_the_search_is_flagged():
+    """A softplus student of a linear target wants an ever larger bias."""
+    model = SpikedRandomFeatures(
+        student="softplus", target="linear", r=1, c=1, gamma=0.9, train_bias=True
+    )
+    point = replica.solve(model, alpha=2, lam=0.1)
+    assert not point.converged
+    assert "edge" in point.status.value
+    assert np.isnan(point.test_error)
+
+
+@pytest.mark.parametrize(
+    "grids", [{}, {"beta": [0.5, 1]}, {"noise": [0, 1]}], ids=["point", "beta", "noise"]
+)
+def test_learning_curves_of_groups(grids, tmp_path):
+    """Datasets of general models, and their files."""
+    curve = replica.learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
+    assert bool(curve.converged.all())
+    assert "r" not in curve
+    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
+
+
+def test_a_grid_may_change_the_number_of_groups():
+    step = GradientStep(**STEP, readout="gaussian", train_bias=False, intercept=True)
+    curve = replica.learning_curve(step, alpha=1, lam=0.1, beta=1.0, eta=[0, 0.5])
+    assert bool(curve.converged.all())
+
+
+def test_named_models_cross_processes():
+    step = GradientStep(**(STEP | dict(student="relu")), readout="gaussian")
+    assert pickle.loads(pickle.dumps(step)) == step
+
+
 def test_without_a_step_the_readout_law_does_not_matter():
     still = STEP | dict(eta=0)
     plain = errors(GradientStep(**still).srf(beta=1.0))
@@ -251,8 +303,12 @@ def test_without_a_step_the_readout_law_does_not_matter():
 
 
 def test_a_law_needs_tails_that_a_few_groups_can_hold():
-    """A heavy-tailed law reports the error of its groups instead of hiding it."""
-    assert spiked_parameters(GradientStep(**STEP, readout=laplace())).error > 1e-6
+    """A heavy-tailed law reports the error of its groups, and warns of it."""
+    step = GradientStep(**STEP, readout=laplace())
+    with pytest.warns(UserWarning, match="48 groups stand for"):
+        model = step.srf(beta=1.0)
+    assert model.law_error == spiked_parameters(step).error > 1e-4
+    assert GradientStep(**STEP, readout="gaussian").srf(beta=1.0).law_error <= 1e-6
 
 
 def test_two_spikes_that_span_one_direction_are_one():
@@ -331,6 +387,9 @@ def test_dimension_tends_to_the_limit():
         (dict(r=[[1, 2]], gamma=0.5), "gamma must be of shape"),
         (dict(r=[[1, 2]], gamma=[0.8, 0.8]), "gamma must be a cosine"),
         (dict(c=[1, 0]), "c must be positive"),
+        (dict(fractions=1), "r must be of shape"),
+        (dict(r=[[1, 2], [3]]), "r must be of shape"),
+        (dict(r=[[], []], gamma=[]), "r must be of shape"),
     ],
 )
 def test_shapes_are_checked(changes, message):
@@ -338,7 +397,9 @@ def test_shapes_are_checked(changes, message):
         SpikedRandomFeatures(**(dict(student="tanh", target="sin", r=1, c=1, gamma=0.5) | changes))
 
 
-@pytest.mark.parametrize("readout", ["cauchy", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None])
+@pytest.mark.parametrize(
+    "readout", ["x", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None, poisson(3), cauchy()]
+)
 def test_bad_laws(readout):
     with pytest.raises(InvalidArgument, match="readout must be"):
         GradientStep(**STEP, readout=readout)
