@@ -33,7 +33,11 @@ class Groups(Bulk):
             return np.log(V2 * total / pi), jacobian
 
         smallest = pi / (level + c * np.diagonal(V1_hat, axis1=1, axis2=2))
+        # what is not a number stays so, without keeping the other points from their answer
+        lost = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
+        smallest[lost], level[lost], V1_hat[lost] = 1.0, 1.0, 0.0
         V2 = newton(system, smallest, tol=1e-14).value
+        V2[lost] = np.nan
         tau = self.beta * c * V2
         _, P = self._coupling(V1_hat, tau)
         return self.pack(tau[..., None] * P / self.beta, V2)

@@ -78,6 +78,18 @@ def test_general_code_at_one_group_is_section_5():
     assert general.respond(*at) == pytest.approx(closed.respond(*at), rel=1e-9)  # lam = 1e-4
 
 
+def test_a_lost_point_does_not_spoil_the_others():
+    """NaN conjugates give NaN overlaps in their row alone, and no exception."""
+    _, table = tables(RAGGED, 0)
+    general, lam = Groups(table), np.array([0.1, 0.1])
+    V_hat = general.conjugates(general.solve(np.ones(2), lam, 1e-12).value, np.ones(2))
+    whole = general.overlaps(V_hat, lam)
+    V_hat[0, -1] = np.nan
+    found = general.overlaps(V_hat, lam)
+    assert np.isnan(found[0]).all()
+    assert found[1].tolist() == whole[1].tolist()
+
+
 def test_splitting_and_merging():
     """Equal neurons given as two groups, and empty groups, change nothing: they are merged."""
     split = SpikedRandomFeatures(
