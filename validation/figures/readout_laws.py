@@ -4,19 +4,22 @@ A neuron with first-step readout a~ gets a spike of length proportional to it, s
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
 with uniform readout it has one.  tanh student, one giant step, an easy and a hard target.
 Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
-theory is drawn at the dimension simulated, and in the limit.
+theory is drawn at the dimension simulated, and in the limit.  The last panel shows how few
+groups stand for the Gaussian law.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import GradientStep
+from replica import GradientStep, solve
 from replica.files import plain
+from replica.gradient_step import GROUPS
 from replica.grids import sweep
+from replica.laws import law
 from replica.plotting import LABELS
 
 from ..monte_carlo import simulate
@@ -42,41 +45,65 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     dimension, seeds = (120, 2) if quick else (600, 8)
     curves = []
     for target in TARGETS:
-        for law, (readout, _) in LAWS.items():
+        for kind, (readout, _) in LAWS.items():
             limit = GradientStep(target=target, readout=readout, **STEP).srf(beta=1.0)
-            curve: dict[str, Any] = {"target": target, "law": law, "alpha": alpha}
+            curve: dict[str, Any] = {"target": target, "law": kind, "alpha": alpha}
             for name, model in (
                 ("limit", limit),
                 ("theory", replace(limit, dimension=dimension)),
             ):
                 grid = sweep(model, alpha=alpha, lam=LAM, grids={})
                 curve[name] = grid.columns["test_error"]
-            if law != "+-1":  # the same problem as uniform, for an odd student
+            if kind != "+-1":  # the same problem as uniform, for an odd student
                 found = simulate(limit, alpha=few, lam=LAM, dimension=dimension, seeds=seeds, rng=0)
                 curve |= {"simulated_alpha": few, "simulated": found.test_mean[:, 0]}
                 curve |= {"stderr": found.test_stderr[:, 0]}
             curves.append(curve)
             if progress is not None:
                 progress(len(curves), len(TARGETS) * len(LAWS))
-    shared = {"step": STEP, "lam": LAM, "dimension": dimension, "seeds": seeds}
+    counts = (4, 8, 16) if quick else (4, 8, 12, 16, 20, 24, 28, 32)
+    groups = [convergence(target, counts, dimension) for target in TARGETS]
+    shared = {"groups": groups, "step": STEP, "lam": LAM, "dimension": dimension, "seeds": seeds}
     return dict(plain({**shared, "curves": curves}))
 
 
+def convergence(target: str, counts: Sequence[int], dimension: int) -> dict[str, Any]:
+    """Relative change of the test error when the largest of GROUPS stands for the Gaussian law
+    instead of ``counts`` groups, at ``dimension`` and, for the easy target, in the limit."""
+
+    def error(count: int, size: float) -> float:
+        values, shares = law("readout", "gaussian").discretise(count)
+        step = GradientStep(target=target, readout=(values.tolist(), shares.tolist()), **STEP)
+        model = replace(step.srf(beta=1.0), dimension=size)
+        return solve(model, alpha=2.0, lam=LAM).test_error
+
+    found: dict[str, Any] = {"target": target, "counts": counts}
+    sizes = {"theory": float(dimension)}
+    if target == "sin":  # the hard target's limit needs groups too dependent to be resolved
+        sizes["limit"] = np.inf
+    for name, size in sizes.items():
+        finest = error(GROUPS[-1], size)
+        found[name] = [abs(error(count, size) / finest - 1) for count in counts]
+    return found
+
+
 def draw(data: dict[str, Any]) -> Figure:
-    """A panel for each target: theory as lines, simulated spiked random features as points."""
-    picture = Figure(figsize=(8, 3.8), layout="constrained")
-    axes = dict(zip(TARGETS, picture.subplots(1, len(TARGETS)), strict=True))
-    colours = {law: f"C{i}" for i, law in enumerate(LAWS)}
+    """A panel for each target: theory as lines, simulated spiked random features as points;
+    and one for the number of groups."""
+    picture = Figure(figsize=(11, 3.8), layout="constrained")
+    *panels, last = picture.subplots(1, len(TARGETS) + 1)
+    axes = dict(zip(TARGETS, panels, strict=True))
+    colours = {kind: f"C{i}" for i, kind in enumerate(LAWS)}
     for curve in data["curves"]:
-        ax, law = axes[curve["target"]], curve["law"]
-        dashed: dict[str, Any] = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-        label = LAWS[law][1]
-        ax.plot(curve["alpha"], curve["theory"], color=colours[law], label=label, **dashed)
-        if law != "+-1":
-            ax.plot(curve["alpha"], curve["limit"], ":", color=colours[law], linewidth=1)
+        ax, kind = axes[curve["target"]], curve["law"]
+        dashed: dict[str, Any] = {"linestyle": (0, (4, 4)), "zorder": 3} if kind == "+-1" else {}
+        label = LAWS[kind][1]
+        ax.plot(curve["alpha"], curve["theory"], color=colours[kind], label=label, **dashed)
+        if kind != "+-1":
+            ax.plot(curve["alpha"], curve["limit"], ":", color=colours[kind], linewidth=1)
             bars = 2 * np.array(curve["stderr"])
             points = (curve["simulated_alpha"], curve["simulated"], bars)
-            ax.errorbar(*points, fmt="o", color=colours[law], markersize=4, capsize=2)
+            ax.errorbar(*points, fmt="o", color=colours[kind], markersize=4, capsize=2)
     for target, ax in axes.items():
         ax.set_title(TARGETS[target], fontsize="medium")
         ax.set_xlabel(LABELS["alpha"])
@@ -93,4 +120,15 @@ def draw(data: dict[str, Any]) -> Figure:
         ),
     ]
     hard.legend(handles=kinds, frameon=False, fontsize="small", loc="lower left")
+    for groups, colour in zip(data["groups"], ("C4", "C5"), strict=True):
+        easiness = TARGETS[groups["target"]].split(":")[0]
+        x = groups["counts"]
+        last.semilogy(x, groups["theory"], "o-", color=colour, label=rf"{easiness}, $d = {d}$")
+        label = rf"{easiness}, $d \to \infty$"
+        if "limit" in groups:
+            last.semilogy(x, groups["limit"], "s:", color=colour, markersize=4, label=label)
+    last.set_title(r"groups for $\tilde a \sim N(0, 1)$, $\alpha = 2$", fontsize="medium")
+    last.set_xlabel("number of groups")
+    last.set_ylabel(rf"relative change of $\epsilon_g$ at {GROUPS[-1]} groups")
+    last.legend(frameon=False, fontsize="small")
     return picture
