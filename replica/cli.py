@@ -1,25 +1,13 @@
-"""The ``replica`` command.  Results on standard output, everything else on standard error.
+"""The ``replica`` command."""
 
-Exit status: 0; 1 where a point did not converge; 2 for bad input, with one line that names
-the option, its value and what is allowed; 130 when interrupted.
-"""
-
-import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from solvers.quadrature import QuadratureError
-
-from . import __version__, files
-from .errors import InvalidArgument
-from .grids import Grid, describe, sweep
-from .options import GRID_FORMS, ProblemOptions, merge, request
+from . import __version__
+from .command_line import run
+from .commands.curve import curve
 
 app = typer.Typer(
     name="replica",
@@ -27,34 +15,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Exact theory of two-layer networks after one giant gradient step.",
 )
-
-PICTURES = (".png", ".pdf", ".svg")
-
-_GRID = f"[{GRID_FORMS}]"
-Student = Annotated[str | None, typer.Option(help="Activation: a name or module:function.")]
-Target = Annotated[str | None, typer.Option(help="Target function: likewise.")]
-Alpha0 = Annotated[str | None, typer.Option(help=f"Gradient samples n0/d, or inf. {_GRID}")]
-Eta = Annotated[str | None, typer.Option(help="Learning rate eta~ of the step.")]
-R = Annotated[str | None, typer.Option(help="Spike length, for an sRF given directly.")]
-C = Annotated[str | None, typer.Option(help="Bulk variance, likewise.")]
-Gamma = Annotated[str | None, typer.Option(help="Spike-target cosine, likewise.")]
-Beta = Annotated[str | None, typer.Option(help="Width p/d (1 unless said).")]
-Noise = Annotated[str | None, typer.Option(help="Label noise variance Delta (0 unless said).")]
-Alpha = Annotated[str | None, typer.Option(help="Readout samples n/d.")]
-Lam = Annotated[str | None, typer.Option(help="Ridge penalty lambda.")]
-Readout = Annotated[
-    str | None,
-    typer.Option(help="First-step readout: values (-1,1), gaussian, rademacher or uniform."),
-]
-Bias = Annotated[str | None, typer.Option(help="Untrained biases of the neurons: values.")]
-Intercept = Annotated[bool | None, typer.Option("--intercept", help="Train an output intercept.")]
-TrainBias = Annotated[
-    bool | None, typer.Option("--train-bias", help="Train one bias common to all neurons.")
-]
-Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
-Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
-Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -66,178 +26,8 @@ def _version(
         raise typer.Exit
 
 
-@app.command()
-def curve(
-    student: Student = None,
-    target: Target = None,
-    alpha0: Alpha0 = None,
-    eta: Eta = None,
-    r: R = None,
-    c: C = None,
-    gamma: Gamma = None,
-    beta: Beta = None,
-    noise: Noise = None,
-    alpha: Alpha = None,
-    lam: Lam = None,
-    readout: Readout = None,
-    bias: Bias = None,
-    intercept: Intercept = None,
-    train_bias: TrainBias = None,
-    config: Config = None,
-    out: Out = None,
-    plot: Plot = None,
-    as_json: Json = False,
-) -> None:
-    """Test and training error on a grid.
-
-    Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
-    --lam 0.1 --plot curve.png
-    """
-    asked = request(merge(typed(locals()), config))
-    check_outputs(out, plot)
-    with progress("models") as advance:
-        grid = sweep(
-            asked.problem, alpha=asked.alpha, lam=asked.lam, grids=asked.grids, progress=advance
-        )
-    document = curve_document(grid)
-    if out is not None:
-        save_points(out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf"))
-    if plot is not None:
-        from .plotting import plot_curve
-
-        save_figure(plot, plot_curve(grid.dataset()).figure)
-    if as_json:
-        typer.echo(files.to_json(document))
-    else:
-        columns = [*_swept(grid), "test_error", "train_error", "converged"]
-        print_table(document["points"], columns)
-    if not grid.converged:
-        raise typer.Exit(1)
-
-
-def typed(options: dict[str, Any]) -> ProblemOptions:
-    """The problem among a command's ``options``, by name."""
-    names = {f.name for f in fields(ProblemOptions)}
-    return ProblemOptions(**{name: value for name, value in options.items() if name in names})
-
-
-def _swept(grid: Grid) -> list[str]:
-    """Axes to show: alpha, lam, and model fields with more than one value."""
-    return [n for n, axis in grid.axes.items() if n in ("alpha", "lam") or axis.size > 1]
-
-
-def curve_document(grid: Grid) -> dict[str, Any]:
-    """The JSON document of ``curve``."""
-    names = _swept(grid)
-    columns = dict(zip(grid.axes, _mesh(grid), strict=True)) | grid.columns
-    keep = [*names, *(name for name in columns if name not in grid.axes)]
-    rows = zip(*(columns[name] for name in keep), strict=True)
-    points = [dict(zip(keep, row, strict=True)) for row in rows]
-    srf = {name: [getattr(model, name) for model in grid.models] for name in ("r", "c", "gamma")}
-    per_model = len(points) // len(grid.models)
-    if len(grid.models) > 1:
-        for i, point in enumerate(points):
-            point |= {name: values[i // per_model] for name, values in srf.items()}
-    problem = describe(grid.problem) | {
-        name: axis[0] if axis.size == 1 else axis
-        for name, axis in grid.axes.items()
-        if name not in ("alpha", "lam")
-    }
-    return {
-        "problem": problem,
-        "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": points,
-    }
-
-
-def _mesh(grid: Grid) -> list[Any]:
-    import numpy as np
-
-    return [x.ravel() for x in np.meshgrid(*grid.axes.values(), indexing="ij")]
-
-
-def check_outputs(
-    out: Path | None, plot: Path | None, tables: Sequence[str] = (".csv", ".json", ".nc")
-) -> None:
-    """Refuse unusable --out and --plot before anything is computed."""
-    if out is not None:
-        files.check_writable("out", out, tables)
-    if plot is not None:
-        files.check_writable("plot", plot, PICTURES)
-
-
-def save_points(
-    path: Path, document: dict[str, Any], netcdf: Callable[[Path], object] | None = None
-) -> None:
-    """Write ``document`` (.json), its points (.csv) or what ``netcdf`` writes (.nc)."""
-    if path.suffix == ".nc" and netcdf is not None:
-        files.write_atomically(path, netcdf)
-    else:
-        as_json = path.suffix == ".json"
-        text = files.to_json(document) + "\n" if as_json else files.to_csv(document["points"])
-        files.write_atomically(path, lambda temporary: temporary.write_text(text))
-    typer.echo(f"wrote {path}", err=True)
-
-
-def save_figure(path: Path, figure: Any) -> None:
-    """Write a matplotlib Figure."""
-    files.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
-    typer.echo(f"wrote {path}", err=True)
-
-
-def print_table(points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """The points as an aligned table on standard output."""
-    rows = [list(columns), *([_cell(point[name]) for name in columns] for point in points)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (text.rjust(width) for text, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells))
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A callback (done, total) that draws a bar on standard error when a person watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; every foreseeable failure becomes one line and an exit status."""
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
-    try:
-        status = application(args=arguments, standalone_mode=False)
-        if status == 130:  # how some versions of typer report Ctrl-C
-            raise KeyboardInterrupt
-        return status if isinstance(status, int) else 0
-    except InvalidArgument as error:
-        option = f"--{error.name}" if error.name.isidentifier() else error.name
-        got = "" if error.value is None else f", got {str(error.value) or repr(error.value)}"
-        return _fail(f"{option} must be {error.allowed}{got}", 2)
-    except usage_error as error:
-        return _fail(error.format_message() or "a command is missing", 2)
-    except QuadratureError as error:
-        return _fail(str(error), 2)
-    except OSError as error:
-        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted; no file was left half-written", 130)
-
-
-def _fail(message: str, status: int) -> int:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
-    return status
+for command in (curve,):
+    app.command()(command)
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from replica import files
-from replica.cli import app, run
+from replica.cli import app
+from replica.command_line import run
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"

@@ -1,0 +1,94 @@
+"""``replica curve``: test and training errors on a grid."""
+
+from typing import Any
+
+import numpy as np
+import typer
+
+from .. import command_line as common
+from .. import files
+from ..grids import Grid, describe, sweep
+from ..options import merge, request
+
+
+def curve(
+    student: common.Student = None,
+    target: common.Target = None,
+    alpha0: common.Alpha0 = None,
+    eta: common.Eta = None,
+    r: common.R = None,
+    c: common.C = None,
+    gamma: common.Gamma = None,
+    beta: common.Beta = None,
+    noise: common.Noise = None,
+    alpha: common.Alpha = None,
+    lam: common.Lam = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    intercept: common.Intercept = None,
+    train_bias: common.TrainBias = None,
+    config: common.Config = None,
+    out: common.Out = None,
+    plot: common.Plot = None,
+    as_json: common.Json = False,
+) -> None:
+    """Test and training error on a grid.
+
+    Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
+    --lam 0.1 --plot curve.png
+    """
+    asked = request(merge(common.typed(locals()), config))
+    common.check_outputs(out, plot)
+    with common.progress("models") as advance:
+        grid = sweep(
+            asked.problem, alpha=asked.alpha, lam=asked.lam, grids=asked.grids, progress=advance
+        )
+    document = curve_document(grid)
+    if out is not None:
+        common.save_points(
+            out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf")
+        )
+    if plot is not None:
+        from ..plotting import plot_curve
+
+        common.save_figure(plot, plot_curve(grid.dataset()).figure)
+    if as_json:
+        typer.echo(files.to_json(document))
+    else:
+        columns = [*_swept(grid), "test_error", "train_error", "converged"]
+        common.print_table(document["points"], columns)
+    if not grid.converged:
+        raise typer.Exit(1)
+
+
+def _swept(grid: Grid) -> list[str]:
+    """Axes to show: alpha, lam, and model fields with more than one value."""
+    return [n for n, axis in grid.axes.items() if n in ("alpha", "lam") or axis.size > 1]
+
+
+def curve_document(grid: Grid) -> dict[str, Any]:
+    """The JSON document of ``curve``."""
+    names = _swept(grid)
+    columns = dict(zip(grid.axes, _mesh(grid), strict=True)) | grid.columns
+    keep = [*names, *(name for name in columns if name not in grid.axes)]
+    rows = zip(*(columns[name] for name in keep), strict=True)
+    points = [dict(zip(keep, row, strict=True)) for row in rows]
+    srf = {name: [getattr(model, name) for model in grid.models] for name in ("r", "c", "gamma")}
+    per_model = len(points) // len(grid.models)
+    if len(grid.models) > 1:
+        for i, point in enumerate(points):
+            point |= {name: values[i // per_model] for name, values in srf.items()}
+    problem = describe(grid.problem) | {
+        name: axis[0] if axis.size == 1 else axis
+        for name, axis in grid.axes.items()
+        if name not in ("alpha", "lam")
+    }
+    return {
+        "problem": problem,
+        "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
+        "points": points,
+    }
+
+
+def _mesh(grid: Grid) -> list[Any]:
+    return [x.ravel() for x in np.meshgrid(*grid.axes.values(), indexing="ij")]

@@ -1,0 +1,1 @@
+"""The commands of ``replica-validate``, a module each."""
