@@ -164,11 +164,26 @@ class Activation:
         spread = expectation(lambda z: (self.slope(z + shift) - h1) ** 2, kinks=kinks, tol=tol)
         return h1, float(spread.value)
 
-    def second_hermite(self, shift: float = 0.0) -> float:
-        """h_2 = E (z^2 - 1) sigma(z + shift).  Eq. (2.1)"""
-        kinks = np.asarray(self.kinks) - shift
-        found = expectation(lambda z: (z**2 - 1) * self(z + shift), kinks=kinks, tol=1e-11)
-        return float(found.value)
+    def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
+        """E (z^2 - 1) sigma(s + sqrt(c) z), elementwise: h_2 of (2.1), and 2 c dmu_0/dc.
+
+        Raises
+        ------
+        QuadratureError
+            If the numerical integral does not settle.
+        """
+        s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
+        flat, scale = s.reshape(-1, 1), np.sqrt(c).reshape(-1, 1)
+        breaks = (np.asarray(self.kinks) - flat) / np.where(scale > 0, scale, 1.0)
+        found = []
+        for i in range(0, len(flat), BLOCK):
+            block = slice(i, i + BLOCK)
+
+            def integrand(z: Array, block: slice = block) -> Array:
+                return (z**2 - 1) * self(flat[block] + scale[block] * z)
+
+            found.append(expectation(integrand, kinks=breaks[block], tol=1e-11).value)
+        return np.concatenate(found).reshape(s.shape)
 
 
 def _check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:

@@ -6,11 +6,16 @@ The responses V1 (A x A, symmetric) and V2 (A) of P points travel as one packed 
 bulk differ in is (4.3)-(4.4) and its linear response:
 
 * ``isotropic.Isotropic``, one group of neurons, in closed form;
+* ``correlated.Correlated``, the same with the row covariance of the network itself;
 * ``groups.Groups``, any number of groups.
+
+They also answer how a bulk that is held back by (V, Vh) yields to forces along the spikes and
+along the rest of the target: (4.5)-(4.6), or the 2 x 2 block of (15.6).
 """
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,31 @@ from solvers.results import Array, Result, Status, largest
 from .equivalence import Table
 
 PATIENCE = 8  # iterations that cost as much as Newton's, for one group
+
+
+class Yield(NamedTuple):
+    """Overlaps as linear functions of their conjugates, both flattened over groups:
+    theta = root root^T theta_hat + cross p_hat, psi = cross^T theta_hat + own p_hat.
+
+    root, back : (P, n, n)
+        back^T root = 1 (where root is not singular).
+    cross : (P, n, n')
+    own : (P, n', n')
+    """
+
+    root: Array
+    back: Array
+    cross: Array
+    own: Array
+
+
+class Forces(NamedTuple):
+    """What theta_hat and p_hat add to X1 (P, A, A), to X2 (P, A) and, past the responses, to
+    Q1 (P, A, A).  Eqs. (4.8), (15.8)"""
+
+    X1: Array
+    X2: Array
+    Q1: Array
 
 
 class Bulk(ABC):
@@ -123,6 +153,31 @@ class Bulk(ABC):
         (4.9) with the part of (4.8) that is linear in Q moved to the left, i.e. minus the
         derivative of the solution of (4.1)-(4.4) under Vh -> Vh + s X.
         """
+
+    def yields(self, V: Array, V_hat: Array, alpha: Array) -> Yield:
+        """theta = alpha c V2 theta_hat and psi = alpha V1 p_hat.  Eqs. (4.5)-(4.6)"""
+        V1, V2 = self.unpack(V)
+        A, K = self.table.loadings.shape[:2]
+        rest = len(self.table.g)
+        root = np.repeat(np.sqrt(alpha[:, None] * self.table.c * V2), K, axis=1)
+        size = np.eye(A * K)
+        own = alpha[:, None, None, None, None] * V1[:, :, None, :, None]
+        own = own * np.eye(rest)[:, None, :]
+        return Yield(
+            root[:, :, None] * size,
+            (1 / root)[:, :, None] * size,
+            np.zeros((len(V), A * K, A * rest)),
+            own.reshape(len(V), A * rest, A * rest),
+        )
+
+    def forces(
+        self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
+    ) -> Forces:
+        """The terms of (4.8) in theta_hat (P, A, K) and p_hat (P, A, K')."""
+        scale = alpha**2 / self.beta
+        X1 = scale[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
+        X2 = scale[:, None] * self.table.c * (theta_hat**2).sum(axis=2)
+        return Forces(X1, X2, np.zeros_like(X1))
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """V at every point, ``Result.value`` (P, D).  Eqs. (4.1)-(4.4)

@@ -17,6 +17,7 @@ from . import ridge
 from .equivalence import Table, tables
 from .errors import InvalidArgument
 from .models import FINITE, SpikedRandomFeatures, number
+from .network import Model
 from .overlaps import Conjugates, Overlaps
 from .trained_bias import best_bias
 
@@ -31,7 +32,7 @@ class Solution:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures
+    model : SpikedRandomFeatures or Network
     alpha, lam : float
     test_error : float
         E (target - prediction)^2 on noiseless targets; NaN if not converged.  Eq. (4.11)
@@ -56,7 +57,7 @@ class Solution:
         bottom of a minimum it is known to about 1e-8, and the test error with it.
     """
 
-    model: SpikedRandomFeatures
+    model: Model
     alpha: float
     lam: float
     test_error: float
@@ -89,7 +90,7 @@ class Evaluation:
 
 
 def solve(
-    model: SpikedRandomFeatures,
+    model: Model,
     *,
     alpha: float,
     lam: float,
@@ -100,7 +101,7 @@ def solve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
+    model : SpikedRandomFeatures or Network
     alpha : float
         Readout samples over input dimension, n/d.
     lam : float
@@ -127,8 +128,8 @@ def solve(
     >>> round(point.test_error, 7), round(point.train_error, 7), point.converged
     (0.0425039, 0.0168595, True)
     """
-    if not isinstance(model, SpikedRandomFeatures):
-        raise InvalidArgument("model", model, "a SpikedRandomFeatures, such as step.srf(beta=1)")
+    if not isinstance(model, Model):
+        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
     evaluated = evaluate(
         model, positive("alpha", [alpha]), positive("lam", [lam]), quadrature_tol=quadrature_tol
     )
@@ -159,7 +160,7 @@ def solve(
 
 
 def evaluate(
-    model: SpikedRandomFeatures,
+    model: Model,
     alpha: Array,
     lam: Array,
     *,
@@ -168,6 +169,8 @@ def evaluate(
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
     if not model.train_bias:
         return _evaluate(model, alpha, lam, quadrature_tol)
+
+    assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
 
     def at(bias: float, rows: Array) -> Evaluation:
         shifted = replace(model, bias=tuple(model.geometry.bias + bias), **_as_groups(model))
@@ -185,7 +188,7 @@ def evaluate(
     return concatenate(found)
 
 
-def _as_groups(model: SpikedRandomFeatures) -> dict[str, Any]:
+def _as_groups(model: Model) -> dict[str, Any]:
     """The fields that go with one bias for each group of ``model.geometry``."""
     g = model.geometry
     return {
@@ -197,9 +200,7 @@ def _as_groups(model: SpikedRandomFeatures) -> dict[str, Any]:
     }
 
 
-def _evaluate(
-    model: SpikedRandomFeatures, alpha: Array, lam: Array, quadrature_tol: float
-) -> Evaluation:
+def _evaluate(model: Model, alpha: Array, lam: Array, quadrature_tol: float) -> Evaluation:
     """Every point climbs the ladder of tables until its quadrature error is met."""
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))

@@ -26,7 +26,8 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
-from .models import SpikedRandomFeatures
+from .network import Model, Network
+from .row_covariance import RowCovariance
 from .targets import conditional_moments
 
 
@@ -44,6 +45,9 @@ class Table:
         readout combines without a penalty.
     mu1, mu2sq : (A, N)
         mu_1 and mu_2^2 of Eq. (3.2).
+    loadings : (A, K, N), or (A, K + 1, N) for a network
+        Change of a neuron's mean feature with its component along each spike, kappa_k mu_1,
+        and with its squared norm, d mu_0 / d c.  Eq. (4.5)
     h : (N,)
         Conditional mean of the target.  Eq. (3.3)
     g : (K', N)
@@ -53,6 +57,8 @@ class Table:
     fractions, c : (A,)
         Share of the neurons in each group, and their bulk variance.
     beta, noise, dimension : float
+    covariance : RowCovariance, optional
+        Of the network's own bulk; that of an sRF is isotropic.
     classes, shares : (G,)
         For each of the model's G groups, its place among the A here and its share of that one.
         Groups that differ in mu_0 alone respond alike and are one: the opposite readouts of an
@@ -64,6 +70,7 @@ class Table:
     offsets: Array
     mu1: Array
     mu2sq: Array
+    loadings: Array
     h: Array
     g: Array
     spread: Array
@@ -74,14 +81,14 @@ class Table:
     dimension: float
     classes: Array
     shares: Array
+    covariance: RowCovariance | None = None
 
     # Products that every point needs, formed once.
 
     @cached_property
     def regressors(self) -> Array:
-        """offsets and mu_1^b kappa, (G + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
-        linear = np.einsum("an,kn->akn", self.mu1, self.kappa)
-        return np.concatenate([self.offsets, linear.reshape(-1, self.weights.size)])
+        """offsets and loadings, (G + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
+        return np.concatenate([self.offsets, self.loadings.reshape(-1, self.weights.size)])
 
     @cached_property
     def regressor_pairs(self) -> Array:
@@ -111,7 +118,7 @@ class Table:
         return self.h**2 + self.spread
 
 
-def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
+def tabulate(model: Model, rule: Rule) -> Table:
     """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)"""
     kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
     groups = model.geometry
@@ -121,6 +128,11 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
     size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
     mu0 = _clean(features.mean, size)
     mu1 = _clean(features.first, size) / np.sqrt(c)
+    loadings = mu1[:, None] * kappa
+    covariance = model.covariance if isinstance(model, Network) else None
+    if covariance is not None and covariance.v:
+        curvature = model.student.second_hermite(groups.r @ kappa, c) / (2 * c)
+        loadings = np.concatenate([loadings, _clean(curvature, size)[:, None]], axis=1)
     kinds, classes = alike(model)
     fractions = np.bincount(classes, weights=groups.fractions)
     constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
@@ -130,6 +142,7 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
         offsets=np.concatenate([mu0, constant]),
         mu1=mu1[kinds],
         mu2sq=features.variance[kinds],
+        loadings=loadings[kinds],
         h=target.h,
         g=target.g,
         spread=target.spread,
@@ -140,11 +153,12 @@ def tabulate(model: SpikedRandomFeatures, rule: Rule) -> Table:
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
+        covariance=covariance,
     )
 
 
 @lru_cache(maxsize=256)
-def alike(model: SpikedRandomFeatures) -> tuple[Array, Array]:
+def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
     Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too) agree to 13
@@ -170,7 +184,7 @@ def _clean(values: Array, size: float) -> Array:
     return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
 
 
-def rules(model: SpikedRandomFeatures) -> Iterator[Rule]:
+def rules(model: Model) -> Iterator[Rule]:
     """Rules of growing size for the expectation over kappa.
 
     For one spike, trapezoidal sizes first.  Where the table has layers much thinner than any
@@ -198,13 +212,13 @@ def rules(model: SpikedRandomFeatures) -> Iterator[Rule]:
         yield gauss_legendre(20, graded(layers, 11.0), 11.0, panel)
 
 
-def _jumps(model: SpikedRandomFeatures) -> bool:
+def _jumps(model: Model) -> bool:
     """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
     cosine = abs(model.geometry.gamma[0, 0])
     return isinstance(model.target, Activation) and bool(model.target.kinks) and cosine == 1
 
 
-def _layers(model: SpikedRandomFeatures) -> list[float]:
+def _layers(model: Model) -> list[float]:
     """Values of kappa at which the table may vary quickly."""
     groups = model.geometry
     found = {0.0}
@@ -216,7 +230,7 @@ def _layers(model: SpikedRandomFeatures) -> list[float]:
 
 
 @lru_cache(maxsize=256)
-def tables(model: SpikedRandomFeatures, level: int) -> tuple[Table, Table] | None:
+def tables(model: Model, level: int) -> tuple[Table, Table] | None:
     """The tables at successive rules ``level`` and ``level + 1``, or None past the last.
 
     The second is used; what the equations say of its answer on the first is the estimate
@@ -227,7 +241,7 @@ def tables(model: SpikedRandomFeatures, level: int) -> tuple[Table, Table] | Non
 
 
 @lru_cache(maxsize=256)
-def _table(model: SpikedRandomFeatures, level: int) -> Table | None:
+def _table(model: Model, level: int) -> Table | None:
     for index, rule in enumerate(rules(model)):
         if index == level:
             return tabulate(model, rule)

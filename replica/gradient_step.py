@@ -82,13 +82,13 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
     target = _target(step)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
-    v_star = target.power - 2 * f0 * target.mean + f0**2 + step.noise
+    v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
     N = float(np.sqrt(target.first @ target.first + v_star / step.alpha0))  # Eq. (2.2)
     r, c, fractions, bias = [], [], [], []
     for t, t_share in zip(biases, bias_shares, strict=True):
         if step.eta:
             h1, h_check = step.student.slope_moments(float(t))
-            h2 = step.student.second_hermite(float(t))
+            h2 = float(step.student.second_hermite(t))
         else:
             h1 = h_check = h2 = 0.0
         push = step.eta * values

@@ -47,6 +47,10 @@ class Isotropic(Bulk):
         source = np.stack([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]], axis=1)
         return solve_rows(d_left - d_right, source) * V
 
+    def unresolved(self, ratio: Array) -> tuple[Array, Array]:
+        """1 - beta Vh1 V1 as a function of V1 / V2, and its derivative in log(V1 / V2)."""
+        return ratio / self.c, ratio / self.c
+
     @property
     def c(self) -> float:
         """Bulk variance."""
@@ -64,15 +68,16 @@ class Isotropic(Bulk):
         E, E2 = (W @ (w[:, None] * np.stack([np.ones_like(w), m2], axis=1))).T
         np.multiply(W, W, out=W)
         F1, F2, F12 = (W @ (w[:, None] * np.stack([m1, m2, m1 * m2], axis=1))).T
-        ratio, quotient = alpha / self.beta, V1 / (self.c * V2)
+        ratio = alpha / self.beta
+        unresolved, slope = self.unresolved(V1 / V2)
         left, right = np.empty((2, len(V), 2))
         left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
-        left[:, 1] = quotient + np.maximum(alpha - 1, 0)
+        left[:, 1] = unresolved + np.maximum(alpha - 1, 0)
         right[:, 0] = np.maximum(1 - ratio, 0) + ratio * E
         right[:, 1] = np.maximum(1 - alpha, 0) + alpha * (E + V2 * E2)
         d_left, d_right = np.zeros((2, len(V), 2, 2))
         d_left[:, 0, 1] = lam * V2
-        d_left[:, 1, 0], d_left[:, 1, 1] = quotient, -quotient
+        d_left[:, 1, 0], d_left[:, 1, 1] = slope, -slope
         d_right[:, 0, 0], d_right[:, 0, 1] = -ratio * V1 * F1, -ratio * V2 * F2
         # (1 + m2 V2) / (1 + V) = 1 - m1 V1 / (1 + V)
         d_right[:, 1, 0] = -alpha * V1 * (F1 + V2 * F12)

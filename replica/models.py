@@ -9,7 +9,7 @@ with cosines gamma_tk = w_t . u_k to the target's directions.
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .errors import InvalidArgument
 from .laws import law
 from .named import activation
 from .targets import MultiIndex, target
+
+if TYPE_CHECKING:
+    from .network import Network
 
 LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
 FINITE = np.finfo(float).max
@@ -226,6 +229,8 @@ class GradientStep:
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
     noise : float
         Variance Delta of the label noise, in the step and in the readout's data.
+    step_noise : float, optional
+        That of the step's data, where it differs.
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
         Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
         "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
@@ -255,6 +260,7 @@ class GradientStep:
     bias: Any = 0.0
     intercept: bool = False
     train_bias: bool = False
+    step_noise: float | None = None
 
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)
@@ -269,11 +275,38 @@ class GradientStep:
             ),
             eta=number("eta", self.eta, 0, FINITE, "0 or more"),
             noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
+            step_noise=None
+            if self.step_noise is None
+            else number("step_noise", self.step_noise, 0, FINITE, "0 or more (a variance)"),
             readout=law("readout", self.readout),
             bias=bias,
             intercept=bool(self.intercept),
             train_bias=bool(self.train_bias),
         )
+
+    @property
+    def first_noise(self) -> float:
+        """Variance of the label noise in the step's data."""
+        return self.noise if self.step_noise is None else self.step_noise
+
+    def network(self, *, beta: float, row_norms: bool = True) -> "Network":
+        """The network itself after the step, without the sRF's approximation.  THEORY 15
+
+        Parameters
+        ----------
+        beta : float
+            Width over input dimension, p/d.
+        row_norms : bool
+            Whether the fluctuation of the row norms is kept, which THEORY 15 leaves out.
+
+        Raises
+        ------
+        InvalidArgument
+            Where it does not apply: see :class:`Network`.
+        """
+        from .network import Network
+
+        return Network(step=self, beta=beta, row_norms=row_norms)
 
     def srf(self, *, beta: float) -> SpikedRandomFeatures:
         """The spiked random feature model of width p = beta d after the step.  Eqs. (2.1)-(2.3)

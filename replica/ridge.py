@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from solvers.newton import solve_rows
 from solvers.results import Array, largest
 
-from .bulk import Bulk
+from .bulk import Bulk, Forces, Yield
+from .correlated import Correlated
 from .equivalence import Table
 from .groups import Groups
 from .isotropic import Isotropic
@@ -52,26 +53,31 @@ def solve_points(
     R = bulk.resistance(V)
     V_hat = bulk.averages(R, alpha)
     W = R * table.weights
-    m, theta, m_hat, theta_hat = spikes(table, W, alpha, V2)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
-    psi = alpha[:, None, None] * (V1 @ p_hat)  # Eq. (4.6)
+    yields = bulk.yields(V, V_hat, alpha)
+    m, theta, m_hat, theta_hat = spikes(table, W, alpha, V2, yields, p_hat)
+    psi = rest(yields, theta_hat, p_hat)  # Eq. (4.6)
+    forces = bulk.forces(V, V_hat, alpha, theta_hat, p_hat)
 
     W *= R
     spare = bulk.workspace(len(V))
     error0 = conditional_error(table, m, theta, psi, out=R, spare=spare)
+    if forces.Q1.any():
+        error0 += bulk.pack(forces.Q1, np.zeros_like(V2)) @ bulk.moments
     weighted = np.multiply(W, error0)
-    X = sources(table, weighted, alpha, m_hat, theta_hat, p_hat)
+    X = sources(table, weighted, alpha, m_hat, forces)
     Q = bulk.respond(V, alpha, lam, bulk.pack(*X))
     np.matmul(Q, bulk.moments, out=weighted)
     weighted += error0
     weighted *= W
-    X1, X2 = sources(table, weighted, alpha, m_hat, theta_hat, p_hat)
+    X1, X2 = sources(table, weighted, alpha, m_hat, forces)
     # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
     Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
     error = np.matmul(Q, bulk.moments, out=weighted)
     error += error0  # Eq. (4.7)
+    Q1, q2 = bulk.unpack(Q)
 
-    overlaps = Overlaps(V1, V2, m, theta, psi, *bulk.unpack(Q))
+    overlaps = Overlaps(V1, V2, m, theta, psi, Q1 + forces.Q1, q2)
     hats = Conjugates(*bulk.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
     # Eq. (4.11)
     errors = Errors(error @ table.weights - table.noise, np.einsum("pn,pn->p", W, error))
@@ -80,24 +86,36 @@ def solve_points(
 
 def bulk_of(table: Table) -> Bulk:
     """The resolvent of the table's neurons: closed form for one group, general for more."""
+    if table.covariance is not None:
+        return Correlated(table)
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
-def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Array, Array, Array]:
+def spikes(
+    table: Table, W: Array, alpha: Array, V2: Array, yields: Yield, p_hat: Array
+) -> tuple[Array, Array, Array, Array]:
     """m (P, G or G + 1), theta (P, A, K) and their conjugates: the normal equations of h on C.
     Eq. (4.5)
 
-    theta is held back by theta_hat = theta / (alpha c V2); m likewise, with the dimension in
-    the place of c: it is free in the limit.  Where the mu_0 are zero or dependent, the
-    least-norm solution is taken.
+    theta yields to theta_hat, and m likewise, with the dimension in the place of c: it is free
+    in the limit.  In the unknowns (m, phi), theta = root phi + cross p_hat, the equations are
+    those of a least-squares problem with a unit penalty on phi.  Where the mu_0 are zero or
+    dependent, the least-norm solution is taken.
     """
-    A, K, free = len(table.mu1), len(table.kappa), len(table.offsets)
-    stiffness = np.repeat(1 / (alpha[:, None] * table.c * V2), K, axis=1)  # (P, A K)
-    held = np.concatenate([np.zeros((len(W), free)), stiffness], axis=1)
+    A, K = table.loadings.shape[:2]
+    free, loadings = len(table.offsets), table.regressors[len(table.offsets) :]
+    given = (yields.cross @ p_hat.reshape(len(W), -1, 1))[..., 0]
+    held = np.ones((len(W), free + A * K))
+    held[:, :free] = 0
     groups = len(table.classes)
     held[:, :groups] = 1 / (alpha[:, None] * table.dimension * table.shares * V2[:, table.classes])
     if free == 1:
         gram, moment = normal_equations(table, W)
+        moment -= (gram[:, :, free:] @ given[..., None])[..., 0]
+        turned = yields.root.transpose(0, 2, 1)
+        gram[:, :, free:] = gram[:, :, free:] @ yields.root
+        gram[:, free:] = turned @ gram[:, free:]
+        moment[:, free:] = (turned @ moment[:, free:, None])[..., 0]
         size = range(gram.shape[1])
         gram[:, size, size] += held
         solution = least_norm(gram, moment)
@@ -105,22 +123,35 @@ def spikes(table: Table, W: Array, alpha: Array, V2: Array) -> tuple[Array, Arra
         # Many mu_0 are nearly dependent: without squaring, half the digits more.
         root = np.sqrt(W)[..., None]
         penalty = np.sqrt(held)[:, :, None] * np.eye(held.shape[1])
-        design = np.concatenate([root * table.regressors.T, penalty], axis=1)
-        target = np.concatenate([root[..., 0] * table.h, np.zeros_like(held)], axis=1)
+        offsets = np.broadcast_to(table.offsets.T, (len(W), *table.offsets.T.shape))
+        columns = np.concatenate([offsets, loadings.T @ yields.root], axis=2)
+        design = np.concatenate([root * columns, penalty], axis=1)
+        target = root[..., 0] * (table.h - given @ loadings)
+        target = np.concatenate([target, np.zeros_like(held)], axis=1)
         scale = np.linalg.norm(design, axis=1)
         scale = np.where(scale > 0, scale, 1.0)
         U, sigma, Vt = np.linalg.svd(design / scale[:, None], full_matrices=False)
         kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
         along = (target[:, None] @ U)[:, 0] / kept
         solution = (along[:, None] @ Vt)[:, 0] / scale
-    m = solution[:, :free]
-    theta_hat = stiffness * solution[:, free:]
+    m, phi = solution[:, :free], solution[:, free:, None]
+    theta = (yields.root @ phi)[..., 0] + given
+    theta_hat = (yields.back @ phi)[..., 0]
     if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
-        gap = W * (table.h - solution @ table.regressors)
-        theta_hat = gap @ table.regressors[free:].T
-    theta = theta_hat / stiffness
+        gap = W * (table.h - m @ table.offsets - theta @ loadings)
+        theta_hat = gap @ loadings.T
+        theta = (yields.root @ (yields.root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0]
+        theta += given
     shape = (-1, A, K)
     return m, theta.reshape(shape), held[:, :free] * m, theta_hat.reshape(shape)
+
+
+def rest(yields: Yield, theta_hat: Array, p_hat: Array) -> Array:
+    """psi (P, A, K').  Eq. (4.6)"""
+    flat = p_hat.reshape(len(p_hat), -1, 1)
+    psi = yields.own @ flat
+    psi += yields.cross.transpose(0, 2, 1) @ theta_hat.reshape(len(p_hat), -1, 1)
+    return psi.reshape(p_hat.shape)
 
 
 def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
@@ -161,7 +192,7 @@ def conditional_error(
 
 
 def sources(
-    table: Table, weighted: Array, alpha: Array, m_hat: Array, theta_hat: Array, p_hat: Array
+    table: Table, weighted: Array, alpha: Array, m_hat: Array, forces: Forces
 ) -> tuple[Array, Array]:
     """X1 (P, A, A) and X2 (P, A) from ``weighted`` = weights epsilon / (1 + V)^2.  Eq. (4.8)
 
@@ -171,8 +202,8 @@ def sources(
     ratio = alpha / table.beta
     X1 = ratio[:, None, None] * (weighted @ table.slope_pairs).reshape(-1, A, A)
     X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
-    X1 += (alpha * ratio)[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
-    X2 += (alpha * ratio)[:, None] * table.c * (theta_hat**2).sum(axis=2)
+    X1 += forces.X1
+    X2 += forces.X2
     if np.isfinite(table.dimension):
         X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, table.members] ** 2
     return X1, X2
@@ -227,7 +258,7 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     """
     bulk = bulk_of(table)
     o, hats = points.overlaps, points.conjugates
-    V, Q = bulk.pack(o.V1, o.V2), bulk.pack(o.Q1, o.q2)
+    V = bulk.pack(o.V1, o.V2)
     shape = len(table.mu1), len(table.g)
     R = bulk.resistance(V)
     W = R * table.weights
@@ -241,6 +272,8 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * target)
     p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
     p_size = np.sqrt((W @ (table.mu1**2).T) * target)[..., None]
+    forces = bulk.forces(V, V_hat, alpha, hats.theta, hats.p)
+    Q = bulk.pack(o.Q1, o.q2)
     W *= R
     spare = bulk.workspace(len(V))
     error = conditional_error(table, o.m, o.theta, o.psi, out=R, spare=spare)
@@ -249,8 +282,9 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     power = table.power + table.noise
     floor = 1e-4 * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
     W *= error
-    X = sources(table, W, alpha, hats.m, hats.theta, hats.p)
+    X = sources(table, W, alpha, hats.m, forces)
     Q_again = bulk.response(V_hat, lam, bulk.pack(*X))
+    Q_again += bulk.pack(forces.Q1, np.zeros_like(o.q2))
     errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)
     balance, slope = bulk.balance(V, alpha, lam)
     parts = [

@@ -73,7 +73,7 @@ def test_a_step_needs_beta():
     step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     with pytest.raises(InvalidArgument, match="beta must be given"):
         replica.learning_curve(step, alpha=1, lam=1)
-    with pytest.raises(InvalidArgument, match="model must be a SpikedRandomFeatures"):
+    with pytest.raises(InvalidArgument, match="model must be a model"):
         replica.solve(step, alpha=1, lam=1)
 
 
