@@ -1,8 +1,8 @@
 """Exact high-dimensional theory of two-layer networks after one giant gradient step.
 
-Problem objects (``GradientStep``, ``SpikedRandomFeatures``) go in; learning curves come out
-(``solve``, ``learning_curve``), to machine precision and with an account of how far they can
-be trusted.
+Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``) go in; learning
+curves come out (``solve``, ``learning_curve``), to machine precision and with an account of
+how far they can be trusted.
 """
 
 from .activations import Activation
@@ -11,6 +11,7 @@ from .errors import InvalidArgument
 from .grids import learning_curve
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
+from .network import Network
 from .targets import MultiIndex
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ __all__ = [
     "GradientStep",
     "InvalidArgument",
     "MultiIndex",
+    "Network",
     "Solution",
     "SpikedRandomFeatures",
     "activation",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import QuadratureError, Rule, expectation, refine
+from solvers.quadrature import Expectation, QuadratureError, Rule, expectation, refine
 from solvers.results import Array
 
 from .closed_forms import Moments
@@ -132,15 +132,20 @@ class Activation:
             size = np.sqrt(power)
             return np.stack([mean, first, variance]), np.stack([size, size, power])
 
+        return Moments(*self._refine(compute, s, scale).value)
+
+    def _refine(
+        self, compute: Callable[[Rule], tuple[Array, Array]], s: Array, scale: Array
+    ) -> Expectation:
+        """``refine`` for functions of sigma(s + scale z), a rule for each s (n,)."""
         # Panels in x = s + sqrt(c) z: at the kinks, and of width ~ |x| as functions vary.
         points = np.concatenate([LAYERS, self.kinks])
         breaks = (points - s[:, None]) / np.where(scale > 0, scale, 1.0)[:, None]
         rule = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
         try:
-            found = refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
+            return refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
-        return Moments(*found.value)
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
         """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
@@ -173,16 +178,18 @@ class Activation:
             If the numerical integral does not settle.
         """
         s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
-        flat, scale = s.reshape(-1, 1), np.sqrt(c).reshape(-1, 1)
-        breaks = (np.asarray(self.kinks) - flat) / np.where(scale > 0, scale, 1.0)
+        flat, scale = s.ravel(), np.sqrt(c.ravel())
         found = []
-        for i in range(0, len(flat), BLOCK):
-            block = slice(i, i + BLOCK)
+        for i in range(0, flat.size, BLOCK):
+            shift, width = flat[i : i + BLOCK], scale[i : i + BLOCK]
 
-            def integrand(z: Array, block: slice = block) -> Array:
-                return (z**2 - 1) * self(flat[block] + scale[block] * z)
+            def compute(rule: Rule, shift: Array = shift, width: Array = width) -> Any:
+                z, w = rule
+                f = self(shift[:, None] + width[:, None] * z)
+                size = np.sqrt((f**2 * w).sum(axis=-1).max())
+                return (f * (z**2 - 1) * w).sum(axis=-1), size + 1e-300
 
-            found.append(expectation(integrand, kinks=breaks[block], tol=1e-11).value)
+            found.append(self._refine(compute, shift, width).value)
         return np.concatenate(found).reshape(s.shape)
 
 

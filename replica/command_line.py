@@ -33,6 +33,12 @@ C = Annotated[str | None, typer.Option(help="Bulk variance, likewise.")]
 Gamma = Annotated[str | None, typer.Option(help="Spike-target cosine, likewise.")]
 Beta = Annotated[str | None, typer.Option(help="Width p/d (1 unless said).")]
 Noise = Annotated[str | None, typer.Option(help="Label noise variance Delta (0 unless said).")]
+StepNoise = Annotated[
+    str | None, typer.Option(help="That of the gradient's samples, where it differs.")
+]
+Model = Annotated[
+    str | None, typer.Option(help="Theory of a step: srf (as published), or the network itself.")
+]
 Alpha = Annotated[str | None, typer.Option(help="Readout samples n/d.")]
 Lam = Annotated[str | None, typer.Option(help="Ridge penalty lambda.")]
 Readout = Annotated[

@@ -16,6 +16,7 @@ from .curves import QUADRATURE_TOLERANCE, Evaluation, axis, evaluate, positive
 from .errors import InvalidArgument
 from .laws import Law, law
 from .models import GradientStep, SpikedRandomFeatures
+from .network import Model, Network
 
 if TYPE_CHECKING:
     import xarray
@@ -30,6 +31,8 @@ OPTIONAL = {
     "train_bias": False,
     "dimension": np.inf,
     "law_error": 0.0,
+    "step_noise": None,
+    "row_norms": True,
 }
 Problem = SpikedRandomFeatures | GradientStep
 
@@ -40,18 +43,18 @@ class Grid:
 
     Attributes
     ----------
-    problem : SpikedRandomFeatures or GradientStep
+    problem : SpikedRandomFeatures, Network or GradientStep
     axes : dict of name -> (n,) array
         Model fields that vary, then alpha and lam.
-    models : list of SpikedRandomFeatures
+    models : list of SpikedRandomFeatures or Network
         One per combination of the model fields, the last varying fastest.
     columns : dict of name -> (points,) array
         What is known of every point, the last axis varying fastest.
     """
 
-    problem: Problem
+    problem: Problem | Network
     axes: dict[str, Array]
-    models: list[SpikedRandomFeatures]
+    models: list[Model]
     columns: dict[str, Array]
 
     @property
@@ -74,7 +77,7 @@ class Grid:
 
 
 def sweep(
-    problem: Problem,
+    problem: Problem | Network,
     *,
     alpha: ArrayLike,
     lam: ArrayLike,
@@ -110,7 +113,7 @@ def sweep(
     return Grid(problem, axes, models, columns)
 
 
-def _columns(model: SpikedRandomFeatures, found: Evaluation) -> dict[str, Array]:
+def _columns(model: Model, found: Evaluation) -> dict[str, Array]:
     """The columns of one model's points."""
     trained = {"trained_bias": found.bias} if model.train_bias else {}
     return trained | {
@@ -125,7 +128,7 @@ def _columns(model: SpikedRandomFeatures, found: Evaluation) -> dict[str, Array]
 
 
 def learning_curve(
-    model: Problem,
+    model: Problem | Network,
     *,
     alpha: ArrayLike,
     lam: ArrayLike,
@@ -137,8 +140,8 @@ def learning_curve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or GradientStep
-        A GradientStep also needs ``beta``.
+    model : SpikedRandomFeatures, Network or GradientStep
+        A GradientStep also needs ``beta``, and stands for its sRF.
     alpha, lam : float or array
         As in :func:`solve`.
     quadrature_tol : float
@@ -146,7 +149,7 @@ def learning_curve(
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float or array
-        Fields of the model to vary, such as ``beta=[0.5, 1, 2]`` or ``eta=...``.
+        Fields of the model, or of a network's step, to vary: ``beta=[0.5, 1, 2]``, ``eta=...``.
 
     Returns
     -------
@@ -178,15 +181,17 @@ def learning_curve(
     return dataset
 
 
-def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
-    """The sRF of each combination of the fields in ``axes``, the last varying fastest.
+def variants(problem: Problem | Network, axes: Mapping[str, Array]) -> Iterator[Model]:
+    """The model of each combination of the fields in ``axes``, the last varying fastest.
 
     Raises
     ------
     InvalidArgument
         If a name is not a numeric field, or beta is missing for a GradientStep.
     """
-    allowed = [f.name for f in fields(problem) if isinstance(getattr(problem, f.name), float)]
+    allowed = _varying(problem)
+    if isinstance(problem, Network):
+        allowed += _varying(problem.step)
     if isinstance(problem, GradientStep):
         allowed.append("beta")
         if "beta" not in axes:
@@ -199,23 +204,34 @@ def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRand
         if isinstance(problem, GradientStep):
             beta = chosen.pop("beta")
             yield replace(problem, **chosen).srf(beta=beta)
+        elif isinstance(problem, Network):
+            own = {name: chosen.pop(name) for name in _varying(problem) if name in chosen}
+            yield replace(problem, step=replace(problem.step, **chosen), **own)
         else:
             yield replace(problem, **chosen)
 
 
-def describe(problem: Problem) -> dict[str, Any]:
+def _varying(problem: Problem | Network) -> list[str]:
+    """The numeric fields."""
+    return [f.name for f in fields(problem) if isinstance(getattr(problem, f.name), float)]
+
+
+def describe(problem: Problem | Network) -> dict[str, Any]:
     """The fields of a problem as plain values, for files and documents.
 
     Fields at a default that switches them off are left out.
     """
-    return {
+    found = {
         f.name: _plain(getattr(problem, f.name))
         for f in fields(problem)
         if f.name not in OPTIONAL or getattr(problem, f.name) != OPTIONAL[f.name]
     }
+    if isinstance(problem, Network):
+        found |= describe(found.pop("step")) | {"model": "network"}
+    return found
 
 
-def attributes(problem: Problem) -> dict[str, str | float]:
+def attributes(problem: Problem | Network) -> dict[str, str | float]:
     """The description with what NetCDF cannot hold as JSON text."""
     return {
         name: value if isinstance(value, (str, float)) else json.dumps(value)

@@ -15,11 +15,13 @@ from .errors import InvalidArgument
 from .grids import Problem
 from .laws import NAMES
 from .models import GradientStep, SpikedRandomFeatures
+from .network import Network
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")
 LONGEST = 10**6  # points of one grid
-GRIDS = {*STEP, *SRF, "beta", "noise", "alpha", "lam"}
+GRIDS = {*STEP, *SRF, "beta", "noise", "step_noise", "alpha", "lam"}
+MODELS = ("srf", "network")
 
 Values = float | str | list[float] | None
 
@@ -52,6 +54,8 @@ class ProblemOptions:
     gamma: Values = None
     beta: Values = None
     noise: Values = None
+    step_noise: Values = None
+    model: str | None = None
     alpha: Values = None
     lam: Values = None
     readout: float | str | list[float] | list[list[float]] | None = None
@@ -63,12 +67,14 @@ class ProblemOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """A problem, and the grids asked for: alpha, lam and model fields, arrays (n,)."""
+    """A problem, the grids asked for - alpha, lam and model fields, arrays (n,) - and which of
+    MODELS of a step was named, if any."""
 
-    problem: Problem
+    problem: Problem | Network
     alpha: Array
     lam: Array
     grids: dict[str, Array] = field(default_factory=dict)
+    model: str | None = None
 
 
 def parse_grid(name: str, text: Any) -> Array:
@@ -176,23 +182,31 @@ def request(options: ProblemOptions) -> Request:
             raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
     if needed != STEP and options.readout is not None:
         raise InvalidArgument("readout", options.readout, "given with a step (--alpha0, --eta)")
+    if needed != STEP and options.step_noise is not None:
+        raise InvalidArgument("step_noise", options.step_noise, "given with a step")
+    if options.model not in (None, *MODELS) or (needed != STEP and options.model == "network"):
+        raise InvalidArgument("model", options.model, "srf or network, the latter with a step")
     numbers = {name: parse_grid(name, getattr(options, name)) for name in needed if name in GRIDS}
-    for name, default in (("beta", 1.0), ("noise", 0.0)):
-        text = getattr(options, name)
-        numbers[name] = parse_grid(name, default if text is None else text)
+    for name, default in (("beta", 1.0), ("noise", 0.0), ("step_noise", None)):
+        text = default if getattr(options, name) is None else getattr(options, name)
+        if text is not None:
+            numbers[name] = parse_grid(name, text)
     start: dict[str, Any] = {name: float(values[0]) for name, values in numbers.items()}
     grids = {name: values for name, values in numbers.items() if values.size > 1}
     start |= {"student": options.student, "target": options.target}
     start |= {"intercept": bool(options.intercept), "train_bias": bool(options.train_bias)}
     if options.bias is not None:
         start["bias"] = parse_law("bias", options.bias)
-    problem: Problem
+    problem: Problem | Network
     if needed == STEP:
         beta = start.pop("beta")
         if options.readout is not None:
             start["readout"] = parse_law("readout", options.readout)
         problem = GradientStep(**start)
-        grids.setdefault("beta", np.array([beta]))
+        if options.model == "network":
+            problem = problem.network(beta=beta)
+        else:
+            grids.setdefault("beta", np.array([beta]))
     else:
         groups = {} if options.groups is None else vars(options.groups)
         groups = {name: value for name, value in groups.items() if value is not None}
@@ -200,7 +214,11 @@ def request(options: ProblemOptions) -> Request:
             raise InvalidArgument("bias", options.bias, "given once: here or in [groups]")
         problem = SpikedRandomFeatures(**(start | groups))
     return Request(
-        problem, parse_grid("alpha", options.alpha), parse_grid("lam", options.lam), grids
+        problem,
+        parse_grid("alpha", options.alpha),
+        parse_grid("lam", options.lam),
+        grids,
+        options.model,
     )
 
 

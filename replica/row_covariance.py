@@ -40,7 +40,6 @@ from solvers.results import Array
 from .first_batch import FirstBatch, first_batch
 from .models import GradientStep
 
-
 NEWTON = 60  # steps at most; a handful are usual
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replica import GradientStep
+from replica import Network, SpikedRandomFeatures
 from replica.errors import InvalidArgument
 from replica.grids import Problem
 from replica.options import Request
@@ -39,9 +39,11 @@ def single(asked: Request, simulated: Simulated) -> tuple[Problem, float | None]
     for name, grid in asked.grids.items():
         if grid.size > 1:
             raise InvalidArgument(name, list(grid), "a single number here")
-    if not isinstance(asked.problem, GradientStep):
-        return asked.problem, None
-    beta = float(asked.grids["beta"][0])
-    if simulated is Simulated.srf:
-        return asked.problem.srf(beta=beta), None
-    return asked.problem, beta
+    problem = asked.problem
+    if isinstance(problem, SpikedRandomFeatures):
+        return problem, None
+    if isinstance(problem, Network):
+        step, beta = problem.step, problem.beta
+    else:
+        step, beta = problem, float(asked.grids["beta"][0])
+    return (step.srf(beta=beta), None) if simulated is Simulated.srf else (step, beta)

@@ -22,8 +22,8 @@ from replica.grids import Problem, sweep
 from replica.models import FINITE, number
 from solvers.results import Array
 
-from .features import spiked_model
 from .monte_carlo import Simulation, simulate
+from .theory import Theory, theory_of
 
 STANDARD_ERRORS = 4.0
 ROUNDING = 1e-12  # both vanish for a constant target with an intercept
@@ -75,12 +75,15 @@ class Comparison:
         Test and training errors.
     allowance : float
         Finite-size bias that is allowed for, relative to the theory.
+    theory : Theory
+        Which theory it is.
     """
 
     simulation: Simulation
     test: Check
     train: Check
     allowance: float
+    theory: Theory
 
     @property
     def share_within_two(self) -> float:
@@ -104,13 +107,14 @@ class Comparison:
             f"theory and simulation {'agree' if self.agrees else 'disagree'} to within "
             f"{STANDARD_ERRORS:g} standard errors and {self.allowance:.2g} of the theory for "
             f"finite size; {self.share_within_two:.0%} of the errors are within 2 standard errors, "
-            f"where {expected:.0%} are expected of {seeds} seeds without such a bias"
+            f"where {expected:.0%} are expected of {seeds} seeds without such a bias; "
+            f"{self.theory.note}"
         )
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
         known = self.simulation.columns()
-        return self.simulation.document(
+        document = self.simulation.document(
             {
                 "alpha": known["alpha"],
                 "lam": known["lam"],
@@ -124,6 +128,7 @@ class Comparison:
                 "z_train": self.train.z,
             }
         )
+        return document | {"theory": self.theory.note}
 
 
 def compare(
@@ -138,6 +143,7 @@ def compare(
     test_samples: int | None = None,
     allowance: float | None = None,
     finite_size: bool = False,
+    model: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Simulate ``problem`` and put its theory beside it.
@@ -151,6 +157,9 @@ def compare(
     finite_size : bool
         Take the theory at the simulated dimension instead of its limit (the ``dimension`` of
         SpikedRandomFeatures): the price of large overlaps m, below.
+    model : {"network", "srf"}, optional
+        The theory to take for a GradientStep; the network's own where there is one, else
+        that of the sRF, unless given.
 
     Raises
     ------
@@ -179,11 +188,10 @@ def compare(
     simulated at .261 +- .003 (d = 600) and .198 +- .002 (d = 2400), where the theory has .252
     and .194 at those d, and .145 in the limit.
 
-    *The network.*  The theory of a GradientStep is that of its sRF, the published equivalent.
-    The network itself keeps a difference that does not shrink with d: at d = 200, 400 and 800,
-    test errors were 1 to 5 % below the sRF's for tanh/sin, alpha0 = 20, eta = 3, and 3 to 6 %
-    below for relu/relu, alpha0 = 3, eta = 1; 1 to 2 % above for tanh/tanh, alpha0 = 0.5,
-    eta = 1, which grows to 15 % at small alpha0 and large eta (THEORY 13).  With enough seeds,
+    *The network.*  Where the step has a theory of its own network (:class:`replica.Network`),
+    that is taken.  Elsewhere it is that of the sRF, the published equivalent, from which the
+    network keeps a difference that does not shrink with d: at d = 200, 400 and 800, test errors
+    were 3 to 6 % below the sRF's for relu/relu, alpha0 = 3, eta = 1.  With enough seeds,
     disagreement is then the right verdict.  To test the equations, compare ``step.srf(beta=...)``.
 
     Examples
@@ -195,6 +203,7 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
+    theory = theory_of(problem, beta, model)
     simulation = simulate(
         problem,
         alpha=alpha,
@@ -206,14 +215,14 @@ def compare(
         test_samples=test_samples,
         progress=progress,
     )
-    model = spiked_model(problem, beta)
     if finite_size:
-        model = replace(model, dimension=simulation.dimension)
-    theory = sweep(model, alpha=simulation.alpha, lam=simulation.lam, grids={}).columns
+        theory = replace(theory, model=replace(theory.model, dimension=simulation.dimension))
+    found = sweep(theory.model, alpha=simulation.alpha, lam=simulation.lam, grids={}).columns
     shape = simulation.test_mean.shape
     return Comparison(
         simulation,
-        Check(theory["test_error"].reshape(shape), simulation.test_mean, simulation.test_stderr),
-        Check(theory["train_error"].reshape(shape), simulation.train_mean, simulation.train_stderr),
+        Check(found["test_error"].reshape(shape), simulation.test_mean, simulation.test_stderr),
+        Check(found["train_error"].reshape(shape), simulation.train_mean, simulation.train_stderr),
         ALLOWANCE / simulation.dimension if allowance is None else allowance,
+        theory,
     )

@@ -63,9 +63,10 @@ class Instance:
         z = self.directions @ X.T
         return self.target(*z) if isinstance(self.target, MultiIndex) else self.target(z[0])
 
-    def labels(self, X: Array, rng: Generator) -> Array:
-        """Targets with fresh noise of variance Delta, (n,)."""
-        return self.targets(X) + np.sqrt(self.noise) * rng.standard_normal(len(X))
+    def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
+        """Targets with fresh noise of variance Delta, or another, (n,)."""
+        variance = self.noise if noise is None else noise
+        return self.targets(X) + np.sqrt(variance) * rng.standard_normal(len(X))
 
 
 def draw(
@@ -127,7 +128,7 @@ def draw(
             "(take a large alpha0, or simulate step.srf(beta=...))",
         )
     blocks = gaussian_inputs(size("alpha0", problem.alpha0, d), d, inputs, width=len(W))
-    batch = ((X, start.labels(X, noise)) for X in blocks)
+    batch = ((X, start.labels(X, noise, problem.first_noise)) for X in blocks)
     return replace(
         start,
         W=gradient_step(

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 BARS = 2  # standard errors shown
 
 
-def plot_comparison(comparison: Comparison, theory: Grid, ax: "Axes | None" = None) -> "Axes":
+def plot_comparison(
+    comparison: Comparison,
+    theory: Grid,
+    published: Grid | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Test (filled) and training error (open) against alpha, a colour for each lam.
 
     Parameters
@@ -23,6 +28,8 @@ def plot_comparison(comparison: Comparison, theory: Grid, ax: "Axes | None" = No
     comparison : Comparison
     theory : Grid
         The theory over a denser alpha and the same lam, drawn as lines.
+    published : Grid, optional
+        The sRF's, where that is another theory, drawn as thinner lines.
     ax : matplotlib Axes, optional
         Where to draw; a new figure's when absent.
 
@@ -46,6 +53,16 @@ def plot_comparison(comparison: Comparison, theory: Grid, ax: "Axes | None" = No
             prefix = rf"$\lambda$ = {lam:.3g}, " if lams.size > 1 else ""
             alpha = theory.axes["alpha"]
             ax.plot(alpha, curve[:, i], line, color=colour, label=f"{prefix}{label}, theory")
+            if published is not None:
+                ax.plot(
+                    alpha,
+                    published.columns[f"{name}_error"].reshape(shape)[:, i],
+                    line,
+                    color=colour,
+                    linewidth=0.7,
+                    alpha=0.6,
+                    label=f"{prefix}{label}, sRF",
+                )
             ax.errorbar(
                 comparison.simulation.alpha,
                 mean[:, i],

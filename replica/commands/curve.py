@@ -21,6 +21,8 @@ def curve(
     gamma: common.Gamma = None,
     beta: common.Beta = None,
     noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
+    model: common.Model = None,
     alpha: common.Alpha = None,
     lam: common.Lam = None,
     readout: common.Readout = None,

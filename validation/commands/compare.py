@@ -1,6 +1,5 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,7 +11,6 @@ from replica.options import merge, request
 
 from ..command_line import TABLES, Dimension, Rng, Seeds, Simulated, What, single
 from ..compare import compare as run_comparison
-from ..features import spiked_model
 
 
 def compare(
@@ -25,6 +23,8 @@ def compare(
     gamma: common.Gamma = None,
     beta: common.Beta = None,
     noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
+    model: common.Model = None,
     alpha: common.Alpha = None,
     lam: common.Lam = None,
     readout: common.Readout = None,
@@ -57,6 +57,7 @@ def compare(
             rng=rng,
             beta=width,
             finite_size=finite_size,
+            model=asked.model,
             progress=advance,
         )
     document = comparison.document()
@@ -65,11 +66,13 @@ def compare(
     if plot is not None:
         from ..plotting import dense, plot_comparison
 
-        model = spiked_model(problem, width)
-        if finite_size:
-            model = replace(model, dimension=dimension)
-        line = sweep(model, alpha=dense(asked.alpha), lam=asked.lam, grids={})
-        common.save_figure(plot, plot_comparison(comparison, line).figure)
+        theory = comparison.theory
+        line, published = (
+            None if of is None else sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={})
+            for of in (theory.model, theory.published)
+        )
+        assert line is not None
+        common.save_figure(plot, plot_comparison(comparison, line, published).figure)
     if as_json:
         typer.echo(files.to_json(document))
     else:

@@ -20,6 +20,7 @@ def simulate(
     gamma: common.Gamma = None,
     beta: common.Beta = None,
     noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
     alpha: common.Alpha = None,
     lam: common.Lam = None,
     readout: common.Readout = None,

@@ -1,0 +1,122 @@
+"""THEORY (15.2)-(15.8) typed as they stand, one point at a time, with numerical derivatives.
+
+The row norms enter as THEORY 15 does not have them: one more coordinate of every neuron, of
+variance v/d and covariance k/d with its row, on which Vh1 does not act.
+"""
+
+import numpy as np
+from scipy.optimize import brentq
+
+
+def kappa_t(batch, alpha0, t):
+    """(15.2)"""
+    w, y2 = batch.weights[0], batch.y**2
+
+    def gap(kappa):
+        return kappa * (1 + t * w @ (y2 / (1 + t * y2 * kappa / alpha0))) - 1
+
+    return brentq(gap, 0, 1, xtol=1e-300, rtol=1e-15)
+
+
+def T_block(of, t):
+    """T = (1 + tB)^-1 on (w_*, g, k), (3, 3).  (15.3), with k = (1/n0) sum f(y) x."""
+    y, (w, ws, wss) = of.batch.y, of.batch.weights
+    kappa = kappa_t(of.batch, of.alpha0, t)
+    D = 1 + t * y**2 * kappa / of.alpha0
+    star = 1 / (1 + t * wss @ (y**2 / D))
+    f = [y, of.k[0] * y + of.k[1] * y**3]
+    T = np.empty((3, 3))
+    T[0, 0] = star
+    for i, fi in enumerate(f, 1):
+        T[0, i] = T[i, 0] = ws @ (fi / D) * star
+        for j, fj in enumerate(f, 1):
+            T[i, j] = kappa / of.alpha0 * (w @ (fi * fj / D))
+            T[i, j] += (ws @ (fi / D)) * (ws @ (fj / D)) * star
+    return T
+
+
+def resolvent(of, beta, V1_hat, Lam):
+    """V1, V2 of (15.5)."""
+
+    def G(V2):
+        q = beta * V2 * V1_hat
+        t = q * of.b / (1 + q)
+        return (1 - kappa_t(of.batch, of.alpha0, t) / (1 + q)) / (beta * V2)
+
+    V2 = brentq(lambda V2: V2 * (Lam + G(V2)) - 1, 1e-12, 2 / Lam, xtol=1e-300, rtol=1e-15)
+    return V2 * G(V2) / V1_hat, V2
+
+
+def M_block(of, beta, V1_hat, Lam):
+    """M' of (15.6) on (u, row norms, zeta)."""
+    _, V2 = resolvent(of, beta, V1_hat, Lam)
+    tau = beta * V2
+    q = tau * V1_hat
+    R = T_block(of, q * of.b / (1 + q)) / (1 + q)
+    y, (w, ws, _) = of.batch.y, of.batch.weights
+    N = np.sqrt((ws @ y) ** 2 + w @ y**2 / of.alpha0)
+    rho = np.sqrt(1 - of.gamma**2)
+    # u = g / N, zeta = (w_* - gamma u) / rho.  (15.4)
+    turn = np.array([[0, 1 / N, 0], [0, 0, 1], [1 / rho, -of.gamma / N / rho, 0]])
+    R = turn @ R @ turn.T
+    M = (np.eye(3) - R) / V1_hat
+    M[1] = M[:, 1] = tau * R[1]
+    M[1, 1] = tau * (of.v - q * R[1, 1])
+    e = 1 - V1_hat * M[0, 0]
+    M = M + V1_hat * np.outer(M[0], M[0]) / e
+    return M if of.v else M[np.ix_([0, 2], [0, 2])]
+
+
+def derivative(f, x):
+    """Central difference of fourth order."""
+    h = 1e-3 * x
+    return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
+
+
+def solve(table, alpha, lam):
+    """Test and training error, with V1 and V2 found by plain iteration."""
+    t, of, beta = table, table.covariance, table.beta
+    w, m1, m2 = t.weights, t.mu1[0], t.mu2sq[0]
+    V1 = V2 = 1.0
+    for _ in range(3000):
+        R = 1 / (1 + m1**2 * V1 + m2 * V2)
+        V1_hat = alpha / beta * (w @ (m1**2 * R))
+        Lam = lam + alpha / beta * (w @ (m2 * R))
+        new = resolvent(of, beta, V1_hat, Lam)
+        change = abs(new[0] / V1 - 1) + abs(new[1] / V2 - 1)
+        V1, V2 = new
+        if change < 1e-14:
+            break
+    assert change < 1e-12
+    W = w / (1 + m1**2 * V1 + m2 * V2)
+    F, free = t.regressors, len(t.offsets)
+    p_hat = W @ (m1 * t.g[0])
+    M = alpha / beta * M_block(of, beta, V1_hat, Lam)
+    # E[F (h - C) / (1 + V)] = (0, theta_hat), C = m F_0 + theta . F_1, theta by (15.7)
+    gram, moment = (F * W) @ F.T, (F * W) @ t.h
+    system = gram.copy()
+    system[:, free:] = gram[:, free:] @ M[:-1, :-1]
+    system[free:, free:] += np.eye(len(F) - free)
+    found = np.linalg.solve(system, moment - gram[:, free:] @ M[:-1, -1] * p_hat)
+    m, nu = found[:free], np.append(found[free:], p_hat)
+    overlaps = M @ nu
+    C = m @ t.offsets + overlaps[:-1] @ F[free:]
+    error = (t.h - C) ** 2 + t.spread + t.noise - 2 * overlaps[-1] * m1 * t.g[0]
+    # (15.8), the part of X in Q moved to the left
+    products = np.stack([m1**2, m2])
+    by_hat = derivative(lambda x: np.array(resolvent(of, beta, x, Lam)), V1_hat)
+    by_lam = derivative(lambda x: np.array(resolvent(of, beta, V1_hat, x)), Lam)
+    response = -np.stack([by_hat, by_lam], axis=1)
+    direct = -((alpha / beta) ** 2) * np.array(
+        [
+            derivative(lambda x: nu @ M_block(of, beta, x, Lam) @ nu, V1_hat),
+            derivative(lambda x: nu @ M_block(of, beta, V1_hat, x) @ nu, Lam),
+        ]
+    )
+    W2 = alpha / beta * w / (1 + m1**2 * V1 + m2 * V2) ** 2
+    feedback = (products * W2) @ products.T
+    Q = np.linalg.solve(
+        np.eye(2) - response @ feedback, response @ ((products * W2) @ error) + direct
+    )
+    error = error + Q @ products
+    return w @ error - t.noise, beta / alpha * (W2 @ error)

@@ -1,0 +1,297 @@
+"""THEORY 15: the network itself, its row covariance and the fluctuation of its row norms."""
+
+from dataclasses import replace
+
+import equations_network as literal
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import replica
+from replica import ridge
+from replica.equivalence import tables
+from replica.errors import InvalidArgument
+from replica.first_batch import FirstBatch
+from replica.row_covariance import RowCovariance, row_covariance
+from solvers.quadrature import trapezoid
+
+
+def step(**changes):
+    fields = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes
+    return replica.GradientStep(**fields)
+
+
+@pytest.mark.parametrize(
+    ("target", "alpha0", "eta", "alpha", "lam", "test", "train"),
+    [  # the table of THEORY 15
+        ("sin", 0.3, 6.0, 2.0, 0.01, 0.6347090, 0.1559121),
+        ("tanh", 0.3, 6.0, 1.0, 0.1, 0.3731705, 0.1290069),
+        ("tanh", 0.5, 1.0, 3.0, 0.01, 0.1443159, 0.0661348),
+        ("sin", 0.3, 3.0, 1.0, 0.01, 0.6683484, 0.0514001),
+    ],
+)
+def test_references(target, alpha0, eta, alpha, lam, test, train):
+    model = step(target=target, alpha0=alpha0, eta=eta).network(beta=1.0, row_norms=False)
+    point = replica.solve(model, alpha=alpha, lam=lam)
+    # printed to seven digits
+    assert point.test_error == pytest.approx(test, abs=6e-8)
+    assert point.train_error == pytest.approx(train, abs=6e-8)
+
+
+@pytest.mark.parametrize(("eta", "test"), [(5.0, 0.41259), (20.0, 0.62417)])
+def test_references_at_large_steps(eta, test):
+    """Below the table of THEORY 15: alpha = 2, lam = .01, printed to five digits."""
+    model = step(eta=eta).network(beta=1.0, row_norms=False)
+    assert replica.solve(model, alpha=2.0, lam=0.01).test_error == pytest.approx(test, abs=6e-6)
+
+
+@pytest.mark.parametrize("row_norms", [True, False])
+@pytest.mark.parametrize(
+    ("changes", "beta", "alpha", "lam"),
+    [
+        (dict(), 1.0, 2.0, 0.05),
+        (dict(target="sin", alpha0=20.0, noise=0.2), 2.0, 0.7, 1e-3),
+        (dict(student="erf", target="relu", eta=6.0), 0.5, 3.0, 0.5),
+        (dict(student="sin", target="he1", alpha0=3.0, noise=1e-4), 2.0, 3.0, 0.01),
+        (dict(target="sin", intercept=True, step_noise=0.5), 0.5, 0.3, 0.01),
+    ],
+)
+def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
+    model = step(**changes).network(beta=beta, row_norms=row_norms)
+    point = replica.solve(model, alpha=alpha, lam=lam)
+    table = tables(model, 2)[1]
+    test, train = literal.solve(table, alpha, lam)
+    # the literal derivatives are differences: 1e-3 steps of fourth order, so 1e-12, amplified
+    # by cancellation to 1e-9
+    assert point.test_error == pytest.approx(test, rel=3e-9)
+    assert point.train_error == pytest.approx(train, rel=3e-9)
+
+
+@pytest.mark.parametrize("lam", [1e-6, 0.1, 100.0])
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("changes", [dict(alpha0=np.inf), dict(eta=0.0)])
+def test_without_noise_in_the_gradient_rows_are_isotropic(changes, alpha, lam):
+    """b = 0; at equal norms the network is then the sRF."""
+    for beta in (0.5, 1.0, 2.0):
+        problem = step(target="sin", **changes)
+        network = replica.solve(problem.network(beta=beta, row_norms=False), alpha=alpha, lam=lam)
+        srf = replica.solve(problem.srf(beta=beta), alpha=alpha, lam=lam)
+        # the accuracy asked of both
+        assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)
+        assert network.train_error == pytest.approx(srf.train_error, rel=1e-10)
+
+
+@pytest.mark.parametrize("lam", [1e-8, 0.1])
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_covariance_proportional_to_one(beta, lam):
+    """Labels +-1 and many more samples than dimensions: B = 1, so C = 1 + b."""
+    s, w = trapezoid(128)
+    y = np.where(s > 0, 1.0, -1.0)
+    batch = FirstBatch(y, np.stack([w, w * s, w * s**2]))
+    b = 0.8
+    many = RowCovariance(batch, b, 1e30, 0.6, np.zeros(2), 0.0)
+    model = replica.SpikedRandomFeatures(
+        student="tanh", target="sin", r=1.3, c=1 + b, gamma=0.6, beta=beta, noise=0.1
+    )
+    isotropic = tables(model, 1)[1]
+    alpha = np.array([0.3, 0.99, 1.0, 1.5, 4.0])
+    lam = np.full(5, lam)
+    expected = ridge.solve_points(isotropic, alpha, lam)
+    found = ridge.solve_points(replace(isotropic, covariance=many), alpha, lam)
+    for name in ("V1", "V2", "theta", "psi", "Q1", "q2"):
+        left, right = getattr(found.overlaps, name), getattr(expected.overlaps, name)
+        # Q and q of nearly interpolating points lose some of the 1e-13 of V
+        np.testing.assert_allclose(left, right, rtol=1e-9, err_msg=name)
+    np.testing.assert_allclose(found.errors.test, expected.errors.test, rtol=1e-10)
+    np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-10)
+
+
+def test_functionals_of_a_drawn_matrix():
+    """(15.2)-(15.4) and k at d = 2000."""
+    d, alpha0, draws, t = 2000, 0.6, 6, 1.7
+    problem = step(target="sin", alpha0=alpha0, eta=4.0, noise=0.1)
+    of = row_covariance(problem)
+    n0 = round(alpha0 * d)
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(draws):
+        X = rng.standard_normal((n0, d))
+        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(n0)
+        vectors = np.stack(
+            [np.eye(d)[0], X.T @ y / n0, X.T @ (of.k[0] * y + of.k[1] * y**3) / n0], axis=1
+        )
+        # (1 + tB)^-1 = 1 - Z' (1 + Z Z')^-1 Z with Z = sqrt(t/n0) y x
+        Z = np.sqrt(t / n0) * y[:, None] * X
+        inner = np.linalg.inv(np.eye(n0) + Z @ Z.T)
+        projected = Z @ vectors
+        T = vectors.T @ vectors - projected.T @ inner @ projected
+        trace = 1 - (n0 - np.trace(inner)) / d
+        found.append(np.append(T[np.triu_indices(3)], trace))
+    expected = literal.T_block(of, t)[np.triu_indices(3)]
+    expected = np.append(expected, literal.kappa_t(of.batch, alpha0, t))
+    # one draw fluctuates by sqrt(2/d) = 3 %, six by 1.3 %, of the size of the vectors
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
+    assert np.all(np.abs(mean - expected) <= 4 * error + 0.003 * np.abs(expected))
+    assert mean[-1] == pytest.approx(expected[-1], rel=0.01)
+    assert mean[0] == pytest.approx(expected[0], rel=0.01)
+
+
+def test_fluctuation_of_drawn_rows():
+    """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
+    from validation.features import gradient_step, sphere_rows
+
+    d, p, alpha0 = 400, 20_000, 2.0
+    problem = step(target="sin", alpha0=alpha0, eta=3.0)
+    of = row_covariance(problem)
+    rng = np.random.default_rng(3)
+    v, along = [], []
+    for _ in range(3):
+        X = rng.standard_normal((round(alpha0 * d), d))
+        y = np.sin(X[:, 0])
+        W = sphere_rows(p, d, rng)
+        after = gradient_step(W, [(X, y)], student=problem.student, eta=3.0)
+        g = X.T @ y / len(y)
+        u = g / np.linalg.norm(g)
+        rows = after - after.mean(axis=0)
+        norm = (rows**2).sum(axis=1) - (rows @ u) ** 2
+        norm -= norm.mean()
+        v.append(d * norm.var())
+        along.append(d * norm @ (rows @ u) / p)
+    y, (w, ws, _) = of.batch.y, of.batch.weights
+    f = of.k[0] * y + of.k[1] * y**3
+    g_k = w @ (f * y) / alpha0 + (ws @ f) * (ws @ y)
+    N = np.sqrt((ws @ y) ** 2 + w @ y**2 / alpha0)
+    # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
+    assert np.mean(v) == pytest.approx(of.v, rel=0.06)
+    assert np.mean(along) == pytest.approx(g_k / N, rel=0.06)
+
+
+def test_row_norms_matter():
+    """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
+    from validation.monte_carlo import simulate
+
+    problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
+    theory, equal = (
+        replica.solve(problem.network(beta=2.0, row_norms=n), alpha=3.0, lam=0.03)
+        for n in (True, False)
+    )
+    for d in (100, 200):
+        found = simulate(problem, alpha=3.0, lam=0.03, dimension=d, seeds=12, rng=1, beta=2.0)
+        mean, stderr = found.test_mean[0, 0], found.test_stderr[0, 0]
+        # a finite-size bias of 20/d is what a comparison allows for
+        assert abs(mean - theory.test_error) <= 3 * stderr + 20 / d * theory.test_error
+        assert equal.test_error - mean > 6 * stderr
+
+
+SETTINGS = [
+    # target, alpha0, eta, beta, noise, alpha, lam
+    ("tanh", 0.2, 1.0, 1.0, 0.0, 1.5, 0.1),
+    ("sin", 0.2, 3.0, 0.5, 0.2, 2.0, 0.05),
+    ("tanh", 0.2, 6.0, 2.0, 0.0, 1.0, 0.1),
+    ("sin", 0.3, 1.0, 1.0, 0.2, 1.5, 0.1),
+    ("tanh", 0.3, 3.0, 0.5, 0.0, 2.0, 0.05),
+    ("sin", 0.3, 6.0, 2.0, 0.2, 1.0, 0.1),
+    ("tanh", 0.5, 1.0, 1.0, 0.0, 1.5, 0.1),
+    ("sin", 0.5, 3.0, 0.5, 0.2, 2.0, 0.05),
+    ("tanh", 0.5, 6.0, 2.0, 0.0, 1.0, 0.1),
+    ("sin", 1.0, 1.0, 1.0, 0.2, 1.5, 0.1),
+    ("tanh", 1.0, 3.0, 0.5, 0.0, 2.0, 0.05),
+    ("sin", 1.0, 6.0, 2.0, 0.2, 1.0, 0.1),
+    ("tanh", 3.0, 1.0, 1.0, 0.0, 1.5, 0.1),
+    ("sin", 3.0, 3.0, 0.5, 0.2, 2.0, 0.05),
+    ("tanh", 3.0, 6.0, 2.0, 0.0, 1.0, 0.1),
+]
+
+
+@pytest.mark.slow
+def test_simulated_networks():
+    """The network's own theory describes networks at d = 1000; the sRF does not."""
+    from validation.monte_carlo import simulate
+
+    z = {"network": [], "srf": []}
+    for target, alpha0, eta, beta, noise, alpha, lam in SETTINGS:
+        problem = step(target=target, alpha0=alpha0, eta=eta, noise=noise)
+        found = simulate(problem, alpha=alpha, lam=lam, dimension=1000, seeds=10, rng=7, beta=beta)
+        for name, model in (
+            ("network", problem.network(beta=beta)),
+            ("srf", problem.srf(beta=beta)),
+        ):
+            point = replica.solve(model, alpha=alpha, lam=lam)
+            z[name].append((point.test_error - found.test_mean[0, 0]) / found.test_stderr[0, 0])
+    within = {name: np.mean(np.abs(values) <= 3) for name, values in z.items()}
+    assert within["network"] >= 0.9
+    assert within["srf"] <= 0.7
+    # z has Student's t of 9 degrees of freedom: E z^2 = 9/7
+    assert np.mean(np.square(z["network"])) < 2.5
+    assert np.mean(np.square(z["srf"])) > 25
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    alpha0=st.floats(-1, 2).map(lambda e: 10**e),
+    eta=st.floats(0, 30),
+    beta=st.floats(-1.2, 1.2).map(lambda e: 10**e),
+    alpha=st.floats(-2, 2).map(lambda e: 10**e),
+    lam=st.floats(-10, 4).map(lambda e: 10**e),
+    noise=st.sampled_from([0.0, 1e-3, 0.5]),
+    target=st.sampled_from(["sin", "tanh", "he1", "relu"]),
+)
+def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target):
+    model = step(target=target, alpha0=alpha0, eta=eta, noise=noise).network(beta=beta)
+    point = replica.solve(model, alpha=alpha, lam=lam)
+    if point.converged:
+        # 1e-10: what a residual may leave of an exact zero
+        assert point.train_error >= 0
+        assert point.test_error >= -1e-10
+        assert point.residual <= 1e-10
+    else:
+        assert np.isnan(point.test_error)
+        assert np.isnan(point.train_error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (dict(student="relu"), "odd students"),
+        (dict(readout=[-1, 2]), "uniform readout"),
+        (dict(readout="gaussian"), "uniform readout"),
+        (dict(bias=0.5), "without a bias"),
+        (dict(target=replica.MultiIndex(lambda a, b: a * b, 2)), "one direction"),
+    ],
+)
+def test_refused_where_it_does_not_apply(changes, reason):
+    with pytest.raises(InvalidArgument, match=reason):
+        step(**changes).network(beta=1.0)
+
+
+def test_a_single_readout_value_is_a_learning_rate():
+    halved = step(eta=6.0, readout=0.5).network(beta=1.0)
+    plain = step(eta=3.0).network(beta=1.0)
+    # the same equations to rounding
+    assert replica.solve(halved, alpha=1.0, lam=0.1).test_error == pytest.approx(
+        replica.solve(plain, alpha=1.0, lam=0.1).test_error, rel=1e-12
+    )
+
+
+def test_curves_over_the_fields_of_the_step():
+    curve = replica.learning_curve(
+        step().network(beta=1.0), alpha=[0.5, 2.0], lam=0.1, eta=[1.0, 3.0], beta=[0.5, 2.0]
+    )
+    assert curve.sizes == {"eta": 2, "beta": 2, "alpha": 2, "lam": 1}
+    assert curve.attrs["model"] == "network"
+    one = replica.solve(step(eta=1.0).network(beta=2.0), alpha=2.0, lam=0.1)
+    assert curve.test_error.sel(eta=1.0, beta=2.0, alpha=2.0).item() == pytest.approx(
+        one.test_error,
+        rel=1e-12,  # the same point
+    )
+
+
+def test_noise_of_the_step_alone():
+    """The second batch's noise adds to the labels, the first batch's to the rows."""
+    quiet = step(noise=0.0, step_noise=0.7)
+    loud = step(noise=0.7)
+    assert quiet.srf(beta=1.0).c == loud.srf(beta=1.0).c
+    assert quiet.network(beta=1.0).covariance.v == loud.network(beta=1.0).covariance.v
+    a, b = (replica.solve(s.network(beta=1.0), alpha=2.0, lam=0.1) for s in (quiet, loud))
+    assert a.test_error < b.test_error

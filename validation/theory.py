@@ -1,0 +1,60 @@
+"""Which theory a simulation is put beside."""
+
+from dataclasses import dataclass
+
+from replica.errors import InvalidArgument
+from replica.grids import Problem
+from replica.models import GradientStep, SpikedRandomFeatures
+from replica.network import Model, unsuited
+from replica.options import MODELS
+
+from .features import spiked_model
+
+
+@dataclass(frozen=True)
+class Theory:
+    """The theory of a simulated problem.
+
+    Attributes
+    ----------
+    model : SpikedRandomFeatures or Network
+    published : SpikedRandomFeatures or None
+        The sRF beside the network's own theory; None where ``model`` is the sRF.
+    note : str
+        A sentence that says which theory it is, and why where that may surprise.
+    """
+
+    model: Model
+    published: SpikedRandomFeatures | None
+    note: str
+
+
+def theory_of(problem: Problem, beta: float | None, model: str | None = None) -> Theory:
+    """The network's own theory where ``problem`` is a step that it covers, else that of the sRF.
+
+    Parameters
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+    beta : float
+        Width over input dimension p/d, for a GradientStep.
+    model : {"network", "srf"}, optional
+        The theory of a step to take, instead.
+
+    Raises
+    ------
+    InvalidArgument
+        If the network's theory is asked for where there is none.
+    """
+    srf = spiked_model(problem, beta)
+    if model not in (None, *MODELS):
+        raise InvalidArgument("model", model, "srf or network")
+    if not isinstance(problem, GradientStep):
+        if model == "network":
+            raise InvalidArgument("model", model, "srf: an sRF is what is simulated")
+        return Theory(srf, None, "theory of the sRF, which is what is simulated")
+    reason = unsuited(problem)
+    if model == "srf":
+        return Theory(srf, None, "theory of the sRF, as asked")
+    if model is None and reason:
+        return Theory(srf, None, f"theory of the sRF, the published equivalent: {reason}")
+    return Theory(problem.network(beta=srf.beta), srf, "theory of the network itself")
