@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -280,6 +281,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
 
 
+def cpu_seconds(pid):
+    """What a process has computed: on a busy machine, seconds on the clock say little."""
+    account = Path(f"/proc/{pid}/stat")
+    if not account.exists():
+        time.sleep(10)
+        return np.inf
+    user, system = account.read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def test_interrupt(tmp_path):
     """Ctrl-C in a long grid: one line, status 130, no file."""
     line = "--student tanh --target sin --alpha0 20 --eta 0:9:20000 --alpha 1:2:99 --lam .1"
@@ -289,7 +300,9 @@ def test_interrupt(tmp_path):
     with subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, **options
     ) as process:
-        time.sleep(3)  # well past the imports (under 1 s), well before the end (over 30 s)
+        # well past the imports (under 1 s of work), well before the end (over 30 s)
+        while process.poll() is None and cpu_seconds(process.pid) < 3:
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         try:
             _, err = process.communicate(timeout=30)

@@ -45,6 +45,7 @@ def repeated(fractions):
         return np.repeat(x, count, axis=0)
 
     changed = dict(offsets=rows(one.offsets), mu1=rows(one.mu1), mu2sq=rows(one.mu2sq))
+    changed["loadings"] = rows(one.loadings)
     changed |= dict(fractions=np.array(fractions), c=rows(one.c))
     changed |= dict(classes=np.arange(count), shares=np.ones(count))
     return one, type(one)(**({f: getattr(one, f) for f in one.__dataclass_fields__} | changed))
@@ -142,6 +143,7 @@ def test_kinds_solve_the_equations_of_all_groups():
     assert len(merged.c) == 2
     fields = {name: getattr(merged, name) for name in merged.__dataclass_fields__}
     rows = dict(mu1=merged.mu1[merged.classes], mu2sq=merged.mu2sq[merged.classes])
+    rows["loadings"] = merged.loadings[merged.classes]
     rows |= dict(c=merged.c[merged.classes], fractions=model.geometry.fractions)
     everyone = type(merged)(**(fields | rows))
     errors_here = Errors(np.array(point.test_error), np.array(point.train_error))
