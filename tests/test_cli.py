@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replica import files
@@ -300,11 +302,11 @@ def test_interrupt(tmp_path):
     with subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, **options
     ) as process:
-        # well past the imports (under 1 s of work), well before the end (over 30 s)
-        while process.poll() is None and cpu_seconds(process.pid) < 3:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
         try:
+            # well past the imports (under 1 s of work), well before the end (over 30 s)
+            while process.poll() is None and cpu_seconds(process.pid) < 3:
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
         finally:
             process.kill()
