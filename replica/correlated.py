@@ -39,8 +39,8 @@ class Correlated(Isotropic):
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        assert table.covariance is not None
-        self.covariance: RowCovariance = table.covariance
+        assert isinstance(table.covariance, RowCovariance)
+        self.covariance = table.covariance
 
     @cached_property
     def kept(self) -> list[int]:

@@ -26,6 +26,7 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
+from .group_covariance import GroupCovariance, group_covariance
 from .network import Model, Network
 from .row_covariance import RowCovariance
 from .targets import conditional_moments
@@ -57,7 +58,7 @@ class Table:
     fractions, c : (A,)
         Share of the neurons in each group, and their bulk variance.
     beta, noise, dimension : float
-    covariance : RowCovariance, optional
+    covariance : RowCovariance or GroupCovariance, optional
         Of the network's own bulk; that of an sRF is isotropic.
     classes, shares : (G,)
         For each of the model's G groups, its place among the A here and its share of that one.
@@ -81,7 +82,7 @@ class Table:
     dimension: float
     classes: Array
     shares: Array
-    covariance: RowCovariance | None = None
+    covariance: RowCovariance | GroupCovariance | None = None
 
     # Products that every point needs, formed once.
 
@@ -129,12 +130,17 @@ def tabulate(model: Model, rule: Rule) -> Table:
     mu0 = _clean(features.mean, size)
     mu1 = _clean(features.first, size) / np.sqrt(c)
     loadings = mu1[:, None] * kappa
-    covariance = model.covariance if isinstance(model, Network) else None
-    if covariance is not None and covariance.v:
+    norms = isinstance(model, Network) and model.covariance.v > 0
+    if norms:
         curvature = model.student.second_hermite(groups.r @ kappa, c) / (2 * c)
         loadings = np.concatenate([loadings, _clean(curvature, size)[:, None]], axis=1)
     kinds, classes = alike(model)
     fractions = np.bincount(classes, weights=groups.fractions)
+    covariance: RowCovariance | GroupCovariance | None = None
+    if isinstance(model, Network):
+        readouts = model.readouts[kinds]
+        unit = len(kinds) == 1 and readouts[0] == 1
+        covariance = model.covariance if unit else group_covariance(model.covariance, readouts)
     constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
     return Table(
         weights=rule.weights,

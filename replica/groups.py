@@ -1,8 +1,15 @@
 """The bulk of several groups of neurons.  THEORY 4.
 
-Rows of group b are isotropic with variance c_b, and the groups share the inputs: their
-responses couple through the A x A matrix G of (4.3).  Given the conjugates, (4.3)-(4.4) are
-A equations for V2, solved by Newton; V1 and the linear response follow.
+Rows of group b have covariance C_b/d, and the groups share the inputs: their responses couple
+through the A x A matrix G of (4.3).  The C_b are c_b for an sRF; in general they commute, and
+traces over them are averages over L levels c_bl with weights omega_l:
+
+    G_l = Vh1 (1 + D_l Vh1)^-1,  D_l = diag(beta V2_b c_bl),                      (4.3)
+    V2_b = pi_b / (Lambda_b + sum_l omega_l c_bl G_l,bb),
+    V1 = sum_l omega_l K_l / beta,  K_l = (D_l^-1 + Vh1)^-1.                       (4.4)
+
+Given the conjugates these are A equations for V2, solved by Newton; V1 and the linear
+response follow.
 """
 
 import numpy as np
@@ -17,30 +24,34 @@ from .bulk import Bulk
 class Groups(Bulk):
     """Any number of groups."""
 
+    @property
+    def levels(self) -> tuple[Array, Array]:
+        """c_bl (L, A) and omega_l (L,)."""
+        return self.table.c[None], np.ones(1)
+
     def overlaps(self, V_hat: Array, lam: Array) -> Array:
         """Eqs. (4.3)-(4.4)."""
         V1_hat, V2_hat = self.unpack(V_hat)
         level = lam[:, None] + V2_hat  # Lambda_b
-        c, pi = self.table.c, self.table.fractions
+        pi, (c, omega) = self.table.fractions, self.levels
 
         def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            tau = self.beta * c * V2
-            G = self._coupling(V1_hat[rows], tau)[0]
-            total = level[rows] + c * np.diagonal(G, axis1=1, axis2=2)
-            # d G_bb / d tau_a = -G_ab^2
-            jacobian = -(c / total)[..., None] * G**2 * tau[:, None, :]
+            G = self._coupling(V1_hat[rows], V2)[0]
+            total = level[rows] + self._trace(G)
+            # d G_bb / d D_a = -G_ab^2
+            jacobian = -np.einsum("l,lb,plba,la->pba", omega, c, G**2, c)
+            jacobian *= self.beta * V2[:, None, :] / total[..., None]
             jacobian[:, range(self.groups), range(self.groups)] += 1
             return np.log(V2 * total / pi), jacobian
 
-        smallest = pi / (level + c * np.diagonal(V1_hat, axis1=1, axis2=2))
+        smallest = pi / (level + (omega @ c) * np.diagonal(V1_hat, axis1=1, axis2=2))
         # what is not a number stays so, without keeping the other points from their answer
         lost = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
         smallest[lost], level[lost], V1_hat[lost] = 1.0, 1.0, 0.0
         V2 = newton(system, smallest, tol=1e-14).value
         V2[lost] = np.nan
-        tau = self.beta * c * V2
-        _, P = self._coupling(V1_hat, tau)
-        return self.pack(tau[..., None] * P / self.beta, V2)
+        K = self._coupling(V1_hat, V2)[2]
+        return self.pack(np.einsum("l,plab->pab", omega, K) / self.beta, V2)
 
     def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """Eq. (4.10)."""
@@ -90,30 +101,38 @@ class Groups(Bulk):
         K = (self.moments * W[:, None]) @ self.products.T
         return self._response(image, V_hat, K).transpose(0, 2, 1)
 
-    def _coupling(self, V1_hat: Array, tau: Array) -> tuple[Array, Array]:
-        """G = Vh1 (1 + tau Vh1)^-1 and (1 + Vh1 tau)^-1, (P, A, A) each.  Eq. (4.3)"""
-        P = np.linalg.inv(np.eye(self.groups) + V1_hat * tau[:, None, :])
-        return P @ V1_hat, P
+    def _coupling(self, V1_hat: Array, V2: Array) -> tuple[Array, Array, Array]:
+        """G_l, (1 + Vh1 D_l)^-1 and K_l, (P, L, A, A) each.  Eq. (4.3)"""
+        D = self.beta * V2[:, None] * self.levels[0]
+        V1_hat = V1_hat[:, None]
+        P = np.linalg.inv(np.eye(self.groups) + V1_hat * D[:, :, None, :])
+        return P @ V1_hat, P, D[..., None] * P
+
+    def _trace(self, M: Array) -> Array:
+        """tr (C_b M_bb) / d of matrices M_l (..., L, A, A): (..., A)."""
+        c, omega = self.levels
+        return np.einsum("l,lb,...lbb->...b", omega, c, M)
 
     def _response(self, V: Array, V_hat: Array, X: Array) -> Array:
         """Eq. (4.10) for several sources X (P, S, D) at each point."""
         shape = X.shape
-        V1, V2 = self.unpack(V)
+        _, V2 = self.unpack(V)
         V1_hat, _ = self.unpack(V_hat)
         X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
-        X1 = X1.reshape(*shape[:2], self.groups, self.groups)
+        X1 = X1.reshape(*shape[:2], 1, self.groups, self.groups)
         X2 = X2.reshape(*shape[:2], self.groups)
-        c, pi, beta = self.table.c, self.table.fractions, self.beta
-        tau = beta * c * V2
-        G, P = self._coupling(V1_hat, tau)
-        P, V1 = P[:, None], V1[:, None]
-        D = ((P @ X1) * P).sum(axis=-1)
-        inner = np.eye(self.groups) - (V2**2 * c / pi)[..., None] * G**2 * (beta * c)
-        source = (V2**2 / pi)[:, None] * (X2 + c * D)
+        pi, beta, (c, omega) = self.table.fractions, self.beta, self.levels
+        G, P, K = self._coupling(V1_hat, V2)
+        P = P[:, None]
+        D = self._trace(P @ X1 @ P.swapaxes(-1, -2))
+        inner = beta * np.einsum("l,lb,plba,la->pba", omega, c, G**2, c)
+        inner = np.eye(self.groups) - (V2**2 / pi)[..., None] * inner
+        source = (V2**2 / pi)[:, None] * (X2 + D)
         q2 = np.linalg.solve(inner, source.transpose(0, 2, 1)).transpose(0, 2, 1)
-        middle = X1
-        diagonal = range(self.groups)
-        middle[..., diagonal, diagonal] += beta * c * q2 / tau[:, None] ** 2
-        Q1 = beta * V1 @ middle @ V1
+        # -dK = K (X1 + d(D^-1)) K
+        stiffer = (q2 / (beta * V2[:, None] ** 2))[:, :, None] / c
+        middle = X1 + stiffer[..., None] * np.eye(self.groups)
+        K = K[:, None]
+        Q1 = np.einsum("l,pslab->psab", omega, K @ middle @ K) / beta
         flat = self.pack(Q1.reshape(-1, self.groups, self.groups), q2.reshape(-1, self.groups))
         return flat.reshape(shape)

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from solvers.results import Array
+
 from .activations import Activation
 from .errors import InvalidArgument
+from .gradient_step import spiked_parameters
 from .models import FINITE, Geometry, GradientStep, SpikedRandomFeatures, number
 from .row_covariance import RowCovariance, row_covariance
 
@@ -19,7 +22,7 @@ class Network:
     """The network after its step, with fresh readout data to fit.
 
     Its spike and bulk variance are those of the sRF; its bulk has the covariance that the step
-    gives it.  For an odd student, a single-index target, uniform readout and no biases.
+    gives it.  For an odd student, a single-index target and no biases.
 
     Parameters
     ----------
@@ -71,8 +74,18 @@ class Network:
 
     @cached_property
     def covariance(self) -> RowCovariance:
-        """The covariance of its rows.  Eq. (15.1)"""
+        """The covariance of its rows, for a first-step readout of 1.  Eq. (15.1)"""
         return row_covariance(self.step, norms=self.row_norms)
+
+    @cached_property
+    def readouts(self) -> Array:
+        """First-step readout of each group of ``geometry``, (A,)."""
+        of = spiked_parameters(self.step)
+        r, c = np.atleast_1d(of.r), np.atleast_1d(of.c)
+        values, _ = self.step.readout.discretise(r.size)
+        groups = self.srf.geometry
+        gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
+        return np.asarray(values[np.argmin(gap, axis=1)])
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -130,8 +143,6 @@ def unsuited(step: GradientStep) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
     if not isinstance(step.target, Activation):
         return "the network's own theory is for targets of one direction"
-    if step.readout.continuous is not None or len(step.readout.values) > 1:
-        return "the network's own theory is for uniform readout"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
     if not _is_odd(step.student):

@@ -16,10 +16,12 @@ from solvers.results import Array, largest
 
 from .bulk import Bulk, Forces, Yield
 from .correlated import Correlated
+from .correlated_groups import CorrelatedGroups
 from .equivalence import Table
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps
+from .row_covariance import RowCovariance
 
 TOLERANCE = 1e-13
 
@@ -87,7 +89,8 @@ def solve_points(
 def bulk_of(table: Table) -> Bulk:
     """The resolvent of the table's neurons: closed form for one group, general for more."""
     if table.covariance is not None:
-        return Correlated(table)
+        alone = isinstance(table.covariance, RowCovariance)
+        return Correlated(table) if alone else CorrelatedGroups(table)
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 

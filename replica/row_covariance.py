@@ -78,8 +78,8 @@ class RowCovariance:
         Cosine of u with w_*.
     k : (2,)
         k = (k[0] (1/n0) sum y x + k[1] (1/n0) sum y^3 x) in the notation above.
-    v : float
-        d times the variance of the row norms.
+    v_odd, v_even : float
+        d times the variance of the row norms: of the parts odd and even in the row.
     """
 
     batch: FirstBatch
@@ -87,7 +87,13 @@ class RowCovariance:
     alpha0: float
     gamma: float
     k: Array
-    v: float
+    v_odd: float
+    v_even: float
+
+    @property
+    def v(self) -> float:
+        """d times the variance of the row norms."""
+        return self.v_odd + self.v_even
 
     @cached_property
     def c(self) -> float:
@@ -230,10 +236,11 @@ def _settled(step: Array, x: Array) -> bool:
 
 
 def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
-    """The row covariance after ``step``; without ``norms``, rows of equal norm as in THEORY 15."""
+    """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
+    norm as in THEORY 15."""
     batch = first_batch(step)
     student, alpha0 = step.student, step.alpha0
-    eta = step.eta * step.readout.values[0]
+    eta = step.eta
     h1, h_check = student.slope_moments()
     w, ws, _ = batch.weights
     power, first = float(w @ batch.y**2), float(ws @ batch.y)
@@ -241,7 +248,7 @@ def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
     gamma = first / N if N else 0.0
     b = eta**2 * h_check / alpha0
     if not norms:
-        return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0)
+        return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
 
     tol = 1e-11 if student.derivative is not None else 1e-9
 
@@ -253,8 +260,8 @@ def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
 
     h3 = average(1, degree=2)
     fourth = float(w @ batch.y**4)
-    v = 4 * eta**2 * (h3**2 * N**2 + power / alpha0 * (average(2, degree=2) - h3**2))
-    v += eta**4 * fourth / alpha0**3 * (average(4, degree=0) - h_check**2)
-    v += 2 * eta**4 * (h_check * power / alpha0) ** 2
+    v_odd = 4 * eta**2 * (h3**2 * N**2 + power / alpha0 * (average(2, degree=2) - h3**2))
+    v_even = eta**4 * fourth / alpha0**3 * (average(4, degree=0) - h_check**2)
+    v_even += 2 * eta**4 * (h_check * power / alpha0) ** 2
     k = np.array([2 * eta * h3, eta**3 * average(3, degree=0) / alpha0**2])
-    return RowCovariance(batch, b, alpha0, gamma, k, float(v))
+    return RowCovariance(batch, b, alpha0, gamma, k, float(v_odd), float(v_even))

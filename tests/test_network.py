@@ -13,6 +13,7 @@ from replica import ridge
 from replica.equivalence import tables
 from replica.errors import InvalidArgument
 from replica.first_batch import FirstBatch
+from replica.group_covariance import group_covariance
 from replica.row_covariance import RowCovariance, row_covariance
 from solvers.quadrature import trapezoid
 
@@ -90,7 +91,7 @@ def test_covariance_proportional_to_one(beta, lam):
     y = np.where(s > 0, 1.0, -1.0)
     batch = FirstBatch(y, np.stack([w, w * s, w * s**2]))
     b = 0.8
-    many = RowCovariance(batch, b, 1e30, 0.6, np.zeros(2), 0.0)
+    many = RowCovariance(batch, b, 1e30, 0.6, np.zeros(2), 0.0, 0.0)
     model = replica.SpikedRandomFeatures(
         student="tanh", target="sin", r=1.3, c=1 + b, gamma=0.6, beta=beta, noise=0.1
     )
@@ -254,8 +255,6 @@ def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target):
     ("changes", "reason"),
     [
         (dict(student="relu"), "odd students"),
-        (dict(readout=[-1, 2]), "uniform readout"),
-        (dict(readout="gaussian"), "uniform readout"),
         (dict(bias=0.5), "without a bias"),
         (dict(target=replica.MultiIndex(lambda a, b: a * b, 2)), "one direction"),
     ],
@@ -272,6 +271,83 @@ def test_a_single_readout_value_is_a_learning_rate():
     assert replica.solve(halved, alpha=1.0, lam=0.1).test_error == pytest.approx(
         replica.solve(plain, alpha=1.0, lam=0.1).test_error, rel=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(target="sin", alpha0=0.3, eta=6.0),
+        dict(noise=0.2),
+        dict(student="erf", target="he3", alpha0=1.0),
+        dict(alpha0=np.inf),
+    ],
+)
+def test_one_group_by_the_equations_of_several(changes):
+    """The levels of B and the algebra of groups, against the closed form in x."""
+    alpha, lam = np.array([0.3, 1.0, 2.0, 4.0] * 2), np.repeat([0.1, 1e-4], 4)
+    for row_norms in (True, False):
+        model = step(**changes).network(beta=1.5, row_norms=row_norms)
+        table = tables(model, 1)[1]
+        general = replace(table, covariance=group_covariance(model.covariance, np.ones(1)))
+        expected = ridge.solve_points(table, alpha, lam)
+        found = ridge.solve_points(general, alpha, lam)
+        # the levels stand for the spectrum to 1e-12
+        np.testing.assert_allclose(found.errors.test, expected.errors.test, rtol=1e-11)
+        np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-11)
+        for name in ("V1", "V2", "theta", "psi", "Q1", "q2"):
+            left, right = getattr(found.overlaps, name), getattr(expected.overlaps, name)
+            # each against the largest: an overlap may be zero
+            np.testing.assert_allclose(
+                left, right, rtol=1e-9, atol=1e-11 * np.abs(right).max(), err_msg=name
+            )
+
+
+def test_opposite_readouts_are_of_a_kind():
+    """Odd students: a readout and its opposite make mirror images of one neuron."""
+    points = [
+        replica.solve(step(readout=values).network(beta=1.0), alpha=2.0, lam=0.1)
+        for values in ([0.5, 1.5], [-0.5, 0.5, -1.5, 1.5], [0.5, -1.5])
+    ]
+    for point in points[1:]:
+        assert point.converged
+        # equal to the accuracy of the quadrature
+        assert point.test_error == pytest.approx(points[0].test_error, rel=1e-9)
+
+
+def test_several_readouts_without_noise_are_an_srf():
+    problem = step(target="sin", alpha0=np.inf, readout=[0.5, -1.5])
+    network = replica.solve(problem.network(beta=2.0, row_norms=False), alpha=1.0, lam=0.01)
+    srf = replica.solve(problem.srf(beta=2.0), alpha=1.0, lam=0.01)
+    assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)  # as for one group
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "beta", "alpha", "lam"),
+    [
+        (dict(target="sin", alpha0=0.3, readout=[0.5, 1.5]), 1.0, 2.0, 0.05),
+        (dict(alpha0=0.3, eta=4.0, readout=[-1, 1]), 2.0, 1.0, 0.1),
+        (dict(target="sin", alpha0=0.3, step_noise=0.5, noise=0.1), 0.5, 2.0, 0.05),
+        (dict(student="erf", target="he1", alpha0=20.0, readout=[0.5, 1.5]), 2.0, 3.0, 0.03),
+    ],
+)
+def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, lam):
+    from validation.compare import compare
+
+    comparison = compare(
+        step(**changes),
+        alpha=alpha,
+        lam=lam,
+        dimension=500,
+        seeds=10,
+        rng=3,
+        beta=beta,
+        finite_size=True,
+    )
+    # theory at d = 500 without further allowance for its size than 1 %
+    assert comparison.test.agrees(0.01).all()
+    assert comparison.train.agrees(0.01).all()
+    assert "network itself" in comparison.verdict
 
 
 def test_curves_over_the_fields_of_the_step():
