@@ -37,10 +37,9 @@ class Groups(Bulk):
 
         def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
             G = self._coupling(V1_hat[rows], V2)[0]
-            total = level[rows] + self._trace(G)
-            # d G_bb / d D_a = -G_ab^2
-            jacobian = -np.einsum("l,lb,plba,la->pba", omega, c, G**2, c)
-            jacobian *= self.beta * V2[:, None, :] / total[..., None]
+            bulk = np.einsum("lb,plbb->pb", omega[:, None] * c, G)  # tr C_b G_bb / d
+            total = level[rows] + bulk
+            jacobian = self._stiffening(G) * -V2[:, None, :] / total[..., None]
             jacobian[:, range(self.groups), range(self.groups)] += 1
             return np.log(V2 * total / pi), jacobian
 
@@ -108,10 +107,11 @@ class Groups(Bulk):
         P = np.linalg.inv(np.eye(self.groups) + V1_hat * D[:, :, None, :])
         return P @ V1_hat, P, D[..., None] * P
 
-    def _trace(self, M: Array) -> Array:
-        """tr (C_b M_bb) / d of matrices M_l (..., L, A, A): (..., A)."""
+    def _stiffening(self, G: Array) -> Array:
+        """-d (tr C_b G_bb / d) / d V2_a, (P, A, A): dG_bb/dD_a = -G_ab^2."""
         c, omega = self.levels
-        return np.einsum("l,lb,...lbb->...b", omega, c, M)
+        weights = self.beta * omega[:, None, None] * c[:, :, None] * c[:, None, :]
+        return np.einsum("lba,plba->pba", weights, G * G)
 
     def _response(self, V: Array, V_hat: Array, X: Array) -> Array:
         """Eq. (4.10) for several sources X (P, S, D) at each point."""
@@ -124,15 +124,15 @@ class Groups(Bulk):
         pi, beta, (c, omega) = self.table.fractions, self.beta, self.levels
         G, P, K = self._coupling(V1_hat, V2)
         P = P[:, None]
-        D = self._trace(P @ X1 @ P.swapaxes(-1, -2))
-        inner = beta * np.einsum("l,lb,plba,la->pba", omega, c, G**2, c)
-        inner = np.eye(self.groups) - (V2**2 / pi)[..., None] * inner
+        # diagonals of P X1 P'
+        D = np.einsum("lb,pslb->psb", omega[:, None] * c, ((P @ X1) * P).sum(axis=-1))
+        inner = np.eye(self.groups) - (V2**2 / pi)[..., None] * self._stiffening(G)
         source = (V2**2 / pi)[:, None] * (X2 + D)
         q2 = np.linalg.solve(inner, source.transpose(0, 2, 1)).transpose(0, 2, 1)
         # -dK = K (X1 + d(D^-1)) K
         stiffer = (q2 / (beta * V2[:, None] ** 2))[:, :, None] / c
         middle = X1 + stiffer[..., None] * np.eye(self.groups)
         K = K[:, None]
-        Q1 = np.einsum("l,pslab->psab", omega, K @ middle @ K) / beta
+        Q1 = (K @ middle @ (omega[:, None, None] * K)).sum(axis=2) / beta
         flat = self.pack(Q1.reshape(-1, self.groups, self.groups), q2.reshape(-1, self.groups))
         return flat.reshape(shape)
