@@ -12,19 +12,25 @@ from .grids import learning_curve
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
 from .network import Network
+from .several_steps import AfterStep, after_each_step
+from .staircase import Staircase, staircase
 from .targets import MultiIndex
 
 __version__ = "0.1.0"
 __all__ = [
     "Activation",
+    "AfterStep",
     "GradientStep",
     "InvalidArgument",
     "MultiIndex",
     "Network",
     "Solution",
     "SpikedRandomFeatures",
+    "Staircase",
     "activation",
+    "after_each_step",
     "hermite",
     "learning_curve",
     "solve",
+    "staircase",
 ]

@@ -8,6 +8,7 @@ import typer
 from . import __version__
 from .command_line import run
 from .commands.curve import curve
+from .commands.staircase import staircase
 
 app = typer.Typer(
     name="replica",
@@ -26,7 +27,7 @@ def _version(
         raise typer.Exit
 
 
-for command in (curve,):
+for command in (curve, staircase):
     app.command()(command)
 
 

@@ -28,6 +28,10 @@ Student = Annotated[str | None, typer.Option(help="Activation: a name or module:
 Target = Annotated[str | None, typer.Option(help="Target function: likewise.")]
 Alpha0 = Annotated[str | None, typer.Option(help=f"Gradient samples n0/d, or inf. {_GRID}")]
 Eta = Annotated[str | None, typer.Option(help="Learning rate eta~ of the step.")]
+Steps = Annotated[
+    str | None,
+    typer.Option(help="Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta."),
+]
 R = Annotated[str | None, typer.Option(help="Spike length, for an sRF given directly.")]
 C = Annotated[str | None, typer.Option(help="Bulk variance, likewise.")]
 Gamma = Annotated[str | None, typer.Option(help="Spike-target cosine, likewise.")]

@@ -1,5 +1,5 @@
 """One giant gradient step: (eta, alpha0) -> loadings r, bulk variances c, cosines gamma.
-THEORY 2, [C] Result 3.1.
+THEORY 2, [C] Result 3.1; several steps are in ``several_steps``.
 
 The step adds to row i the same direction (the spike: length r_i, cosine gamma with the
 target) and independent noise that, with the part of the row itself that the step rescales,
@@ -7,6 +7,7 @@ makes the bulk variance c_i.  Neurons with equal first-step readout and bias for
 continuous law of the readout is replaced by as many groups as its Gauss quadrature needs.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -60,6 +61,8 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
     >>> round(after.r, 7), round(after.c, 7), round(after.gamma, 7)
     (0.6510892, 1.0769061, 0.5634852)
     """
+    if step.steps:
+        return _after_several(step)
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1, 0.0)
     previous, error = None, np.inf
@@ -74,32 +77,46 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
     return found._replace(error=error)
 
 
+def _after_several(step: GradientStep) -> SpikedParameters:
+    """The one group that several steps leave.  THEORY 10"""
+    from .several_steps import after_each_step
+
+    last = after_each_step(step)[-1]
+    return SpikedParameters(last.r, last.c, _cosines(last.gamma), None, step.bias.values[0], 0.0)
+
+
+def _cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
+    """A float for one target direction, else a column (T, 1)."""
+    return float(gamma[0]) if len(gamma) == 1 else tuple((float(g),) for g in gamma)
+
+
 def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParameters:
     """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
+    ((alpha0, eta),) = step.schedule
     # the readout of a step that is not made does not matter
-    values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
+    values, shares = step.readout.discretise(count) if eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
     target = _target(step)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
     v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
-    N = float(np.sqrt(target.first @ target.first + v_star / step.alpha0))  # Eq. (2.2)
+    N = float(np.sqrt(target.first @ target.first + v_star / alpha0))  # Eq. (2.2)
     r, c, fractions, bias = [], [], [], []
     for t, t_share in zip(biases, bias_shares, strict=True):
-        if step.eta:
+        if eta:
             h1, h_check = step.student.slope_moments(float(t))
             h2 = float(step.student.second_hermite(t))
         else:
             h1 = h_check = h2 = 0.0
-        push = step.eta * values
+        push = eta * values
         r += (push * h1 * N).tolist()
         shrink = 1 + push * h2 * (target.mean - f0)
-        c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
+        c += (shrink**2 + push**2 * v_star * h_check / alpha0).tolist()  # Eq. (2.3)
         fractions += (shares * t_share).tolist()
         bias += [float(t)] * len(values)
     spiked = any(r)
     gamma = target.first / N if spiked else np.zeros(len(target.first))
-    cosines = float(gamma[0]) if gamma.size == 1 else tuple((float(g),) for g in gamma)
+    cosines = _cosines(gamma)
     if len(r) == 1:
         return SpikedParameters(r[0], c[0], cosines, None, bias[0], error)
     return SpikedParameters(tuple(r), tuple(c), cosines, tuple(fractions), tuple(bias), error)

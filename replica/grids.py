@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OPTIONAL = {
+    "alpha0": None,
+    "eta": None,
+    "steps": (),
     "readout": law("readout", 1.0),
     "bias": law("bias", 0.0),
     "fractions": None,
@@ -196,7 +199,12 @@ def variants(problem: Problem | Network, axes: Mapping[str, Array]) -> Iterator[
         allowed.append("beta")
         if "beta" not in axes:
             raise InvalidArgument("beta", None, "given together with a GradientStep (p/d)")
+    several = isinstance(problem, GradientStep) and problem.steps
     for name in axes:
+        if several and name in ("alpha0", "eta"):
+            raise InvalidArgument(
+                name, axes[name].tolist(), "left out: each of several steps has its own, in steps"
+            )
         if name not in allowed:
             raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(allowed)}")
     for values in itertools.product(*axes.values()):

@@ -215,7 +215,7 @@ class Geometry:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientStep:
-    """A network before one giant gradient step.  Eq. (1.1)
+    """A network before one giant gradient step, or several.  Eq. (1.1)
 
     Parameters
     ----------
@@ -227,10 +227,12 @@ class GradientStep:
         Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
     eta : float
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
+    steps : sequence of pairs (alpha0, eta)
+        In the place of alpha0 and eta: several steps, each on a fresh batch.  THEORY 10
     noise : float
-        Variance Delta of the label noise, in the step and in the readout's data.
+        Variance Delta of the label noise, in the steps and in the readout's data.
     step_noise : float, optional
-        That of the step's data, where it differs.
+        That of the steps' data, where it differs.
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
         Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
         "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
@@ -249,12 +251,16 @@ class GradientStep:
     >>> model = step.srf(beta=1.0)
     >>> round(model.r, 7), round(model.c, 7), round(model.gamma, 7)
     (1.1340555, 1.0189732, 0.9718544)
+    >>> steps = GradientStep(student="tanh", target="sin", steps=[(2, 1), (2, 1), (2, 1)])
+    >>> round(steps.srf(beta=1.0).gamma, 4)
+    0.9538
     """
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
-    alpha0: float
-    eta: float
+    alpha0: float | None = None
+    eta: float | None = None
+    steps: Any = ()
     noise: float = 0.0
     readout: Any = 1.0
     bias: Any = 0.0
@@ -266,14 +272,15 @@ class GradientStep:
         bias = law("bias", self.bias)
         if bias.continuous is not None:
             raise InvalidArgument("bias", self.bias, "of finitely many values")
+        schedule = self._checked_schedule()
+        alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
         _set(
             self,
             student=activation(self.student, "student"),
             target=target(self.target),
-            alpha0=number(
-                "alpha0", self.alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True
-            ),
-            eta=number("eta", self.eta, 0, FINITE, "0 or more"),
+            alpha0=alpha0,
+            eta=eta,
+            steps=schedule if len(schedule) > 1 else (),
             noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             step_noise=None
             if self.step_noise is None
@@ -308,15 +315,45 @@ class GradientStep:
 
         return Network(step=self, beta=beta, row_norms=row_norms)
 
-    def srf(self, *, beta: float) -> SpikedRandomFeatures:
-        """The spiked random feature model of width p = beta d after the step.  Eqs. (2.1)-(2.3)
+    def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
+        """The pairs (alpha0, eta) of either form, each in range."""
+        single = (self.alpha0, self.eta)
+        given = np.ndim(self.steps) == 0 or len(self.steps)
+        if given and single != (None, None):
+            raise InvalidArgument(
+                "steps", self.steps, "given without alpha0 and eta: those mean a single step"
+            )
+        pairs = self.steps if given else (single,)
+        try:
+            pairs = tuple((alpha0, eta) for alpha0, eta in pairs)
+        except (TypeError, ValueError):
+            raise InvalidArgument("steps", self.steps, "a sequence of pairs (alpha0, eta)") from None
+        return tuple(
+            (
+                number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),
+                number("eta", eta, 0, FINITE, "0 or more"),
+            )
+            for alpha0, eta in pairs
+        )
 
-        A group of neurons for every value of the readout and of the bias.
+    @property
+    def schedule(self) -> tuple[tuple[float, float], ...]:
+        """The pairs (alpha0, eta) of all steps, one or more."""
+        if self.alpha0 is None or self.eta is None:
+            return tuple(self.steps)
+        return ((self.alpha0, self.eta),)
+
+    def srf(self, *, beta: float) -> SpikedRandomFeatures:
+        """The spiked random feature model of width p = beta d after the last step.
+
+        After one step, Eqs. (2.1)-(2.3), it has a group of neurons for every value of the
+        readout and of the bias; after several, Eqs. (10.1)-(10.3), these have one value each.
 
         Raises
         ------
         InvalidArgument
-            If beta is not positive, or the student has a jump (no gradient).
+            If beta is not positive, the student has a jump (no gradient), or there are several
+            steps and several values of the readout or the bias.
         """
         from .gradient_step import spiked_parameters
 

@@ -49,6 +49,7 @@ class ProblemOptions:
     target: str | None = None
     alpha0: Values = None
     eta: Values = None
+    steps: str | list[list[float]] | None = None
     r: Values = None
     c: Values = None
     gamma: Values = None
@@ -162,7 +163,7 @@ def request(options: ProblemOptions) -> Request:
     for name in ("student", "target", "alpha", "lam"):
         if getattr(options, name) is None:
             raise InvalidArgument(name, None, "given")
-    kinds = {"a step": STEP, "an sRF": SRF, "groups": ("groups",)}
+    kinds = {"a step": STEP, "several steps": ("steps",), "an sRF": SRF, "groups": ("groups",)}
     given = {
         kind: [name for name in names if getattr(options, name) is not None]
         for kind, names in kinds.items()
@@ -180,11 +181,12 @@ def request(options: ProblemOptions) -> Request:
     for name in needed:
         if getattr(options, name) is None:
             raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
-    if needed != STEP and options.readout is not None:
+    steps = needed in (STEP, kinds["several steps"])
+    if not steps and options.readout is not None:
         raise InvalidArgument("readout", options.readout, "given with a step (--alpha0, --eta)")
-    if needed != STEP and options.step_noise is not None:
+    if not steps and options.step_noise is not None:
         raise InvalidArgument("step_noise", options.step_noise, "given with a step")
-    if options.model not in (None, *MODELS) or (needed != STEP and options.model == "network"):
+    if options.model not in (None, *MODELS) or (not steps and options.model == "network"):
         raise InvalidArgument("model", options.model, "srf or network, the latter with a step")
     numbers = {name: parse_grid(name, getattr(options, name)) for name in needed if name in GRIDS}
     for name, default in (("beta", 1.0), ("noise", 0.0), ("step_noise", None)):
@@ -198,7 +200,9 @@ def request(options: ProblemOptions) -> Request:
     if options.bias is not None:
         start["bias"] = parse_law("bias", options.bias)
     problem: Problem | Network
-    if needed == STEP:
+    if steps:
+        if options.steps is not None:
+            start["steps"] = parse_steps(options.steps)
         beta = start.pop("beta")
         if options.readout is not None:
             start["readout"] = parse_law("readout", options.readout)
@@ -230,3 +234,27 @@ def parse_law(name: str, spec: Any) -> Any:
         except ValueError:
             raise InvalidArgument(name, spec, f"a, b,c or one of {', '.join(NAMES)}") from None
     return spec
+
+
+def parse_steps(spec: str | list[list[float]]) -> list[list[float]]:
+    """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
+
+    Raises
+    ------
+    InvalidArgument
+        If it does not parse.
+
+    Examples
+    --------
+    >>> parse_steps("2:1,inf:.5")
+    [[2.0, 1.0], [inf, 0.5]]
+    """
+    if not isinstance(spec, str):
+        return spec
+    try:
+        pairs = [[float(part) for part in pair.split(":")] for pair in spec.split(",")]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ValueError
+    except ValueError:
+        raise InvalidArgument("steps", spec, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
+    return pairs

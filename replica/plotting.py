@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from .staircase import Staircase
+
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",
     "lam": r"ridge penalty $\lambda$",
@@ -66,6 +68,61 @@ def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def plot_staircase(found: "Staircase", ax: "Axes | None" = None) -> "Axes":
+    """Share of the target's variance that can be explained after each step, as a staircase.
+
+    Parameters
+    ----------
+    found : Staircase
+        As returned by :func:`replica.staircase`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    shares = [0.0, *(stage.explained for stage in found.stages)]
+    for step, stage in enumerate(found.stages, start=1):
+        low, high = shares[step - 1 : step + 1]
+        linear = step <= found.linear_stages
+        colour = "C0" if linear else "C1"
+        ax.bar(step, high - low, bottom=low, width=1.0, color=colour, alpha=0.25, linewidth=0)
+        ax.plot([step - 0.5, step - 0.5, step + 0.5], [low, high, high], color=colour)
+        samples = "d" if stage.leap == 1 else f"d^{stage.leap}"
+        names = "\n".join(_direction(direction) for direction in stage.directions)
+        ax.annotate(
+            f"{names}\n$n\\sim {samples}$",
+            (step, high),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize="small",
+        )
+    lines = max((len(stage.directions) for stage in found.stages), default=0) + 1
+    ax.set_ylim(0, 1.08 + 0.07 * lines)
+    ax.set_xlim(0.4, max(2, len(found.stages)) + 0.6)
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.set_xticks(range(1, max(2, len(found.stages)) + 1))
+    ax.set_xlabel("giant step, each on a fresh batch of $n$ samples")
+    ax.set_ylabel("share of the variance in reach")
+    ax.set_title(found.target.name.replace("**", "^"), fontsize="medium")
+    return ax
+
+
+def _direction(direction: "np.ndarray[Any, Any]") -> str:
+    """The main parts of a direction as text, such as 0.97 z1 + 0.24 z2."""
+    if np.count_nonzero(np.abs(direction) > 5e-3) == 1:
+        return f"$z_{np.abs(direction).argmax() + 1}$"
+    parts = [f"{x:+.2f}\\,z_{i}" for i, x in enumerate(direction, 1) if abs(x) > 5e-3]
+    return f"${' '.join(parts)}$".replace("$+", "$", 1)
 
 
 def is_logarithmic(x: np.ndarray[Any, Any]) -> bool:

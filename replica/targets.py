@@ -10,6 +10,7 @@ with tau ~ N(0, 1) in the K' directions that are left: Eq. (3.3).
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from solvers.results import Array
 
 from .activations import Activation
 from .errors import InvalidArgument
+from .expressions import Expression, is_expression
 from .named import activation, imported
 
 TOLERANCE = 1e-11
@@ -109,14 +111,24 @@ Target = Activation | MultiIndex
 
 
 def target(spec: Any) -> Target:
-    """The target meant by ``spec``: a MultiIndex as it is, anything else as an activation."""
+    """The target meant by ``spec``: a MultiIndex as it is, text that mentions z1, z2, ... as an
+    expression in them, anything else as an activation."""
     if isinstance(spec, MultiIndex):
         return spec
+    if isinstance(spec, str) and is_expression(spec):
+        return _expressed(spec.strip())
     if isinstance(spec, str) and ":" in spec:
         found = imported(spec, "target")
         if isinstance(found, MultiIndex):
             return found
     return activation(spec, "target")
+
+
+@lru_cache(maxsize=256)
+def _expressed(text: str) -> MultiIndex:
+    """One target for each text, so that equal problems share their tables."""
+    function = Expression(text)
+    return MultiIndex(function, function.dimension, text)
 
 
 def conditional_moments(of: Target, alignment: Array, kappa: Array) -> TargetMoments:

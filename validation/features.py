@@ -6,7 +6,7 @@ initial rows are invariant under rotation, so the spikes, or else the target's d
 lie along the first axes without loss of generality.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,8 +77,8 @@ def draw(
     Parameters
     ----------
     problem : GradientStep or SpikedRandomFeatures
-        The network, which then takes its step on n0 = round(alpha0 d) samples of its own; or
-        the sRF, rows sqrt(c) w_i + sum_k r_k u_k with w_i uniform on the unit sphere.  Groups,
+        The network, which then takes its steps, each on n0 = round(alpha0 d) samples of its
+        own; or the sRF, rows sqrt(c) w_i + sum_k r_k u_k with w_i uniform on the unit sphere.  Groups,
         readouts and biases have their exact shares of the p neurons, up to rounding.
     dimension : int
         Input dimension d, large enough for all spikes and target directions.
@@ -99,47 +99,72 @@ def draw(
     >>> draw(step, dimension=50, beta=0.5, rng=0).W.shape
     (25, 50)
     """
+    if isinstance(problem, GradientStep):
+        spiked_model(problem, beta)  # refuses what the theory does, such as a student's jump
+        return list(trajectory(problem, dimension=dimension, beta=beta, rng=rng))[-1]
     model = spiked_model(problem, beta)
     groups = model.geometry
     L = remainder(groups.gamma)
-    least = groups.r.shape[1] + L.shape[1]
+    spikes = groups.r.shape[1]
+    least = spikes + L.shape[1]
     d = whole("dimension", dimension, max(2, least), "the input dimension d")
-    # Streams of their own, so that the data do not depend on how they come in blocks.
-    rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
+    rows = default_rng(seed_sequence(rng).spawn(1)[0])
     W = sphere_rows(size("beta", model.beta, d), d, rows)
     axes = np.eye(least, d)
-    if isinstance(problem, SpikedRandomFeatures):
-        spikes = groups.r.shape[1]
-        directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
-        own = shares(np.arange(len(groups.c)), groups.fractions, len(W))
-        W = np.sqrt(groups.c)[own, None] * W + groups.r[own] @ axes[:spikes]
-        bias = groups.bias[own]
-    else:
-        directions = np.eye(len(L), d)
-        bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
-    start = Instance(W, bias, directions, model.student, model.target, model.noise)
-    if isinstance(problem, SpikedRandomFeatures) or problem.eta == 0:
-        return start
-    if not np.isfinite(problem.alpha0):
-        raise InvalidArgument(
-            "alpha0",
-            problem.alpha0,
-            "finite in a simulation, where the gradient is a sum over n0 = alpha0 d samples "
-            "(take a large alpha0, or simulate step.srf(beta=...))",
-        )
-    blocks = gaussian_inputs(size("alpha0", problem.alpha0, d), d, inputs, width=len(W))
-    batch = ((X, start.labels(X, noise, problem.first_noise)) for X in blocks)
-    return replace(
-        start,
-        W=gradient_step(
-            W,
-            batch,
-            student=start.student,
-            eta=problem.eta,
-            readout=spread(problem.readout, len(W)),
-            bias=bias,
-        ),
-    )
+    directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
+    own = shares(np.arange(len(groups.c)), groups.fractions, len(W))
+    W = np.sqrt(groups.c)[own, None] * W + groups.r[own] @ axes[:spikes]
+    bias = groups.bias[own]
+    return Instance(W, bias, directions, model.student, model.target, model.noise)
+
+
+def trajectory(
+    problem: GradientStep, *, dimension: int, beta: float | None, rng: Any = None
+) -> Iterator[Instance]:
+    """The network of ``problem`` at initialisation and after each of its steps.
+
+    Every step has a batch of its own.  Any law of the readout will do, whether or not the
+    theory follows the steps.
+
+    Parameters
+    ----------
+    problem, dimension, rng, beta
+        As for :func:`draw`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range or a step has infinitely many samples.
+    """
+    if beta is None:
+        raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
+    T = problem.target.dimension if isinstance(problem.target, MultiIndex) else 1
+    d = whole("dimension", dimension, max(2, T + 1), "the input dimension d")
+    # Streams of their own, so that the data do not depend on how they come in blocks.
+    rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
+    W = sphere_rows(size("beta", beta, d), d, rows)
+    bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
+    directions = np.eye(T, d)
+    now = Instance(W, bias, directions, problem.student, problem.target, problem.noise)
+    readout = spread(problem.readout, len(W))
+    for alpha0, _ in problem.schedule:
+        if not np.isfinite(alpha0):
+            raise InvalidArgument(
+                "alpha0",
+                alpha0,
+                "finite in a simulation, where the gradient is a sum over n0 = alpha0 d samples "
+                "(take a large alpha0, or simulate step.srf(beta=...))",
+            )
+    yield now
+    for alpha0, eta in problem.schedule:
+        if eta:
+            blocks = gaussian_inputs(size("alpha0", alpha0, d), d, inputs, width=len(W))
+            batch = ((X, now.labels(X, noise, problem.first_noise)) for X in blocks)
+            W = gradient_step(
+                now.W, batch, student=now.student, eta=eta, readout=readout, bias=bias
+            )
+            now = replace(now, W=W)
+        yield now
 
 
 def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
@@ -195,10 +220,11 @@ def gradient_step(
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """
     total = np.zeros_like(W)
+    weights = np.broadcast_to(readout, len(W)) / len(W)
     samples = 0
     for X, y in batch:
         fields = X @ W.T + bias
-        residual = y - (student(fields) * readout).mean(axis=1)  # f0 = (1/p) sum_i a~_i sigma
+        residual = y - student(fields) @ weights  # f0 = (1/p) sum_i a~_i sigma
         total += (residual[:, None] * student.slope(fields)).T @ X
         samples += len(X)
     return np.asarray(W + eta / samples * np.reshape(readout, (-1, 1)) * total)

@@ -1,5 +1,6 @@
 """``replica curve``: test and training errors on a grid."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import typer
 from .. import command_line as common
 from .. import files
 from ..grids import Grid, describe, sweep
+from ..models import GradientStep
 from ..options import merge, request
+from ..several_steps import after_each_step
 
 
 def curve(
@@ -16,6 +19,7 @@ def curve(
     target: common.Target = None,
     alpha0: common.Alpha0 = None,
     eta: common.Eta = None,
+    steps: common.Steps = None,
     r: common.R = None,
     c: common.C = None,
     gamma: common.Gamma = None,
@@ -85,11 +89,14 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         for name, axis in grid.axes.items()
         if name not in ("alpha", "lam")
     }
-    return {
+    document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
         "points": points,
     }
+    if isinstance(grid.problem, GradientStep) and grid.problem.steps and len(grid.models) == 1:
+        document["steps"] = [asdict(after) for after in after_each_step(grid.problem)]
+    return document
 
 
 def _mesh(grid: Grid) -> list[Any]:

@@ -1,0 +1,124 @@
+"""Targets of several directions written as text: "z1 + z1*z2 + he2(z3)/2".
+
+The text is read as Python's arithmetic and nothing else: numbers, the arguments z1 ... z4,
++ - * / **, and calls of one argument of the named activations, exp, cos, abs, he0, he1, ...
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import hermite_e
+
+from solvers.results import Array
+
+from .errors import InvalidArgument
+from .named import NAMED
+
+ARGUMENT = re.compile(r"z([1-4])")
+HERMITE = re.compile(r"he(\d{1,2})")
+OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp,
+    "cos": np.cos,
+    "abs": np.abs,
+    **NAMED,
+}
+ALLOWED = (
+    "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
+    f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2"
+)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A function of z1, ..., zr given by its text.
+
+    Raises
+    ------
+    InvalidArgument
+        If the text is anything but such arithmetic.
+
+    Examples
+    --------
+    >>> f = Expression("z1 + he2(z2)/2")
+    >>> f.dimension, float(f(np.array(1.0), np.array(3.0)))
+    (2, 5.0)
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self._tree  # noqa: B018  (checks the text)
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        try:
+            tree = ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise InvalidArgument("target", self.text, ALLOWED) from None
+        _check(tree, self.text)
+        return tree
+
+    @property
+    def dimension(self) -> int:
+        """r, the largest index of an argument."""
+        return max(int(index) for index in ARGUMENT.findall(self.text))
+
+    def __call__(self, *z: Array) -> Array:
+        """The value at arrays z1, ..., zr of one shape."""
+        return np.asarray(_value(self._tree, z) + np.zeros_like(z[0]), dtype=float)
+
+
+def is_expression(text: str) -> bool:
+    """Whether ``text`` mentions one of z1, z2, ... and so is meant as an expression."""
+    return ":" not in text and re.search(r"\bz\d", text) is not None
+
+
+def _check(node: ast.AST, text: str) -> None:
+    """Refuse every node but those that ``_value`` knows."""
+    match node:
+        case ast.Constant(value=int() | float()):
+            return
+        case ast.Name(id=name) if ARGUMENT.fullmatch(name):
+            return
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
+            return _check(operand, text)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            _check(left, text)
+            return _check(right, text)
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
+            name in FUNCTIONS or HERMITE.fullmatch(name)
+        ):
+            return _check(argument, text)
+    raise InvalidArgument("target", text, ALLOWED)
+
+
+def _value(node: Any, z: tuple[Array, ...]) -> Any:
+    match node:
+        case ast.Constant():
+            return float(node.value)
+        case ast.Name():
+            return z[int(node.id[1:]) - 1]
+        case ast.UnaryOp():
+            return OPERATORS[type(node.op)](_value(node.operand, z))
+        case ast.BinOp():
+            return OPERATORS[type(node.op)](_value(node.left, z), _value(node.right, z))
+    argument = _value(node.args[0], z)
+    hermite = HERMITE.fullmatch(node.func.id)
+    if hermite:
+        return hermite_e.hermeval(argument, np.eye(int(hermite[1]) + 1)[-1])
+    return FUNCTIONS[node.func.id](argument)

@@ -1,0 +1,250 @@
+"""Several giant steps, each on a fresh batch: (alpha_t, eta_t) -> (r, c, gamma) after each.
+THEORY 10 (ext).
+
+Before step t every row is r u + sqrt(c) w_i: a spike r u that all rows share, u unit with
+cosines gamma to the target's directions, and a bulk of variance c.  The gradient adds to the
+spike a part along u, a part along the target's other directions and a noise common to all rows;
+it rescales the bulk and adds independent noise to it.  The result is again of this form, so that
+one recursion serves every step.  At initialisation r = 0, c = 1 and gamma = 0: the spike is
+empty, the whole target is in the other directions, and the first step is that of THEORY 2.
+
+The bulk is taken as isotropic and independent of the batches before, as in THEORY 2; in the
+network it keeps a row covariance (THEORY 15), which several steps accumulate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.quadrature import QuadratureError, Rule, refine
+from solvers.results import Array
+
+from .activations import LAYERS, Activation
+from .equivalence import rules, tabulate
+from .errors import InvalidArgument
+from .models import GradientStep, SpikedRandomFeatures
+from .targets import remainder
+
+TOLERANCE = 1e-11  # on the change of an average between two rules
+SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it
+BLOCK = 1024  # values of kappa at which slopes are integrated together
+
+
+@dataclass(frozen=True)
+class AfterStep:
+    """The rows after a step: the shared spike r u and the bulk of variance c.
+
+    Attributes
+    ----------
+    alpha0, eta : float
+        Samples per dimension and rate of the step.
+    r : float
+        Length of the spike.
+    c : float
+        Bulk variance.
+    gamma : tuple of T floats
+        Cosines of the spike with the target's directions.
+    weight_cosines, gradient_cosines : tuple of T floats
+        Cosines with the target's directions of a row, and of the step it has just made.
+    quadrature_error : float
+        Relative change of the averages of Eq. (10.1) at the last refinement of their rule.
+    """
+
+    alpha0: float
+    eta: float
+    r: float
+    c: float
+    gamma: tuple[float, ...]
+    weight_cosines: tuple[float, ...]
+    gradient_cosines: tuple[float, ...]
+    quadrature_error: float
+
+
+class _Averages(NamedTuple):
+    """Eq. (10.1), the noises n_c and n_i times alpha_t: along_spike = a_u, across = a_zeta (K',),
+    stretch = delta."""
+
+    along_spike: float
+    across: Array
+    stretch: float
+    common_noise: float
+    own_noise: float
+
+
+def after_each_step(step: GradientStep) -> tuple[AfterStep, ...]:
+    """The rows after every step of ``step``, in order.  Eqs. (10.1)-(10.3)
+
+    Parameters
+    ----------
+    step : GradientStep
+        With one value of the readout and one of the bias; any number of steps, of target
+        directions, any activation and noise.
+
+    Raises
+    ------
+    InvalidArgument
+        If the readout or the bias has several values, or the student a jump (no gradient).
+    QuadratureError
+        If an average of Eq. (10.1) does not settle.
+
+    Notes
+    -----
+    The spike's length is positive here.  After one step, :meth:`GradientStep.srf` may return
+    (-r, -gamma) instead, which is the same spike.
+
+    Examples
+    --------
+    >>> step = GradientStep(student="tanh", target="sin", steps=[(2, 1), (2, 1), (2, 1)])
+    >>> for after in after_each_step(step):
+    ...     print(f"{after.r:.4f} {after.c:.4f} {after.gamma[0]:.4f}")
+    0.4629 1.0211 0.7937
+    0.6519 0.9690 0.9096
+    0.7848 0.8997 0.9538
+    """
+    for name in ("readout", "bias"):
+        if len(getattr(step, name).values) != 1:
+            raise InvalidArgument(
+                name,
+                getattr(step, name).continuous or getattr(step, name).values,
+                f"a single value where there are several steps: with several values of the {name} "
+                "every group of neurons has a spike of its own, which the theory does not follow "
+                "beyond the first step (validation.trajectory simulates it)",
+            )
+    step.student.slope_moments(step.bias.values[0])  # refuses a jump
+    return tuple(_walk(step))
+
+
+def _walk(step: GradientStep) -> Iterator[AfterStep]:
+    a = step.readout.values[0]
+    T = getattr(step.target, "dimension", 1)
+    r, c, gamma = 0.0, 1.0, np.zeros(T)
+    for alpha0, eta in step.schedule:
+        now = _rows(step, r, c, gamma)
+        mean, error = _settled(step, now)
+        n_c, n_i = mean.common_noise / alpha0, mean.own_noise / alpha0  # Eq. (10.1)
+        push = eta * a
+        # Eq. (10.2): S along u, along the target's other directions, and in neither
+        along, across = r + push * mean.along_spike, push * mean.across
+        towards = along * gamma + remainder(gamma[:, None]) @ across  # S . w_t
+        step_length = np.sqrt(
+            mean.along_spike**2
+            + float(mean.across @ mean.across)
+            + n_c
+            + n_i
+            + mean.stretch**2 * c
+        )
+        step_towards = mean.along_spike * gamma + remainder(gamma[:, None]) @ mean.across
+        r = float(np.sqrt(along**2 + across @ across + push**2 * n_c))
+        gamma = towards / r if r else np.zeros(T)
+        c = c * (1 + push * mean.stretch) ** 2 + push**2 * n_i  # Eq. (10.3), c = s^2 + nu
+        yield AfterStep(
+            alpha0=alpha0,
+            eta=eta,
+            r=r,
+            c=c,
+            gamma=tuple(gamma.tolist()),
+            weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
+            gradient_cosines=tuple((_sign(push) * step_towards / (step_length or 1.0)).tolist()),
+            quadrature_error=error,
+        )
+
+
+def _sign(push: float) -> float:
+    return -1.0 if push < 0 else 1.0
+
+
+def _rows(step: GradientStep, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
+    """The rows as spiked random features, whose tables hold what Eq. (10.1) averages."""
+    return SpikedRandomFeatures(
+        student=step.student,
+        target=step.target,
+        r=r,
+        c=c,
+        gamma=gamma[:, None],
+        noise=step.noise,
+        bias=step.bias.values[0],
+    )
+
+
+def _settled(step: GradientStep, now: SpikedRandomFeatures) -> tuple[_Averages, float]:
+    """The averages of Eq. (10.1), and their change at the last refinement."""
+    if not now.r:  # nothing depends on kappa
+        return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
+    previous, change = None, np.inf
+    for rule in rules(now):
+        found = _averages(step, now, rule)
+        values = np.hstack(found)
+        if previous is not None:
+            change = float(np.abs(values - previous).max() / np.abs(values).max())
+            if change <= TOLERANCE:
+                return found, change
+        previous = values
+    raise QuadratureError(
+        f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
+        f"(last change {change:.1e})"
+    )
+
+
+def _averages(step: GradientStep, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
+    """Eq. (10.1) on the nodes of ``rule``."""
+    table = tabulate(now, rule)
+    kappa, weights = table.kappa[0], table.weights
+    mu0, mu1 = table.offsets[0], table.mu1[0]
+    shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
+    m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
+    rho = table.h - step.readout.values[0] * mu0
+    rho2 = rho**2 + table.spread + step.noise
+    return _Averages(
+        along_spike=float((rho * kappa * mu1) @ weights),
+        across=(table.g * mu1) @ weights,
+        stretch=float((rho * m2) @ weights),
+        common_noise=float((rho2 * mu1**2) @ weights),
+        own_noise=float((rho2 * v1) @ weights),
+    )
+
+
+def slope_statistics(student: Activation, s: Array, c: float) -> tuple[Array, Array]:
+    """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).
+
+    By parts, E sigma'' = E (z^2 - 1) sigma / c, so that sigma and sigma' are enough.
+
+    Raises
+    ------
+    QuadratureError
+        If the integrals do not settle.
+
+    Examples
+    --------
+    >>> from replica import activation
+    >>> m2, v1 = slope_statistics(activation("he3"), np.array([0.5]), 1.0)
+    >>> m2.round(9).tolist(), v1.round(9).tolist()  # 6 s, 9 (4 s^2 + 2)
+    ([3.0], [27.0])
+    """
+    root = np.sqrt(c)
+    points = np.concatenate([LAYERS, student.kinks])
+    family = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
+    tol = SLOPE_TOLERANCE[student.derivative is None]
+    blocks = []
+    for i in range(0, s.size, BLOCK):
+        shifts = s[i : i + BLOCK, None]
+
+        def compute(rule: Rule, shifts: Array = shifts) -> tuple[Array, Array]:
+            z, w = rule
+            x = shifts + root * z
+            f, slope = student(x), student.slope(x)
+            m2 = ((z**2 - 1) * f * w).sum(axis=-1) / c
+            mu1 = (z * f * w).sum(axis=-1) / root
+            v1 = ((slope - mu1[:, None]) ** 2 * w).sum(axis=-1)
+            size = np.abs(f).max() * 1e-8 + np.sqrt((f**2 * w).sum(axis=-1)) / c
+            power = (slope**2 * w).sum(axis=-1)
+            return np.stack([m2, v1]), np.stack([size, power + 1e-8 * power.max()])
+
+        breaks = (points - shifts) / root
+        try:
+            blocks.append(refine(compute, breaks, rule=family, tol=tol).value)
+        except QuadratureError as error:
+            raise QuadratureError(f"activation {student.name}: {error}") from None
+    m2, v1 = np.concatenate(blocks, axis=1)
+    return m2, v1

@@ -1,0 +1,200 @@
+"""One giant step on n samples and the readout on the same ones: test error against log n / log d.
+
+The published experiment of [D]: the labels lose their estimated mean and linear part,
+
+    y -> y - A - B.x,   A = (1/n) sum y,   B = (1/n) sum y x,
+
+so that a step on n ~ d^2 samples sees the second Hermite tensor of the target instead of the
+first (THEORY 11); one step (1.1) of rate eta p is made and the readout fitted by (1.2), both on
+these n samples.  Samples are generated anew at each of the three passes over them - linear part,
+gradient, features - so that memory does not grow with n.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+from scipy.linalg.blas import dsyrk
+
+from replica.activations import Activation
+from replica.named import activation
+from replica.targets import MultiIndex
+from replica.targets import target as find_target
+from solvers.results import Array
+
+from .alignment import cosines
+from .arguments import seed_sequence, whole
+from .data import gaussian_inputs
+from .features import Instance, gradient_step
+from .readout import predict, solve_shifted
+
+RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``samples`` inputs that are the same at every pass over them, and held in no array."""
+
+    samples: int
+    dimension: int
+    seed: SeedSequence
+
+    def blocks(self, width: int) -> Iterator[Array]:
+        """Inputs (b, d), as :func:`gaussian_inputs` divides them."""
+        rng = default_rng(self.seed)
+        return gaussian_inputs(self.samples, self.dimension, rng, width=width)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """Estimates A and B (d,) of the mean and the linear part of the target on a batch."""
+
+    mean: float
+    slope: Array
+
+    @classmethod
+    def of(cls, layer: Instance, batch: Batch) -> "LinearPart":
+        """A = (1/n) sum y and B = (1/n) sum y x."""
+        mean, slope = 0.0, np.zeros(batch.dimension)
+        for X in batch.blocks(batch.dimension):
+            y = layer.targets(X)
+            mean += float(y.sum())
+            slope += y @ X
+        return cls(mean / batch.samples, slope / batch.samples)
+
+    def __call__(self, X: Array) -> Array:
+        """A + B.x, (n,)."""
+        return self.mean + X @ self.slope
+
+
+@dataclass(frozen=True, eq=False)
+class SingleStep:
+    """One draw of the experiment.
+
+    Attributes
+    ----------
+    test_error : float
+        Mean squared error of A + B.x + f(x), A and B as estimated on the training samples.
+    published_test_error : float
+        The same with A and B estimated on the test samples, as the published code has it.
+    train_error : float
+        Mean squared training residual.
+    cosines : (p, T)
+        Cosines of the rows after the step with the target's directions.
+    """
+
+    test_error: float
+    published_test_error: float
+    train_error: float
+    cosines: Array
+
+
+def initial_layer(
+    *, student: Any, target: Any, dimension: int, width: int, rng: Any = None
+) -> tuple[Instance, Array]:
+    """The published initialisation: rows N(0, 1/d) and readouts a~ ~ N(0, 1), (p,).
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    sigma: Activation = activation(student, "student")
+    teacher = find_target(target)
+    T = teacher.dimension if isinstance(teacher, MultiIndex) else 1
+    d = whole("dimension", dimension, T + 1, "the input dimension d")
+    p = whole("width", width, 1, "the number of neurons p")
+    rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))
+    W = rows.standard_normal((p, d)) / np.sqrt(d)
+    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0)
+    return layer, readouts.standard_normal(p)
+
+
+def single_step(
+    layer: Instance,
+    readout: Array,
+    *,
+    samples: int,
+    eta: float | None = None,
+    lam: float = 1.0,
+    test_samples: int = 100_000,
+    preprocess: bool = True,
+    rng: Any = None,
+) -> SingleStep:
+    """One giant step and the readout on the same ``samples``, tested on ``test_samples``.
+
+    Parameters
+    ----------
+    layer, readout
+        As of :func:`initial_layer`.
+    samples : int
+        n.
+    eta : float
+        Rate over width; the published 10 sqrt(n / p) unless given.
+    lam : float
+        Ridge penalty.
+    preprocess : bool
+        Whether the mean and the linear part are removed first.
+    rng : None, int, SeedSequence or Generator
+        Of the samples.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> layer, readout = initial_layer(
+    ...     student="relu", target="he1+he2/2", dimension=40, width=60, rng=0
+    ... )
+    >>> found = single_step(layer, readout, samples=1600, test_samples=1000, rng=1)
+    >>> found.cosines.shape
+    (60, 1)
+    """
+    p, d = layer.W.shape
+    n = whole("samples", samples, 1, "the number of samples n")
+    tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
+    train, test = (
+        Batch(count, d, seed) for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
+    )
+    nothing = LinearPart(0.0, np.zeros(d))
+    part = LinearPart.of(layer, train) if preprocess else nothing
+    after = gradient_step(
+        layer.W,
+        ((X, layer.targets(X) - part(X)) for X in train.blocks(p)),
+        student=layer.student,
+        eta=RATE * np.sqrt(n / p) if eta is None else eta,
+        readout=readout,
+    )
+    stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0)
+    fitted, train_error = fit_readout(stepped, train, part, lam)
+    own = LinearPart.of(layer, test) if preprocess else nothing
+    squares = np.zeros(2)
+    for X in test.blocks(p):
+        rest = layer.targets(X) - predict(stepped.features(X), fitted[:, None])[:, 0]
+        squares += [((rest - removed(X)) ** 2).sum() for removed in (part, own)]
+    errors = squares / tests
+    return SingleStep(
+        float(errors[0]), float(errors[1]), train_error, cosines(after, layer.directions)
+    )
+
+
+def fit_readout(
+    layer: Instance, batch: Batch, part: LinearPart, lam: float
+) -> tuple[Array, float]:
+    """Readout (p,) of (1.2) for the labels less ``part``, and its training error.
+
+    Only sums over the samples are kept: Phi^T Phi, Phi^T y and y^T y.
+    """
+    p = len(layer.W)
+    gram, projected, power = np.zeros((p, p), order="F"), np.zeros(p), 0.0
+    for X in batch.blocks(p):
+        y = layer.targets(X) - part(X)
+        Phi = layer.features(X)
+        gram = dsyrk(1 / p, Phi.T, beta=1.0, c=gram, overwrite_c=True)  # upper triangle
+        projected += y @ Phi / np.sqrt(p)
+        power += float(y @ y)
+    gram += np.triu(gram, 1).T
+    a = solve_shifted(gram, projected, np.array([lam]))[:, 0]
+    return a, float(power - 2 * a @ projected + a @ gram @ a) / batch.samples
