@@ -13,7 +13,7 @@ network it keeps a row covariance (THEORY 15), which several steps accumulate.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from solvers.results import Array
 from .activations import LAYERS, Activation
 from .equivalence import rules, tabulate
 from .errors import InvalidArgument
+from .gradient_step import SpikedParameters, spiked_parameters
 from .models import GradientStep, SpikedRandomFeatures
 from .targets import remainder
 
@@ -60,6 +61,23 @@ class AfterStep:
     weight_cosines: tuple[float, ...]
     gradient_cosines: tuple[float, ...]
     quadrature_error: float
+
+
+class FirstStep(NamedTuple):
+    """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
+    them (weights for the step's rate, gradients for none).
+
+    Attributes
+    ----------
+    direction : (T,)
+        Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
+    weights, gradients : (A, T)
+        Cosines with the target's directions of the rows after the step, and of what it adds.
+    """
+
+    direction: Array
+    weights: Array
+    gradients: Array
 
 
 class _Averages(NamedTuple):
@@ -114,6 +132,42 @@ def after_each_step(step: GradientStep) -> tuple[AfterStep, ...]:
             )
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     return tuple(_walk(step))
+
+
+def first_step(step: GradientStep) -> FirstStep:
+    """Direction and cosines of the neurons after the first step of ``step``, for any law of the
+    readout and of the bias.  THEORY 2, 11
+
+    Raises
+    ------
+    InvalidArgument
+        If the student has a jump (no gradient).
+
+    Examples
+    --------
+    >>> step = GradientStep(
+    ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
+    ... )
+    >>> found = first_step(step)
+    >>> found.direction.round(3).tolist(), found.gradients.round(3).tolist()
+    ([0.97, 0.243], [[-0.506, -0.127], [0.506, 0.127]])
+    """
+    alpha0, eta = step.schedule[0]
+    single = replace(step, alpha0=alpha0, eta=eta, steps=())
+    # what a step adds is all that is left of a row where the rate is large
+    weights, gradients = (
+        _weight_cosines(spiked_parameters(replace(single, eta=rate))) for rate in (eta, 1e12)
+    )
+    first = spiked_parameters(replace(single, alpha0=np.inf, eta=1.0)).gamma
+    direction = np.array(first, dtype=float).reshape(-1)
+    return FirstStep(direction, weights, gradients)
+
+
+def _weight_cosines(after: SpikedParameters) -> Array:
+    """Cosines of the rows of each group with the target's directions, (A, T)."""
+    r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
+    gamma = np.array(after.gamma, dtype=float).reshape(-1)
+    return np.asarray((r / np.sqrt(r**2 + c))[:, None] * gamma)
 
 
 def _walk(step: GradientStep) -> Iterator[AfterStep]:
