@@ -56,7 +56,9 @@ def main() -> None:
         error = {"streamed": streamed, "plain": plain}[sys.argv[1]](samples)
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB -> GiB
-        print(f"{sys.argv[1]:9} n = {samples}: {seconds:6.1f} s, {peak:5.2f} GiB, error {error:.10f}")
+        print(
+            f"{sys.argv[1]:9} n = {samples}: {seconds:6.1f} s, {peak:5.2f} GiB, error {error:.10f}"
+        )
         return
     for name in ("streamed", "plain"):
         subprocess.run([sys.executable, "-m", "benchmarks.single_step", name], check=True)

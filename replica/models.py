@@ -327,7 +327,9 @@ class GradientStep:
         try:
             pairs = tuple((alpha0, eta) for alpha0, eta in pairs)
         except (TypeError, ValueError):
-            raise InvalidArgument("steps", self.steps, "a sequence of pairs (alpha0, eta)") from None
+            raise InvalidArgument(
+                "steps", self.steps, "a sequence of pairs (alpha0, eta)"
+            ) from None
         return tuple(
             (
                 number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),

@@ -150,7 +150,7 @@ def first_step(step: GradientStep) -> FirstStep:
     ... )
     >>> found = first_step(step)
     >>> found.direction.round(3).tolist(), found.gradients.round(3).tolist()
-    ([0.97, 0.243], [[-0.506, -0.127], [0.506, 0.127]])
+    ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
     """
     alpha0, eta = step.schedule[0]
     single = replace(step, alpha0=alpha0, eta=eta, steps=())
@@ -183,11 +183,7 @@ def _walk(step: GradientStep) -> Iterator[AfterStep]:
         along, across = r + push * mean.along_spike, push * mean.across
         towards = along * gamma + remainder(gamma[:, None]) @ across  # S . w_t
         step_length = np.sqrt(
-            mean.along_spike**2
-            + float(mean.across @ mean.across)
-            + n_c
-            + n_i
-            + mean.stretch**2 * c
+            mean.along_spike**2 + float(mean.across @ mean.across) + n_c + n_i + mean.stretch**2 * c
         )
         step_towards = mean.along_spike * gamma + remainder(gamma[:, None]) @ mean.across
         r = float(np.sqrt(along**2 + across @ across + push**2 * n_c))

@@ -38,6 +38,7 @@ DEGREE = 4
 HIGHEST = 12  # degree
 THRESHOLD = 1e-6  # share of the variance below which a connection is not counted
 MARGIN = 10.0  # times the quadrature error, likewise
+TOLERANCE = 1e-11  # on the quadrature error, relative to the variance, at which to stop
 ROUGHEST = 1e-2  # quadrature error, relative to the variance, at which to give up
 
 
@@ -155,7 +156,7 @@ def staircase(
     Examples
     --------
     >>> found = staircase("z1 + z1*z2 + z1*z2*z3")
-    >>> [(stage.leap, stage.directions.round(9).tolist()) for stage in found.stages]
+    >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in found.stages]
     [(1, [[1.0, 0.0, 0.0]]), (1, [[0.0, 1.0, 0.0]]), (1, [[0.0, 0.0, 1.0]])]
     >>> weak = staircase("(4*z1 + z1**2 + z2)/2").stages[1]  # strength 16/289
     >>> weak.directions.round(3).tolist(), weak.strengths.round(6).tolist()
@@ -168,8 +169,6 @@ def staircase(
     if not 0 <= threshold < 1:
         raise InvalidArgument("threshold", threshold, "0 or more and below 1")
     start = _averages(g, np.eye(r), 0, int(degree))
-    if start.variance <= 1e-24 * max(start.mean**2, 1e-300):
-        raise InvalidArgument("target", g.name, "a function that is not constant")
     now, known, stages, error = start, np.empty((0, r)), [], start.error
     while len(known) < r:
         found = _next_stage(now, max(threshold, MARGIN * error))
@@ -220,27 +219,36 @@ def _multi_index(spec: Any, dimension: int | None) -> MultiIndex:
 
 
 def _averages(g: MultiIndex, basis: Array, known: int, degree: int) -> _Averages:
-    """The averages on the family of rules whose two largest sizes agree best."""
-    best = None
-    for family in (gauss_hermite, _trapezoid):
-        coarse, fine = (
-            _on_rule(g, family(n), basis, known, degree) for n in TENSOR_SIZES[g.dimension][-2:]
-        )
-        scale = max(fine.variance, 1e-300)
-        changes = [
-            np.abs(a - b).max(initial=0.0) / scale for a, b in zip(coarse.moments, fine.moments, strict=True)
-        ]
-        changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / scale - 1)]
-        error = float(np.max(changes))
-        if best is None or error < best.error:
-            best = fine._replace(error=error)
+    """The averages by the rules, of two families and of growing size, that settle them best."""
+    best: _Averages | None = None
+    previous: dict[str, _Averages] = {}
+    for n in TENSOR_SIZES[g.dimension]:
+        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", _trapezoid(n))):
+            found = _on_rule(g, rule, basis, known, degree)
+            if found.variance <= 1e-24 * found.mean**2:
+                raise InvalidArgument("target", g.name, "a function that is not constant")
+            if family in previous:
+                found = found._replace(error=_change(previous[family], found))
+                if best is None or found.error < best.error:
+                    best = found
+                if best.error <= TOLERANCE:
+                    return best
+            previous[family] = found
     assert best is not None
-    if best.error > ROUGHEST:
+    if not best.error <= ROUGHEST:
         raise QuadratureError(
             f"target {g.name}: averages over {g.dimension} Gaussian directions are known to "
-            f"{best.error:.0%} of its variance only"
+            f"{best.error:.1g} of its variance only"
         )
     return best
+
+
+def _change(coarse: _Averages, fine: _Averages) -> float:
+    """Largest change of an average, relative to the variance."""
+    pairs = zip(coarse.moments, fine.moments, strict=True)
+    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
+    changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
+    return float(np.max(changes))
 
 
 def _trapezoid(n: int) -> Rule:
@@ -263,7 +271,7 @@ def _on_rule(g: MultiIndex, rule: Rule, basis: Array, known: int, degree: int) -
     mean = float((every * values).sum())
     variance = float((every * (values - mean) ** 2).sum())
     given = at[(slice(None), *[0] * (r - known))] - mean  # E[g | z_U] - E g
-    explained = float(weights @ given**2) / max(variance, 1e-300)
+    explained = float(weights @ given**2) / (variance or 1.0)
     moments = [_moment(at, weights, k, r - known) for k in range(1, degree + 1)]
     return _Averages(basis, moments, explained, mean, variance, contracted, np.inf)
 
@@ -311,7 +319,7 @@ def _next_stage(now: _Averages, resolution: float) -> tuple[int, Array, Array] |
 def _upright(rows: Array) -> Array:
     """The rows with signs that make their largest entries positive."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
-    return rows * np.sign(largest) + 0.0  # no -0
+    return rows * np.sign(largest)
 
 
 def _completed(rows: Array) -> Array:

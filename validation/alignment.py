@@ -48,9 +48,7 @@ class Spike(NamedTuple):
     gamma: Array
 
 
-def alignment(
-    problem: GradientStep, *, dimension: int, beta: float, rng: Any = None
-) -> Alignment:
+def alignment(problem: GradientStep, *, dimension: int, beta: float, rng: Any = None) -> Alignment:
     """Follow the neurons of one simulated network through its steps.
 
     Parameters

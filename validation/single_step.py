@@ -156,7 +156,8 @@ def single_step(
     n = whole("samples", samples, 1, "the number of samples n")
     tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
     train, test = (
-        Batch(count, d, seed) for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
+        Batch(count, d, seed)
+        for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
     )
     nothing = LinearPart(0.0, np.zeros(d))
     part = LinearPart.of(layer, train) if preprocess else nothing
@@ -180,9 +181,7 @@ def single_step(
     )
 
 
-def fit_readout(
-    layer: Instance, batch: Batch, part: LinearPart, lam: float
-) -> tuple[Array, float]:
+def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: float) -> tuple[Array, float]:
     """Readout (p,) of (1.2) for the labels less ``part``, and its training error.
 
     Only sums over the samples are kept: Phi^T Phi, Phi^T y and y^T y.

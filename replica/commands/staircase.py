@@ -95,11 +95,15 @@ def summary(found: Staircase) -> str:
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
     later = [stage.leap for stage in found.stages[found.linear_stages :]]
     if later:
-        text += f"; then steps of n ~ {', '.join(f'd^{leap}' if leap > 1 else 'd' for leap in later)}"
+        text += (
+            f"; then steps of n ~ {', '.join(f'd^{leap}' if leap > 1 else 'd' for leap in later)}"
+        )
     if len(found.directions) < r:
         missing = r - len(found.directions)
         text += (
             f"; {missing} direction{'s' * (missing > 1)} not met up to degree {found.degree}: "
             "irrelevant, or of a higher degree"
         )
-    return text + " (fresh batches; strengths above {:.1g} of the variance)".format(found.resolution)
+    return text + " (fresh batches; strengths above {:.1g} of the variance)".format(
+        found.resolution
+    )

@@ -88,7 +88,9 @@ def draw(data: dict[str, Any]) -> Figure:
     left.set_ylim(bottom=0)
     left.set_ylabel("test error")
     left.legend(frameon=False, fontsize="small")
-    right.plot([], [], "o--", color="0.3", markersize=4, label=r"with $(w_1 + w_2)/\sqrt{2}$, $C_1$")
+    right.plot(
+        [], [], "o--", color="0.3", markersize=4, label=r"with $(w_1 + w_2)/\sqrt{2}$, $C_1$"
+    )
     right.plot([], [], "s-", color="0.3", markersize=4, label=r"with $(w_1 - w_2)/\sqrt{2}$")
     right.set_ylim(0, 1)
     right.set_ylabel("root mean square cosine of neurons")

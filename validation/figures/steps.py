@@ -111,7 +111,13 @@ def draw(data: dict[str, Any]) -> Figure:
     handles, _ = right.get_legend_handles_labels()
     handles.append(
         right.errorbar(
-            [], [], [], fmt="o", color="0.3", markersize=4, capsize=2,
+            [],
+            [],
+            [],
+            fmt="o",
+            color="0.3",
+            markersize=4,
+            capsize=2,
             label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
         )  # fmt: skip
     )

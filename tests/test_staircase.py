@@ -1,0 +1,301 @@
+"""Which directions are learned, THEORY 11: facts, invariances, errors; expressions as targets."""
+
+import json
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.polynomial import hermite_e
+
+from replica import GradientStep, InvalidArgument, MultiIndex, solve, staircase
+from replica.cli import app
+from replica.command_line import run
+from replica.expressions import Expression, is_expression
+from replica.plotting import plot_staircase
+from replica.staircase import MARGIN
+from replica.targets import target
+from solvers.quadrature import QuadratureError
+
+CLIMB = "z1 + z1*z2 + z1*z2*z3"
+
+
+def leaps(found):
+    return [(stage.leap, len(stage.directions)) for stage in found.stages]
+
+
+# The facts
+
+
+def test_one_direction_a_step():
+    found = staircase(CLIMB)
+    assert leaps(found) == [(1, 1)] * 3
+    np.testing.assert_allclose(found.directions, np.eye(3), atol=1e-12)
+    assert [stage.strengths[0] for stage in found.stages] == pytest.approx([1, 1, 1], rel=1e-12)
+    assert [stage.explained for stage in found.stages] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert (found.leap, found.linear_stages, len(found.learned)) == (1, 3, 3)
+
+
+def test_leap_two_is_not_learned_linearly():
+    for spec in ("he2", "he2(z1)", "he2(z1) + 0*z2"):
+        found = staircase(spec)
+        assert (found.leap, found.linear_stages, len(found.learned)) == (2, 0, 0)
+        assert leaps(found) == [(2, 1)]
+        assert found.stages[0].strengths == pytest.approx([2.0], rel=1e-12)  # E He_2^2
+
+
+def test_escape_at_the_second_step():
+    found = staircase("z1 + z2 + z1**2 - z2**2")
+    assert leaps(found) == [(1, 1), (1, 1)]
+    np.testing.assert_allclose(found.directions[0], np.full(2, np.sqrt(0.5)), atol=1e-12)
+    # z1^2 - z2^2 = 2 z_u z_v along and across the diagonal: E v^2 = 4.
+    assert [stage.strengths[0] for stage in found.stages] == pytest.approx([2, 4], rel=1e-12)
+
+
+def test_a_weak_connection_is_reported_with_its_strength():
+    """(4 z1 + z1^2 + z2)/2: u = (4, 1)/sqrt(17) and across it v(z_u) = -4/17 z_u."""
+    found = staircase("(4*z1 + z1**2 + z2)/2")
+    assert leaps(found) == [(1, 1), (1, 1)]
+    np.testing.assert_allclose(found.directions[0], np.array([4, 1]) / np.sqrt(17), atol=1e-12)
+    first, second = found.stages
+    assert second.strengths == pytest.approx([16 / 289], rel=1e-12)
+    assert second.strengths[0] < 0.02 * first.strengths[0]
+    assert staircase("(4*z1 + z1**2 + z2)/2", threshold=0.02).directions.shape == (1, 2)
+
+
+def test_leaps_of_later_stages():
+    found = staircase("z1 + z1*he2(z2) + z1*z2*he3(z3)/6 + 0*z4")
+    assert leaps(found) == [(1, 1), (2, 1), (3, 1)]
+    assert len(found.learned) == 1
+    np.testing.assert_allclose(found.directions, np.eye(3, 4), atol=1e-12)
+    assert staircase("he5").leap is None
+    assert staircase("he5", degree=5).leap == 5
+    assert staircase("z1*z2*z3").leap == 3
+
+
+def test_degenerate_connections_come_together():
+    found = staircase("z1*z2 + z3*z4/2")
+    assert leaps(found) == [(2, 4)]
+    assert found.stages[0].strengths == pytest.approx([0.5, 0.5, 0.125, 0.125], rel=1e-12)
+    np.testing.assert_allclose(found.directions @ found.directions.T, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "exponent"),
+    [("tanh", 1), ("relu", 1), ("he2", 2), ("he3", 3), ("he4-he2", 2), ("sin", 1)],
+)
+def test_information_exponent(spec, exponent):
+    assert staircase(spec).leap == exponent
+
+
+# Tensors
+
+
+def test_tensors_and_powers():
+    g = "3 + z1 + 2*z1*z2 + he2(z2)*z1/4 + he3(z1)/6"
+    C = staircase(g).tensors
+    assert C[0] == pytest.approx(3)
+    np.testing.assert_allclose(C[1], [1, 0], atol=1e-12)
+    np.testing.assert_allclose(C[2], [[0, 2], [2, 0]], atol=1e-12)
+    expected = np.zeros((2, 2, 2))
+    expected[0, 0, 0] = 1
+    expected[0, 1, 1] = expected[1, 0, 1] = expected[1, 1, 0] = 0.5
+    np.testing.assert_allclose(C[3], expected, atol=1e-11)
+    found = staircase(g)
+    # Parseval: the degrees share out the variance, here all of it.
+    assert found.powers.sum() == pytest.approx(1, rel=1e-12)
+    assert found.variance == pytest.approx(1 + 4 + 1 / 8 + 1 / 6, rel=1e-12)
+
+
+def test_tensors_of_a_smooth_function():
+    """tanh(z1) tanh(z2): products of the one-dimensional coefficients."""
+    z, w = hermite_e.hermegauss(200)
+    w = w / w.sum()
+    a = [float(hermite_e.hermeval(z, np.eye(5)[k]) * np.tanh(z) @ w) for k in range(5)]
+    found = staircase("tanh(z1)*tanh(z2)")
+    # 200 Gauss-Hermite nodes integrate tanh to 1e-9 (THEORY 14.2).
+    assert found.tensors[2][0, 1] == pytest.approx(a[1] ** 2, rel=1e-7)
+    assert found.tensors[4][0, 0, 0, 1] == pytest.approx(a[3] * a[1], rel=1e-6)
+    assert found.error < 1e-9
+
+
+# Rotations
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.sampled_from([CLIMB, "z1*z2 + he3(z3)/3", "tanh(z1) + z1*z2/2 + 0*z3", "he2(z1)*z2 + z3"]),
+    st.integers(0, 2**32 - 1),
+)
+def test_rotation_of_the_index_space_changes_nothing(text, seed):
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))
+    g = target(text)
+
+    def turned(*z):
+        return g(*np.tensordot(turn, np.stack(z), axes=1))
+
+    plain, rotated = staircase(g), staircase(turned, dimension=3)
+    # To the quadrature's accuracy; tanh in turned tensor grids has the largest error.
+    assert leaps(rotated) == leaps(plain)
+    np.testing.assert_allclose(rotated.powers, plain.powers, atol=1e-8)
+    for one, other in zip(plain.stages, rotated.stages, strict=True):
+        np.testing.assert_allclose(other.strengths, one.strengths, rtol=1e-7)
+        assert other.explained == pytest.approx(one.explained, rel=1e-7)
+        # The same subspace: directions of equal strength may come in any basis.
+        back = other.directions @ turn.T
+        projector = one.directions.T @ one.directions
+        np.testing.assert_allclose(back.T @ back, projector, atol=1e-6)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_stages_add_up(seed):
+    """Random polynomials: orthonormal directions, growing shares, strengths within E g^2."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(6)
+
+    def g(x, y, z):
+        return a[0] * x + a[1] * x * y + a[2] * y * z + a[3] * (z**2 - 1) + a[4] * x**3 + a[5]
+
+    found = staircase(g, dimension=3)
+    m = len(found.directions)
+    np.testing.assert_allclose(found.directions @ found.directions.T, np.eye(m), atol=1e-12)
+    shares = [0, *(stage.explained for stage in found.stages)]
+    assert (np.diff(shares) > 0).all()
+    assert shares[-1] <= 1 + 1e-12
+    assert found.powers.sum() == pytest.approx(1, rel=1e-10)  # all of degree 3 or less
+    for stage in found.stages:
+        assert stage.strengths.sum() <= found.variance * (1 + 1e-12)
+
+
+# Errors
+
+
+def test_rough_functions_say_how_well_they_are_known():
+    found = staircase("relu(z1) + z2*z3")
+    assert leaps(found) == [(1, 1), (2, 2)]
+    assert 1e-6 < found.error < 1e-2
+    assert found.resolution == MARGIN * found.error
+    truth = 0.25  # h_1 = 1/2
+    assert found.stages[0].strengths[0] == pytest.approx(truth, abs=found.error * found.variance)
+
+
+def test_what_cannot_be_integrated_is_refused():
+    with pytest.raises(QuadratureError, match="known to .* of its variance only"):
+        staircase(lambda a, b: np.exp(0.3 * a**2) + b, dimension=2)  # of infinite variance
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(target="3 + 0*z1"), "target must be a function that is not constant"),
+        (dict(target="z1", degree=0), "degree must be an integer from 1 to 12"),
+        (dict(target="z1", threshold=-1), "threshold must be 0 or more"),
+        (dict(target="z1 + z2", dimension=3), "dimension must be 2 for"),
+        (dict(target=lambda a: a, dimension=5), "dimension must be an integer from 1 to 4"),
+        (dict(target="nope"), "target must be one of"),
+    ],
+)
+def test_mistakes(arguments, message):
+    with pytest.raises(InvalidArgument, match=message):
+        staircase(**arguments)
+
+
+# Expressions
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("z1 + z1*z2", 2.0 + 2 * 3),
+        ("-z1**2/4 - +z2", -4.0),
+        ("he3(z2)/6 + 1e-1*z1", 3 + 0.2),
+        ("tanh(z1)*exp(z2) + cos(z1) + abs(-z1)", np.tanh(2) * np.exp(3) + np.cos(2) + 2),
+        ("relu(z1 - z2) + sigmoid(0*z1)", 0.5),
+    ],
+)
+def test_expressions(text, value):
+    assert float(Expression(text)(np.array(2.0), np.array(3.0))) == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["z1 +", "z5 + z1", "__import__('os') + z1", "z1.real", "z1 if z1 else 0", "z1 & 2", "z1[0]",
+     "he2(z1, z1)", "nope(z1)", "z1 + x", "lambda z1: z1", "z1 + 'a'", "z1 + 1j", "(" * 500 + "z1"],
+)  # fmt: skip
+def test_anything_else_is_refused(text):
+    with pytest.raises(InvalidArgument, match="target must be arithmetic in z1"):
+        Expression(text)
+
+
+def test_expressions_are_targets_everywhere():
+    assert not is_expression("he1+he2/2")
+    assert not is_expression("some.module:z1")
+    step = GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
+    plain = GradientStep(student="relu", target="he1+he2/2", alpha0=3, eta=1)
+    one, other = (solve(s.srf(beta=1.0), alpha=1.0, lam=0.1).test_error for s in (step, plain))
+    # Tensor quadrature to 1e-11 on one side, closed forms on the other.
+    assert one == pytest.approx(other, rel=1e-9)
+    assert step == GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
+    with pytest.raises(InvalidArgument, match="finite"):
+        GradientStep(student="relu", target="1/(0*z1)", alpha0=3, eta=1)
+
+
+# The command
+
+
+def document(capsys, *line):
+    assert run(app, ["staircase", *line, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_command(capsys, tmp_path):
+    found = document(capsys, "--target", CLIMB)
+    assert (found["leap"], found["learned_linearly"]) == (1, 3)
+    assert [(point["step"], point["samples"]) for point in found["points"]] == [
+        (1, "d"), (2, "d"), (3, "d"),
+    ]  # fmt: skip
+    assert np.array(found["tensors"][3]).shape == (3, 3, 3)
+    assert found["tensors"][3][0][1][2] == pytest.approx(1 / factorial(3) * 6)
+    picture, table = tmp_path / "s.png", tmp_path / "s.csv"
+    line = ["staircase", "--target", "he2", "--plot", str(picture), "--out", str(table)]
+    assert run(app, line) == 0
+    shown = capsys.readouterr().out
+    assert "information exponent 2; batches of n ~ d samples learn nothing" in shown
+    assert picture.stat().st_size > 1000
+    assert table.read_text().startswith("step,leap,samples,strength,direction,explained\n1,2,d^2,")
+
+
+def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stairs.py").write_text("def g(a, b):\n    return a + a * b\n")
+    found = document(capsys, "--target", "stairs:g", "--dimension", "2")
+    np.testing.assert_allclose(found["directions"], np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ([], "--target must be given"),
+        (["--target", "z9+z1"], "--target must be arithmetic"),
+        (["--target", "z1", "--degree", "40"], "--degree must be an integer from 1 to 12"),
+        (["--target", "z1", "--out", "x.nc"], "--out must be a file name ending in .csv, .json"),
+        (["--target", "he6", "--out", "x.csv"], "--out must be .json where there is no stage"),
+    ],
+)
+def test_mistakes_on_the_command_line(capsys, line, message):
+    assert run(app, ["staircase", *line]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_found_is_said(capsys):
+    assert run(app, ["staircase", "--target", "he6"]) == 0
+    assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out
+    assert not plot_staircase(staircase("he6")).lines
+
+
+def test_multi_index_objects_and_names():
+    found = staircase(MultiIndex(lambda a, b: a * b, 2, "product"))
+    assert found.target.name == "product"
+    assert found.leap == 2
