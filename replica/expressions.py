@@ -110,7 +110,7 @@ def _check(node: ast.AST, text: str) -> None:
 def _value(node: Any, z: tuple[Array, ...]) -> Any:
     match node:
         case ast.Constant():
-            return float(node.value)
+            return node.value
         case ast.Name():
             return z[int(node.id[1:]) - 1]
         case ast.UnaryOp():

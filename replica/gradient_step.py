@@ -116,7 +116,7 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
         bias += [float(t)] * len(values)
     spiked = any(r)
     gamma = target.first / N if spiked else np.zeros(len(target.first))
-    cosines = _cosines(gamma)
+    cosines = _cosines(gamma.tolist())
     if len(r) == 1:
         return SpikedParameters(r[0], c[0], cosines, None, bias[0], error)
     return SpikedParameters(tuple(r), tuple(c), cosines, tuple(fractions), tuple(bias), error)

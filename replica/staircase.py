@@ -270,7 +270,7 @@ def _on_rule(g: MultiIndex, rule: Rule, basis: Array, known: int, degree: int) -
     every = reduce(np.multiply.outer, [rule.weights] * r)
     mean = float((every * values).sum())
     variance = float((every * (values - mean) ** 2).sum())
-    given = at[(slice(None), *[0] * (r - known))] - mean  # E[g | z_U] - E g
+    given = at[:, *[0] * (r - known)] - mean  # E[g | z_U] - E g
     explained = float(weights @ given**2) / (variance or 1.0)
     moments = [_moment(at, weights, k, r - known) for k in range(1, degree + 1)]
     return _Averages(basis, moments, explained, mean, variance, contracted, np.inf)
@@ -281,18 +281,18 @@ def _moment(at: Array, weights: Array, k: int, free: int) -> Array:
     total = np.zeros((free, free))
     for m in _multi_indices(free, k - 1):
         count = factorial(k - 1) / prod(map(factorial, m))  # entries of the tensor that are equal
-        rows = [at[(slice(None), *(m + unit))] for unit in np.eye(free, dtype=int)]
+        rows = [at[:, *np.add(m, unit)] for unit in np.eye(free, dtype=int)]
         T = np.array(rows).reshape(free, -1)
         total += count * (T * weights) @ T.T
     return total / factorial(k)
 
 
-def _multi_indices(size: int, total: int) -> list[Array]:
+def _multi_indices(size: int, total: int) -> list[list[int]]:
     """All m >= 0 of ``size`` integers that sum to ``total``."""
     if not size:
         return []
     every = itertools.combinations_with_replacement(range(size), total)
-    return [np.bincount(np.array(chosen, dtype=int), minlength=size) for chosen in every]
+    return [[chosen.count(i) for i in range(size)] for chosen in every]
 
 
 def _tensors(contracted: Array, r: int, degree: int) -> tuple[Array, ...]:

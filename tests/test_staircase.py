@@ -182,7 +182,7 @@ def test_rough_functions_say_how_well_they_are_known():
 
 
 def test_what_cannot_be_integrated_is_refused():
-    with pytest.raises(QuadratureError, match="known to .* of its variance only"):
+    with pytest.raises(QuadratureError, match=r"known to .* of its variance only"):
         staircase(lambda a, b: np.exp(0.3 * a**2) + b, dimension=2)  # of infinite variance
 
 

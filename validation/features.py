@@ -78,8 +78,8 @@ def draw(
     ----------
     problem : GradientStep or SpikedRandomFeatures
         The network, which then takes its steps, each on n0 = round(alpha0 d) samples of its
-        own; or the sRF, rows sqrt(c) w_i + sum_k r_k u_k with w_i uniform on the unit sphere.  Groups,
-        readouts and biases have their exact shares of the p neurons, up to rounding.
+        own; or the sRF, rows sqrt(c) w_i + sum_k r_k u_k with w_i uniform on the unit sphere.
+        Groups, readouts and biases have their exact shares of the p neurons, up to rounding.
     dimension : int
         Input dimension d, large enough for all spikes and target directions.
     rng : None, int, SeedSequence or Generator

@@ -86,8 +86,8 @@ def summary(found: Staircase) -> str:
     r, linear = found.target.dimension, len(found.learned)
     if found.leap is None:
         return (
-            f"no tensor of degree 1 to {found.degree} differs from zero (above {found.resolution:.1g} "
-            "of the variance): try a higher --degree"
+            f"no tensor of degree 1 to {found.degree} differs from zero "
+            f"(above {found.resolution:.1g} of the variance): try a higher --degree"
         )
     first = "information exponent" if r == 1 else "leap index"
     steps = f"{found.linear_stages} step{'s' * (found.linear_stages != 1)}"
@@ -104,6 +104,4 @@ def summary(found: Staircase) -> str:
             f"; {missing} direction{'s' * (missing > 1)} not met up to degree {found.degree}: "
             "irrelevant, or of a higher degree"
         )
-    return text + " (fresh batches; strengths above {:.1g} of the variance)".format(
-        found.resolution
-    )
+    return text + f" (fresh batches; strengths above {found.resolution:.1g} of the variance)"

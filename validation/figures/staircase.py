@@ -1,9 +1,9 @@
 """The stairway: which directions the neurons of a network learn, giant step after giant step.
 
-The setting of [D]: relu student, readout +-1, n = d fresh samples a step, rate eta~ = 2.  A point is the cosine
-of one neuron with the two directions of the target, of its row or of the gradient it has just
-followed.  After the first step all lie along C_1, where the theory says.  The rest of the plane is
-but weakly connected to it in (4 z1 + z1^2 + z2)/2, and the neurons stay near it;
+The setting of [D]: relu student, readout +-1, n = d fresh samples a step, rate eta~ = 2.  A point
+is the cosine of one neuron with the two directions of the target, of its row or of the gradient it
+has just followed.  After the first step all lie along C_1, where the theory says.  The rest of the
+plane is but weakly connected to it in (4 z1 + z1^2 + z2)/2, and the neurons stay near it;
 in (z1 + z1^2 + z2 - z2^2)/2 they leave the line at the second step.  The last row has readout 1
 for all neurons, for which the theory follows every step (n = 4 d, eta~ = 1).
 """

@@ -119,7 +119,7 @@ def draw(data: dict[str, Any]) -> Figure:
             markersize=4,
             capsize=2,
             label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
-        )  # fmt: skip
+        )
     )
     right.legend(handles=handles, frameon=False, fontsize="small", loc="lower right")
     return picture
