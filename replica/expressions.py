@@ -68,15 +68,15 @@ class Expression:
     def _tree(self) -> ast.expr:
         try:
             tree = ast.parse(self.text.strip(), mode="eval").body
+            _check(tree, self.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InvalidArgument("target", self.text, ALLOWED) from None
-        _check(tree, self.text)
         return tree
 
     @property
     def dimension(self) -> int:
         """r, the largest index of an argument."""
-        return max(int(index) for index in ARGUMENT.findall(self.text))
+        return max((int(index) for index in ARGUMENT.findall(self.text)), default=1)
 
     def __call__(self, *z: Array) -> Array:
         """The value at arrays z1, ..., zr of one shape."""
@@ -109,8 +109,8 @@ def _check(node: ast.AST, text: str) -> None:
 
 def _value(node: Any, z: tuple[Array, ...]) -> Any:
     match node:
-        case ast.Constant():
-            return node.value
+        case ast.Constant(value=int() | float() as number):
+            return float(number)  # powers of integers would not end
         case ast.Name():
             return z[int(node.id[1:]) - 1]
         case ast.UnaryOp():

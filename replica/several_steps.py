@@ -65,7 +65,7 @@ class AfterStep:
 
 class FirstStep(NamedTuple):
     """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
-    them (weights for the step's rate, gradients for none).
+    them; where the readout's law is continuous, the gradients may have groups of their own.
 
     Attributes
     ----------
@@ -73,11 +73,14 @@ class FirstStep(NamedTuple):
         Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
     weights, gradients : (A, T)
         Cosines with the target's directions of the rows after the step, and of what it adds.
+    fractions : (A,)
+        Shares of the groups of ``weights``.
     """
 
     direction: Array
     weights: Array
     gradients: Array
+    fractions: Array
 
 
 class _Averages(NamedTuple):
@@ -155,12 +158,15 @@ def first_step(step: GradientStep) -> FirstStep:
     alpha0, eta = step.schedule[0]
     single = replace(step, alpha0=alpha0, eta=eta, steps=())
     # what a step adds is all that is left of a row where the rate is large
-    weights, gradients = (
-        _weight_cosines(spiked_parameters(replace(single, eta=rate))) for rate in (eta, 1e12)
-    )
+    after, added = (spiked_parameters(replace(single, eta=rate)) for rate in (eta, 1e12))
     first = spiked_parameters(replace(single, alpha0=np.inf, eta=1.0)).gamma
     direction = np.array(first, dtype=float).reshape(-1)
-    return FirstStep(direction, weights, gradients)
+    return FirstStep(
+        direction=direction,
+        weights=_weight_cosines(after),
+        gradients=_weight_cosines(added),
+        fractions=np.ones(1) if after.fractions is None else np.array(after.fractions),
+    )
 
 
 def _weight_cosines(after: SpikedParameters) -> Array:

@@ -270,7 +270,7 @@ def _on_rule(g: MultiIndex, rule: Rule, basis: Array, known: int, degree: int) -
     every = reduce(np.multiply.outer, [rule.weights] * r)
     mean = float((every * values).sum())
     variance = float((every * (values - mean) ** 2).sum())
-    given = at[:, *[0] * (r - known)] - mean  # E[g | z_U] - E g
+    given = at.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
     explained = float(weights @ given**2) / (variance or 1.0)
     moments = [_moment(at, weights, k, r - known) for k in range(1, degree + 1)]
     return _Averages(basis, moments, explained, mean, variance, contracted, np.inf)

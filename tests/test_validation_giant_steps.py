@@ -234,6 +234,31 @@ def test_published_single_step_errors(samples, draws):
 # Commands
 
 
+@pytest.mark.parametrize("readout", ["1", "gaussian", "-1,1"])
+def test_alignment_command(capsys, readout):
+    line = (
+        "alignment --student relu --target (z1+z1**2+z2-z2**2)/2 --steps 4:1,4:1 --dimension 500 "
+        f"--rng 0 --seeds 3 --readout={readout} --beta .5 --json"
+    )
+    assert run(app, line.split()) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert [(point["step"], point["direction"]) for point in points] == [
+        (1, 1), (1, 2), (2, 1), (2, 2),
+    ]  # fmt: skip
+    followed = points if readout == "1" else points[:2]
+    for point in followed:
+        for name in ("weights", "gradients"):
+            # Cosines of one draw scatter by 0.04 at d = 500 (1/sqrt(n) = 0.02 times |y|).
+            assert point[f"simulated_{name}"] == pytest.approx(point[f"predicted_{name}"], abs=0.08)
+    assert (points[2]["predicted_weights"] is None) == (readout != "1")
+
+
+def test_alignment_refuses_an_srf(capsys):
+    line = "alignment --student relu --target sin --r 1 --c 1 --gamma .5"
+    assert run(app, line.split()) == 2
+    assert "--r must be left out: a step is what is followed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["staircase", "steps", "sample-exponent"])
 def test_figures(name, tmp_path):
     picture, table = tmp_path / "f.png", tmp_path / "f.json"

@@ -9,6 +9,7 @@ import typer
 
 from replica.command_line import run
 
+from .commands.alignment import alignment
 from .commands.compare import compare
 from .commands.figure import figure
 from .commands.simulate import simulate
@@ -19,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Finite-size simulations, and their comparison with the theory.",
 )
-for command in (compare, simulate, figure):
+for command in (compare, simulate, alignment, figure):
     app.command()(command)
 
 

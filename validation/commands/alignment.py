@@ -1,0 +1,60 @@
+"""``replica-validate alignment``: how the neurons turn into the target's directions."""
+
+from dataclasses import replace
+
+import typer
+
+from replica import GradientStep, files
+from replica import command_line as common
+from replica.errors import InvalidArgument
+from replica.grids import describe
+from replica.options import merge, request
+
+from ..alignment import compare_alignment
+from ..command_line import TABLES, Dimension, Rng, Seeds, Simulated, single
+
+
+def alignment(
+    student: common.Student = None,
+    target: common.Target = None,
+    alpha0: common.Alpha0 = None,
+    eta: common.Eta = None,
+    steps: common.Steps = None,
+    beta: common.Beta = None,
+    noise: common.Noise = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    config: common.Config = None,
+    dimension: Dimension = 500,
+    seeds: Seeds = 5,
+    rng: Rng = None,
+    out: common.Out = None,
+    as_json: common.Json = False,
+) -> None:
+    """Cosines of neurons and of their gradients with the target's directions, step by step.
+
+    Averages over the neurons, each with the sign of its readout, beside the theory.
+    """
+    options = merge(common.typed(locals()), config)
+    asked = request(replace(options, alpha="1", lam="1"))  # no readout is trained here
+    common.check_outputs(out, None, TABLES)
+    problem, width = single(asked, Simulated.network)
+    if not isinstance(problem, GradientStep) or width is None:
+        raise InvalidArgument("r", options.r, "left out: a step is what is followed here")
+    with common.progress("draws") as advance:
+        found = compare_alignment(
+            problem, dimension=dimension, beta=width, seeds=seeds, rng=rng, progress=advance
+        )
+    points = found.rows()
+    document = {
+        "problem": describe(problem) | {"beta": width},
+        "points": points,
+        "dimension": dimension,
+        "seeds": seeds,
+    }
+    if out is not None:
+        common.save_points(out, document)
+    if as_json:
+        typer.echo(files.to_json(document))
+    else:
+        common.print_table(points, list(points[0]))
