@@ -253,9 +253,10 @@ def test_alignment_command(capsys, readout):
     assert (points[2]["predicted_weights"] is None) == (readout != "1")
 
 
-def test_alignment_refuses_an_srf(capsys):
-    line = "alignment --student relu --target sin --r 1 --c 1 --gamma .5"
-    assert run(app, line.split()) == 2
+def test_alignment_refuses_an_srf(capsys, tmp_path):
+    config = tmp_path / "srf.toml"
+    config.write_text('student = "relu"\ntarget = "sin"\nr = 1\nc = 1\ngamma = 0.5\n')
+    assert run(app, ["alignment", "--config", str(config)]) == 2
     assert "--r must be left out: a step is what is followed" in capsys.readouterr().err
 
 
