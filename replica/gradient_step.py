@@ -92,26 +92,25 @@ def _cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
 
 def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParameters:
     """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
-    ((alpha0, eta),) = step.schedule
     # the readout of a step that is not made does not matter
-    values, shares = step.readout.discretise(count) if eta else (np.zeros(1), np.ones(1))
+    values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
     target = _target(step)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
     v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
-    N = float(np.sqrt(target.first @ target.first + v_star / alpha0))  # Eq. (2.2)
+    N = float(np.sqrt(target.first @ target.first + v_star / step.alpha0))  # Eq. (2.2)
     r, c, fractions, bias = [], [], [], []
     for t, t_share in zip(biases, bias_shares, strict=True):
-        if eta:
+        if step.eta:
             h1, h_check = step.student.slope_moments(float(t))
             h2 = float(step.student.second_hermite(t))
         else:
             h1 = h_check = h2 = 0.0
-        push = eta * values
+        push = step.eta * values
         r += (push * h1 * N).tolist()
         shrink = 1 + push * h2 * (target.mean - f0)
-        c += (shrink**2 + push**2 * v_star * h_check / alpha0).tolist()  # Eq. (2.3)
+        c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
         fractions += (shares * t_share).tolist()
         bias += [float(t)] * len(values)
     spiked = any(r)

@@ -258,8 +258,8 @@ class GradientStep:
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
-    alpha0: float | None = None
-    eta: float | None = None
+    alpha0: Any = None
+    eta: Any = None
     steps: Any = ()
     noise: float = 0.0
     readout: Any = 1.0
@@ -293,7 +293,7 @@ class GradientStep:
 
     @property
     def first_noise(self) -> float:
-        """Variance of the label noise in the step's data."""
+        """Variance of the label noise in the data of the steps."""
         return self.noise if self.step_noise is None else self.step_noise
 
     def network(self, *, beta: float, row_norms: bool = True) -> "Network":
@@ -341,9 +341,7 @@ class GradientStep:
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
         """The pairs (alpha0, eta) of all steps, one or more."""
-        if self.alpha0 is None or self.eta is None:
-            return tuple(self.steps)
-        return ((self.alpha0, self.eta),)
+        return tuple(self.steps) or ((self.alpha0, self.eta),)
 
     def srf(self, *, beta: float) -> SpikedRandomFeatures:
         """The spiked random feature model of width p = beta d after the last step.

@@ -143,6 +143,8 @@ def unsuited(step: GradientStep) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
     if not isinstance(step.target, Activation):
         return "the network's own theory is for targets of one direction"
+    if step.steps:
+        return "the network's own theory is for a single step"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
     if not _is_odd(step.student):

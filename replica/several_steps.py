@@ -251,7 +251,7 @@ def _averages(step: GradientStep, now: SpikedRandomFeatures, rule: Rule) -> _Ave
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
     m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
     rho = table.h - step.readout.values[0] * mu0
-    rho2 = rho**2 + table.spread + step.noise
+    rho2 = rho**2 + table.spread + step.first_noise
     return _Averages(
         along_spike=float((rho * kappa * mu1) @ weights),
         across=(table.g * mu1) @ weights,
@@ -279,28 +279,22 @@ def slope_statistics(student: Activation, s: Array, c: float) -> tuple[Array, Ar
     ([3.0], [27.0])
     """
     root = np.sqrt(c)
-    points = np.concatenate([LAYERS, student.kinks])
+    mu1 = student.moments(s, c).first / root
+    breaks = (np.concatenate([LAYERS, student.kinks]) - s[:, None]) / root
     family = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
     tol = SLOPE_TOLERANCE[student.derivative is None]
     blocks = []
     for i in range(0, s.size, BLOCK):
-        shifts = s[i : i + BLOCK, None]
+        block = slice(i, i + BLOCK)
 
-        def compute(rule: Rule, shifts: Array = shifts) -> tuple[Array, Array]:
-            z, w = rule
-            x = shifts + root * z
-            f, slope = student(x), student.slope(x)
-            m2 = ((z**2 - 1) * f * w).sum(axis=-1) / c
-            mu1 = (z * f * w).sum(axis=-1) / root
-            v1 = ((slope - mu1[:, None]) ** 2 * w).sum(axis=-1)
-            size = np.abs(f).max() * 1e-8 + np.sqrt((f**2 * w).sum(axis=-1)) / c
-            power = (slope**2 * w).sum(axis=-1)
-            return np.stack([m2, v1]), np.stack([size, power + 1e-8 * power.max()])
+        def compute(rule: Rule, block: slice = block) -> tuple[Array, Array]:
+            slope = student.slope(s[block, None] + root * rule.nodes)
+            spread = ((slope - mu1[block, None]) ** 2 * rule.weights).sum(axis=-1)
+            power = (slope**2 * rule.weights).sum(axis=-1)
+            return spread, power + 1e-8 * power.max() + 1e-300
 
-        breaks = (points - shifts) / root
         try:
-            blocks.append(refine(compute, breaks, rule=family, tol=tol).value)
+            blocks.append(refine(compute, breaks[block], rule=family, tol=tol).value)
         except QuadratureError as error:
             raise QuadratureError(f"activation {student.name}: {error}") from None
-    m2, v1 = np.concatenate(blocks, axis=1)
-    return m2, v1
+    return student.second_hermite(s, c) / c, np.concatenate(blocks)

@@ -147,8 +147,8 @@ def trajectory(
     directions = np.eye(T, d)
     now = Instance(W, bias, directions, problem.student, problem.target, problem.noise)
     readout = spread(problem.readout, len(W))
-    for alpha0, _ in problem.schedule:
-        if not np.isfinite(alpha0):
+    for alpha0, eta in problem.schedule:
+        if eta and not np.isfinite(alpha0):
             raise InvalidArgument(
                 "alpha0",
                 alpha0,
