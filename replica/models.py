@@ -318,25 +318,28 @@ class GradientStep:
     def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
         """The pairs (alpha0, eta) of either form, each in range."""
         single = (self.alpha0, self.eta)
-        given = np.ndim(self.steps) == 0 or len(self.steps)
+        given = not hasattr(self.steps, "__len__") or len(self.steps)
         if given and single != (None, None):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta: those mean a single step"
             )
-        pairs = self.steps if given else (single,)
         try:
-            pairs = tuple((alpha0, eta) for alpha0, eta in pairs)
-        except (TypeError, ValueError):
-            raise InvalidArgument(
-                "steps", self.steps, "a sequence of pairs (alpha0, eta)"
-            ) from None
-        return tuple(
-            (
-                number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),
-                number("eta", eta, 0, FINITE, "0 or more"),
+            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if given else (single,))]
+            return tuple(
+                (
+                    number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),
+                    number("eta", eta, 0, FINITE, "0 or more"),
+                )
+                for alpha0, eta in pairs
             )
-            for alpha0, eta in pairs
-        )
+        except (TypeError, ValueError):
+            if not given:
+                raise
+            raise InvalidArgument(
+                "steps",
+                self.steps,
+                "a sequence of pairs (alpha0, eta): alpha0 positive or inf, eta 0 or more",
+            ) from None
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:

@@ -30,6 +30,7 @@ from .targets import remainder
 
 TOLERANCE = 1e-11  # on the change of an average between two rules
 SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it
+FEW = 8  # groups for the gradients of a continuous law, which differ in sign alone
 BLOCK = 1024  # values of kappa at which slopes are integrated together
 
 
@@ -65,7 +66,7 @@ class AfterStep:
 
 class FirstStep(NamedTuple):
     """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
-    them; where the readout's law is continuous, the gradients may have groups of their own.
+    them; where the readout's law is continuous, the gradients have groups of their own.
 
     Attributes
     ----------
@@ -157,8 +158,10 @@ def first_step(step: GradientStep) -> FirstStep:
     """
     alpha0, eta = step.schedule[0]
     single = replace(step, alpha0=alpha0, eta=eta, steps=())
+    values, shares = step.readout.discretise(FEW)
     # what a step adds is all that is left of a row where the rate is large
-    after, added = (spiked_parameters(replace(single, eta=rate)) for rate in (eta, 1e12))
+    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
+    after, added = spiked_parameters(single), spiked_parameters(large)
     first = spiked_parameters(replace(single, alpha0=np.inf, eta=1.0)).gamma
     direction = np.array(first, dtype=float).reshape(-1)
     return FirstStep(

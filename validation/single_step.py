@@ -19,6 +19,7 @@ from numpy.random import SeedSequence, default_rng
 from scipy.linalg.blas import dsyrk
 
 from replica.activations import Activation
+from replica.curves import positive
 from replica.named import activation
 from replica.targets import MultiIndex
 from replica.targets import target as find_target
@@ -153,6 +154,7 @@ def single_step(
     (60, 1)
     """
     p, d = layer.W.shape
+    penalty = positive("lam", lam)
     n = whole("samples", samples, 1, "the number of samples n")
     tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
     train, test = (
@@ -169,7 +171,7 @@ def single_step(
         readout=readout,
     )
     stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0)
-    fitted, train_error = fit_readout(stepped, train, part, lam)
+    fitted, train_error = fit_readout(stepped, train, part, penalty)
     own = LinearPart.of(layer, test) if preprocess else nothing
     squares = np.zeros(2)
     for X in test.blocks(p):
@@ -181,7 +183,7 @@ def single_step(
     )
 
 
-def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: float) -> tuple[Array, float]:
+def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> tuple[Array, float]:
     """Readout (p,) of (1.2) for the labels less ``part``, and its training error.
 
     Only sums over the samples are kept: Phi^T Phi, Phi^T y and y^T y.
@@ -195,5 +197,5 @@ def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: float) -> 
         projected += y @ Phi / np.sqrt(p)
         power += float(y @ y)
     gram += np.triu(gram, 1).T
-    a = solve_shifted(gram, projected, np.array([lam]))[:, 0]
+    a = solve_shifted(gram, projected, lam)[:, 0]
     return a, float(power - 2 * a @ projected + a @ gram @ a) / batch.samples
