@@ -18,9 +18,10 @@ from replica.equivalence import tables
 from replica.laws import law
 from validation.monte_carlo import simulate
 
-from . import literal
+from . import literal, single_step
 
 STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 MODEL = STEP.srf(beta=1.0)
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
@@ -157,3 +158,21 @@ class Simulation:
 
     def time_simulate(self):
         simulate(STEP, **POINT, dimension=200, seeds=2, rng=0, beta=1.0)
+
+
+class Steps:
+    """Several giant steps, the staircase of a target, and the streamed single-step experiment."""
+
+    timeout = 300
+
+    def time_three_steps(self):
+        replica.after_each_step(THREE_STEPS)
+
+    def time_staircase(self):
+        replica.staircase("z1 + z1*z2 + z1*z2*z3")
+
+    def time_streamed_single_step(self):
+        single_step.streamed(3326, test_samples=3326)
+
+    def time_plain_single_step(self):
+        single_step.plain(3326, test_samples=3326)

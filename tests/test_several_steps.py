@@ -147,6 +147,19 @@ def test_steps_on_a_target_of_several_directions():
         )
 
 
+def test_noise_of_the_steps_and_of_the_readout():
+    """Each acts where it belongs: the steps' on (r, c, gamma), the readout's on the model."""
+    loud = replace(THREE, noise=0.3)
+    assert parameters(replace(THREE, step_noise=0.3)) == parameters(loud)
+    assert parameters(replace(loud, step_noise=0.0)) == parameters(THREE)
+    assert replace(loud, step_noise=0.0).srf(beta=1.0).noise == 0.3
+
+
+def test_the_networks_own_theory_is_for_one_step():
+    with pytest.raises(InvalidArgument, match="the network's own theory is for a single step"):
+        THREE.network(beta=1.0)
+
+
 def test_a_step_of_rate_0_changes_nothing():
     steps = [(2, 1), (0.1, 0), (2, 1)]
     found = parameters(replace(THREE, steps=steps))

@@ -22,6 +22,7 @@ def alignment(
     steps: common.Steps = None,
     beta: common.Beta = None,
     noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
     readout: common.Readout = None,
     bias: common.Bias = None,
     config: common.Config = None,

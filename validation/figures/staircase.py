@@ -71,7 +71,10 @@ def draw(data: dict[str, Any]) -> Figure:
     picture = Figure(figsize=(11, 6.2), layout="constrained")
     grid = picture.subplots(len(ROWS), STEPS, sharex=True, sharey=True)
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
-    styles = {"weights": {"marker": "o"}, "gradients": {"marker": "o", "markerfacecolor": "none"}}
+    styles: dict[str, dict[str, Any]] = {
+        "weights": {"marker": "o"},
+        "gradients": {"marker": "v", "alpha": 0.3},
+    }
     for row, panel, (*_, label) in zip(grid, data["panels"], ROWS, strict=True):
         signs, (x, y) = np.array(panel["readout"]), panel["direction"]
         for step, ax in enumerate(row):
