@@ -49,7 +49,8 @@ class AfterStep:
     gamma : tuple of T floats
         Cosines of the spike with the target's directions.
     weight_cosines, gradient_cosines : tuple of T floats
-        Cosines with the target's directions of a row, and of the step it has just made.
+        Cosines with the target's directions of a row, and of the step it has just made; 0
+        where that is none.
     quadrature_error : float
         Relative change of the averages of Eq. (10.1) at the last refinement of their rule.
     """
@@ -180,24 +181,20 @@ def _weight_cosines(after: SpikedParameters) -> Array:
 
 
 def _walk(step: GradientStep) -> Iterator[AfterStep]:
-    a = step.readout.values[0]
-    T = getattr(step.target, "dimension", 1)
-    r, c, gamma = 0.0, 1.0, np.zeros(T)
+    """The recursion: states after each step."""
+    r, c, gamma = 0.0, 1.0, np.zeros(getattr(step.target, "dimension", 1))
     for alpha0, eta in step.schedule:
-        now = _rows(step, r, c, gamma)
-        mean, error = _settled(step, now)
+        mean, error = _settled(step, _rows(step, r, c, gamma))
         n_c, n_i = mean.common_noise / alpha0, mean.own_noise / alpha0  # Eq. (10.1)
-        push = eta * a
-        # Eq. (10.2): S along u, along the target's other directions, and in neither
-        along, across = r + push * mean.along_spike, push * mean.across
-        towards = along * gamma + remainder(gamma[:, None]) @ across  # S . w_t
-        step_length = np.sqrt(
-            mean.along_spike**2 + float(mean.across @ mean.across) + n_c + n_i + mean.stretch**2 * c
-        )
-        step_towards = mean.along_spike * gamma + remainder(gamma[:, None]) @ mean.across
-        r = float(np.sqrt(along**2 + across @ across + push**2 * n_c))
-        gamma = towards / r if r else np.zeros(T)
-        c = c * (1 + push * mean.stretch) ** 2 + push**2 * n_i  # Eq. (10.3), c = s^2 + nu
+        a_u, a_zeta, delta = mean.along_spike, mean.across, mean.stretch
+        towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
+        length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
+        push = eta * step.readout.values[0]
+        # Eq. (10.2)
+        S_towards = r * gamma + push * towards
+        r = float(np.sqrt((r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
+        gamma = S_towards / r if r else np.zeros_like(gamma)
+        c = float(c * (1 + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
         yield AfterStep(
             alpha0=alpha0,
             eta=eta,
@@ -205,13 +202,9 @@ def _walk(step: GradientStep) -> Iterator[AfterStep]:
             c=c,
             gamma=tuple(gamma.tolist()),
             weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
-            gradient_cosines=tuple((_sign(push) * step_towards / (step_length or 1.0)).tolist()),
+            gradient_cosines=tuple((np.sign(push) * towards / (length or 1.0)).tolist()),
             quadrature_error=error,
         )
-
-
-def _sign(push: float) -> float:
-    return -1.0 if push < 0 else 1.0
 
 
 def _rows(step: GradientStep, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:

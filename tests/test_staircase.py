@@ -1,6 +1,7 @@
 """Which directions are learned, THEORY 11: facts, invariances, errors; expressions as targets."""
 
 import json
+import pickle
 from math import factorial
 
 import numpy as np
@@ -239,6 +240,7 @@ def test_expressions_are_targets_everywhere():
     # Tensor quadrature to 1e-11 on one side, closed forms on the other.
     assert one == pytest.approx(other, rel=1e-9)
     assert step == GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
+    assert pickle.loads(pickle.dumps(step)) == step  # as worker processes need it
     with pytest.raises(InvalidArgument, match="finite"):
         GradientStep(student="relu", target="1/(0*z1)", alpha0=3, eta=1)
 
