@@ -10,7 +10,7 @@ from types import ModuleType
 
 from replica.errors import InvalidArgument
 
-NAMES = ("readout-laws", "sample-exponent", "staircase", "steps")
+NAMES = ("network", "readout-laws", "sample-exponent", "staircase", "steps")
 
 
 def figure(name: str) -> ModuleType:

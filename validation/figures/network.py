@@ -1,0 +1,132 @@
+"""The network itself beside the sRF: errors against the learning rate of the step.
+
+Left and middle: few samples in the step, so much noise in the gradient.  The noise has a row
+covariance, which the sRF replaces by isotropic rows of the same variance.  Right: many samples
+and little noise, but a linear target, which a student that saturates fits worse the more it
+does: there the fluctuation of the row norms is what counts.  THEORY 15
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from replica import GradientStep
+from replica.files import plain
+from replica.grids import sweep
+from replica.plotting import LABELS
+
+from ..monte_carlo import simulate
+from ..plotting import BARS
+
+# Of each case: the step, the fit of its readout, the width, and the size of its simulation.
+CASES: dict[str, dict[str, Any]] = {
+    "covariance": {
+        "step": {"student": "tanh", "target": "sin", "alpha0": 0.3},
+        "fit": {"alpha": 2.0, "lam": 0.01},
+        "beta": 1.0,
+        "dimension": 1000,
+    },
+    "norms": {
+        "step": {"student": "erf", "target": "he1", "alpha0": 20.0},
+        "fit": {"alpha": 3.0, "lam": 0.03},
+        "beta": 2.0,
+        "dimension": 600,
+    },
+}
+LARGEST = 8.0  # learning rate
+SIMULATED = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+SEEDS = 10
+LINES: dict[str, dict[str, Any]] = {
+    "srf": {"label": "sRF", "color": "0.3", "linewidth": 0.9},
+    "network": {"label": "network", "color": "C0", "linewidth": 2.4},
+    "equal": {"label": "network, equal row norms", "color": "C1", "linestyle": (0, (4, 3))},
+}
+PANELS = {
+    ("covariance", "test"): r"test error $\epsilon_g$",
+    ("covariance", "train"): r"training error $\epsilon_t$",
+    ("norms", "test"): r"test error $\epsilon_g$",
+}
+POINTS: dict[str, Any] = {
+    "label": f"simulated (±{BARS} s.e.)",
+    "fmt": "o",
+    "color": "C0",
+    "markerfacecolor": "white",
+    "markersize": 5,
+    "capsize": 2,
+}
+
+
+def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Errors of every theory over a dense eta, and of simulated networks at a few."""
+    eta = np.linspace(0, LARGEST, 9 if quick else 81)
+    few, seeds = (SIMULATED[1::4], 2) if quick else (SIMULATED, SEEDS)
+    found = {}
+    for i, (name, case) in enumerate(CASES.items()):
+        step, fit, beta = GradientStep(eta=0.0, **case["step"]), case["fit"], case["beta"]
+        grids = {"eta": eta}
+        curves = {
+            "srf": sweep(step, **fit, grids={**grids, "beta": beta}),
+            "equal": sweep(step.network(beta=beta, row_norms=False), **fit, grids=grids),
+            "network": sweep(step.network(beta=beta), **fit, grids=grids),
+        }
+        dimension = 100 if quick else case["dimension"]
+        simulated = []
+        for j, rate in enumerate(few):
+            simulated.append(
+                simulate(
+                    GradientStep(eta=rate, **case["step"]),
+                    **fit,
+                    dimension=dimension,
+                    seeds=seeds,
+                    rng=j,
+                    beta=beta,
+                )
+            )
+            if progress is not None:
+                progress(i * len(few) + j + 1, len(CASES) * len(few))
+        found[name] = {
+            **case,
+            "dimension": dimension,
+            "seeds": seeds,
+            "eta": eta,
+            "theory": {kind: _errors(grid.columns) for kind, grid in curves.items()},
+            "simulated_eta": few,
+            "simulated": [_errors(one.columns()) for one in simulated],
+        }
+    return dict(plain(found))
+
+
+def _errors(columns: dict[str, Any]) -> dict[str, Any]:
+    """The test and training errors among ``columns``, as flat arrays."""
+    return {name: np.ravel(x) for name, x in columns.items() if "test" in name or "train" in name}
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """Theories as lines, simulated networks as points: test and training error of the first
+    case, test error of the second."""
+    picture = Figure(figsize=(11, 3.7), layout="constrained")
+    for ax, (name, error) in zip(picture.subplots(1, len(PANELS)), PANELS, strict=True):
+        case = data[name]
+        for kind, style in LINES.items():
+            ax.plot(case["eta"], case["theory"][kind][f"{error}_error"], **style)
+        mean, stderr = (
+            np.ravel([point[f"{column}_{error}"] for point in case["simulated"]])
+            for column in ("simulated", "stderr")
+        )
+        ax.errorbar(case["simulated_eta"], mean, BARS * stderr, zorder=3, **POINTS)
+        ax.set_title(_title(case["step"], case["dimension"]), fontsize="medium")
+        ax.set_xlabel(LABELS["eta"])
+        ax.set_ylabel(PANELS[name, error])
+        ax.set_ylim(bottom=0)
+    picture.axes[0].legend(frameon=False, fontsize="small", loc="lower right")
+    return picture
+
+
+def _title(step: dict[str, Any], dimension: int) -> str:
+    target = {"he1": "He_1", "sin": r"\sin"}[step["target"]]
+    return (
+        rf"{step['student']}, $\sigma_\star = {target}$, $\alpha_0 = {step['alpha0']:g}$; "
+        rf"simulated at $d = {dimension}$"
+    )
