@@ -4,17 +4,21 @@ Left and middle: few samples in the step, so much noise in the gradient.  The no
 covariance, which the sRF replaces by isotropic rows of the same variance.  Right: many samples
 and little noise, but a linear target, which a student that saturates fits worse the more it
 does: there the fluctuation of the row norms is what counts.  THEORY 15
+
+The theory is drawn at the dimension simulated, which matters for the shortest spikes alone:
+they need a large overlap m, which costs m^2 / p.  In the limit any spike is better than none.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import GradientStep
+from replica import GradientStep, solve
 from replica.files import plain
-from replica.grids import sweep
+from replica.network import Model
 from replica.plotting import LABELS
 
 from ..monte_carlo import simulate
@@ -36,7 +40,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
 }
 LARGEST = 8.0  # learning rate
-SIMULATED = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+SIMULATED = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 SEEDS = 10
 LINES: dict[str, dict[str, Any]] = {
     "srf": {"label": "sRF", "color": "0.3", "linewidth": 0.9},
@@ -60,30 +64,18 @@ POINTS: dict[str, Any] = {
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Errors of every theory over a dense eta, and of simulated networks at a few."""
-    eta = np.linspace(0, LARGEST, 9 if quick else 81)
+    eta = LARGEST * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
     few, seeds = (SIMULATED[1::4], 2) if quick else (SIMULATED, SEEDS)
     found = {}
     for i, (name, case) in enumerate(CASES.items()):
-        step, fit, beta = GradientStep(eta=0.0, **case["step"]), case["fit"], case["beta"]
-        grids = {"eta": eta}
-        curves = {
-            "srf": sweep(step, **fit, grids={**grids, "beta": beta}),
-            "equal": sweep(step.network(beta=beta, row_norms=False), **fit, grids=grids),
-            "network": sweep(step.network(beta=beta), **fit, grids=grids),
-        }
         dimension = 100 if quick else case["dimension"]
+        theory = [theories(case | {"dimension": dimension}, rate) for rate in eta]
         simulated = []
         for j, rate in enumerate(few):
-            simulated.append(
-                simulate(
-                    GradientStep(eta=rate, **case["step"]),
-                    **fit,
-                    dimension=dimension,
-                    seeds=seeds,
-                    rng=j,
-                    beta=beta,
-                )
-            )
+            step = GradientStep(eta=rate, **case["step"])
+            size = {"dimension": dimension, "seeds": seeds, "rng": j, "beta": case["beta"]}
+            columns = simulate(step, **case["fit"], **size).columns()
+            simulated.append({key: values.item() for key, values in columns.items()})
             if progress is not None:
                 progress(i * len(few) + j + 1, len(CASES) * len(few))
         found[name] = {
@@ -91,16 +83,30 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "dimension": dimension,
             "seeds": seeds,
             "eta": eta,
-            "theory": {kind: _errors(grid.columns) for kind, grid in curves.items()},
+            "theory": {
+                kind: {error: [at[kind][error] for at in theory] for error in ("test", "train")}
+                for kind in LINES
+            },
             "simulated_eta": few,
-            "simulated": [_errors(one.columns()) for one in simulated],
+            "simulated": simulated,
         }
     return dict(plain(found))
 
 
-def _errors(columns: dict[str, Any]) -> dict[str, Any]:
-    """The test and training errors among ``columns``, as flat arrays."""
-    return {name: np.ravel(x) for name, x in columns.items() if "test" in name or "train" in name}
+def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
+    """Test and training error of each of LINES at the simulated dimension."""
+    step = GradientStep(eta=eta, **case["step"])
+    network = replace(step.network(beta=case["beta"]), dimension=case["dimension"])
+    models: dict[str, Model] = {
+        "srf": replace(network.srf, dimension=case["dimension"]),
+        "network": network,
+        "equal": replace(network, row_norms=False),
+    }
+    points = {kind: solve(model, **case["fit"]) for kind, model in models.items()}
+    return {
+        kind: {"test": point.test_error, "train": point.train_error}
+        for kind, point in points.items()
+    }
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -110,9 +116,9 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax, (name, error) in zip(picture.subplots(1, len(PANELS)), PANELS, strict=True):
         case = data[name]
         for kind, style in LINES.items():
-            ax.plot(case["eta"], case["theory"][kind][f"{error}_error"], **style)
+            ax.plot(case["eta"], case["theory"][kind][error], **style)
         mean, stderr = (
-            np.ravel([point[f"{column}_{error}"] for point in case["simulated"]])
+            np.array([point[f"{column}_{error}"] for point in case["simulated"]])
             for column in ("simulated", "stderr")
         )
         ax.errorbar(case["simulated_eta"], mean, BARS * stderr, zorder=3, **POINTS)
@@ -125,8 +131,8 @@ def draw(data: dict[str, Any]) -> Figure:
 
 
 def _title(step: dict[str, Any], dimension: int) -> str:
-    target = {"he1": "He_1", "sin": r"\sin"}[step["target"]]
+    target = {"he1": "He_1", "sin": r"\mathrm{sin}"}[step["target"]]
     return (
-        rf"{step['student']}, $\sigma_\star = {target}$, $\alpha_0 = {step['alpha0']:g}$; "
-        rf"simulated at $d = {dimension}$"
+        rf"{step['student']}, $\sigma_\star = {target}$, $\alpha_0 = {step['alpha0']:g}$, "
+        rf"$d = {dimension}$"
     )
