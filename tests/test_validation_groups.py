@@ -2,7 +2,7 @@
 
 Every comparison is of `validation.compare`: within 4 standard errors and a finite-size
 allowance, whose measured values its docstring gives (20/d relative for spiked random features;
-the network keeps a difference of up to 6 % from its sRF at any size).
+these networks, which have no theory of their own, keep up to 6 % from their sRF at any size).
 """
 
 import numpy as np
@@ -98,7 +98,8 @@ def test_two_spikes_agree_at_size():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["four readouts", "gaussian readout", "two signs", "biases"])
 def test_network_agrees_at_size(name):
-    """The network itself at d = 800, within the 7 % it may stay from its sRF at any size."""
+    """The network itself at d = 800, within the 7 % it may stay from its sRF at any size: these
+    have several readout values or biases, and no theory of their own."""
     found = compare(
         CASES[name], alpha=[0.6, 2.0], lam=0.1, dimension=800, seeds=6, rng=6, beta=1.0,
         allowance=0.07, finite_size=True,

@@ -294,33 +294,67 @@ def test_verdict_counts():
     assert "25%" in apart.verdict
 
 
-def test_network_loosely():
-    """The network keeps some percent of its own beside the sRF's: see ``compare``."""
-    step = GradientStep(student="tanh", target="tanh", alpha0=2, eta=1.0, noise=0.1)
-    comparison = compare(step, alpha=[0.5, 2], lam=0.1, dimension=300, seeds=8, rng=0, beta=1.5)
-    assert comparison.agrees, comparison.verdict
+def test_network_agrees_with_its_own_theory_alone():
+    """Within 4 standard errors of 1 to 3 %, without any allowance; the sRF is 9 to 10 % below."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+    points = {"alpha": [2.0, 3.0], "lam": 0.1, "beta": 0.5, "allowance": 0.0}
+    own, srf = (
+        compare(step, **points, dimension=300, seeds=8, rng=0, model=model)
+        for model in (None, "srf")
+    )
+    assert own.agrees, own.verdict
+    assert not srf.agrees, srf.verdict
+
+
+def test_noise_of_the_step_alone():
+    """Noise in the first batch and none in the second: within 4 standard errors of its theory,
+    and of no other division of the noise."""
+    step = GradientStep(
+        student="tanh", target="tanh", alpha0=0.5, eta=3.0, noise=0.0, step_noise=0.5
+    )
+    points = {"alpha": [2.0, 3.0], "lam": 0.1, "beta": 0.5, "allowance": 0.0}
+    found = compare(step, **points, dimension=300, seeds=8, rng=0)
+    assert found.agrees, found.verdict
+    for other in ({"step_noise": 0.0}, {"noise": 0.5}):
+        theory = [
+            solve(replace(step, **other).network(beta=0.5), alpha=alpha, lam=0.1)
+            for alpha in points["alpha"]
+        ]
+        errors = np.array([[point.test_error] for point in theory])
+        assert not replace(found.test, theory=errors).agrees(0.0).any()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("step", "alpha", "lam"),
-    [
-        (
-            GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0),
-            [0.2, 0.9, 1.6, 2.3, 3.0],
-            0.1,
-        ),
-        (GradientStep(student="relu", target="relu", alpha0=3, eta=1.0), [0.5, 1.5, 3.0], 0.1),
-    ],
-    ids=["published", "relu"],
-)
-def test_network_at_a_thousand_dimensions(step, alpha, lam):
-    """Ten seeds know the errors to 1 to 4 %.  Beside the 2 % that are allowed for finite size,
-    the network's own difference from its sRF is up to 5 % in these two cases."""
-    comparison = compare(
-        step, alpha=alpha, lam=lam, dimension=1000, seeds=10, rng=0, beta=1.0, allowance=0.07
+def test_published_network_at_a_thousand_dimensions():
+    """The network's own theory, within 4 standard errors and the 2 % allowed for finite size.
+
+    Ten seeds know the errors to 1 to 4 %.
+    """
+    step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    alpha = [0.2, 0.9, 1.6, 2.3, 3.0]
+    found = compare(step, alpha=alpha, lam=0.1, dimension=1000, seeds=10, rng=0, beta=1.0)
+    assert found.theory.published is not None
+    assert found.allowance == ALLOWANCE / 1000
+    assert found.agrees, found.verdict
+
+
+@pytest.mark.slow
+def test_relu_network_at_a_thousand_dimensions():
+    """No theory of its own: beside the 2 % that are allowed for finite size, the network's
+    difference from its sRF is up to 5 %."""
+    step = GradientStep(student="relu", target="relu", alpha0=3, eta=1.0)
+    found = compare(
+        step,
+        alpha=[0.5, 1.5, 3.0],
+        lam=0.1,
+        dimension=1000,
+        seeds=10,
+        rng=0,
+        beta=1.0,
+        allowance=0.07,
     )
-    assert comparison.agrees, comparison.verdict
+    assert found.theory.published is None
+    assert found.agrees, found.verdict
 
 
 @pytest.mark.slow
