@@ -23,6 +23,11 @@ from . import literal, single_step
 STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 MODEL = STEP.srf(beta=1.0)
+# With hardly any noise in the gradient, and with much of it and of the labels'.
+STEPS = {
+    "quiet": STEP,
+    "noisy": replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0, noise=0.2),
+}
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
 PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
@@ -32,9 +37,9 @@ CURVE = ["-m", "replica", "curve", *PROBLEM, "--alpha", "0.2:3:5", "--lam", "0.1
 CACHES = ("PYTHONPYCACHEPREFIX", "MPLCONFIGDIR", "XDG_CACHE_HOME")
 
 
-def kernel_table():
+def kernel_table(model=MODEL):
     """The table of 128 nodes that the kernel is timed on."""
-    _, table = tables(MODEL, 0)
+    _, table = tables(model, 0)
     assert len(table.weights) == 128
     return table
 
@@ -79,6 +84,20 @@ class RidgeKernel:
 
     def time_solve_points(self, points):
         ridge.solve_points(self.table, self.alpha, self.lam)
+
+
+class NetworkKernel:
+    """``ridge.solve_points`` for the network itself and for its sRF, 1 000 points, 128 nodes."""
+
+    params = (tuple(STEPS), ("network", "srf"))
+    param_names = ("step", "model")
+
+    def setup(self, step, model):
+        self.table = kernel_table(getattr(STEPS[step], model)(beta=1.0))
+        self.lam = np.full(len(ALPHA), 0.1)
+
+    def time_solve_points(self, step, model):
+        ridge.solve_points(self.table, ALPHA, self.lam)
 
 
 class GeneralKernel:

@@ -23,6 +23,7 @@ from .benchmarks import (
     CURVE,
     MODEL,
     POINT,
+    STEPS,
     groups_table,
     kernel_table,
     python,
@@ -48,6 +49,11 @@ def measure(eigenvalues):
     """Seconds of each thing, {name: list over ROUNDS}, and the baseline's solutions."""
     table, many, one = kernel_table(), np.full(len(ALPHA), LAM), np.array([LAM])
     distinct, paired = groups_table("sigmoid"), groups_table("tanh")
+    networks = {
+        (step, model): kernel_table(getattr(STEPS[step], model)(beta=1.0))
+        for step in STEPS
+        for model in ("srf", "network")
+    }
     tasks = {
         "kernel of 1000": (lambda: ridge.solve_points(table, ALPHA, many), 20),
         "kernel of 1": (lambda: ridge.solve_points(table, np.array([0.9]), one), 200),
@@ -59,6 +65,8 @@ def measure(eigenvalues):
         "process": (lambda: python(*CURVE), 2),
         "first run": (lambda: python_first_run(*CURVE), 1),
     }
+    for name, of in networks.items():
+        tasks[name] = (lambda of=of: ridge.solve_points(of, ALPHA, many), 10)
     for task, _ in tasks.values():
         task()  # tables made, files in the page cache
     times = {name: [] for name in (*tasks, "literal")}
@@ -77,11 +85,27 @@ def speed_table(times, set_up):
     middle = {name: median(values) for name, values in times.items()}
     pairs = zip(times["literal"], times["curve"], strict=True)
     ratio = median(slow / (fast / len(ALPHA)) for slow, fast in pairs)
+    pairs = {step: zip(times[step, "network"], times[step, "srf"], strict=True) for step in STEPS}
+    heavier = {step: median(slow / fast for slow, fast in pairs[step]) for step in STEPS}
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 10),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
         ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
+        (
+            "network's kernel, 128 nodes, a point of 1 000",
+            middle["quiet", "network"] * 1e3,
+            "µs",
+            None,
+        ),
+        ("that over its sRF's", heavier["quiet"], "times", 20),
+        (
+            "the same, noisy gradient (tanh, alpha0 = 0.5, noise 0.2)",
+            middle["noisy", "network"] * 1e3,
+            "µs",
+            None,
+        ),
+        ("that over its sRF's", heavier["noisy"], "times", 20),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", None),
         ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 20),
         ("literal baseline, a point, without its set-up", middle["literal"], "s", None),
