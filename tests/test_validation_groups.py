@@ -2,7 +2,7 @@
 
 Every comparison is of `validation.compare`: within 4 standard errors and a finite-size
 allowance, whose measured values its docstring gives (20/d relative for spiked random features;
-these networks, which have no theory of their own, keep up to 6 % from their sRF at any size).
+networks without a theory of their own keep up to 6 % from their sRF at any size).
 """
 
 import numpy as np
@@ -96,14 +96,21 @@ def test_two_spikes_agree_at_size():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["four readouts", "gaussian readout", "two signs", "biases"])
+@pytest.mark.parametrize("name", ["four readouts", "gaussian readout", "two signs"])
 def test_network_agrees_at_size(name):
-    """The network itself at d = 800, within the 7 % it may stay from its sRF at any size: these
-    have several readout values or biases, and no theory of their own."""
-    found = compare(
-        CASES[name], alpha=[0.6, 2.0], lam=0.1, dimension=800, seeds=6, rng=6, beta=1.0,
-        allowance=0.07, finite_size=True,
-    )  # fmt: skip
+    """The network itself at d = 800, with an allowance of 2.5 % for finite size."""
+    size = dict(dimension=800, seeds=6, rng=6, beta=1.0, finite_size=True)
+    found = compare(CASES[name], alpha=[0.6, 2.0], lam=0.1, **size)
+    assert found.theory.published is not None
+    assert found.agrees, found.document()
+
+
+@pytest.mark.slow
+def test_network_with_biases_stays_near_its_srf():
+    """It has no theory of its own: within the 7 % it may stay from the sRF at any size."""
+    size = dict(dimension=800, seeds=6, rng=6, beta=1.0, finite_size=True)
+    found = compare(CASES["biases"], alpha=[0.6, 2.0], lam=0.1, allowance=0.07, **size)
+    assert found.theory.published is None
     assert found.agrees, found.document()
 
 
