@@ -23,11 +23,10 @@ from . import literal, single_step
 STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 MODEL = STEP.srf(beta=1.0)
-# With hardly any noise in the gradient, and with much of it and of the labels'.
-STEPS = {
-    "quiet": STEP,
-    "noisy": replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0, noise=0.2),
-}
+# The network's own theory is timed with many samples in the step, and with few, with and
+# without noise of the labels: its averages over the law of a label take more nodes without.
+FEW = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
+STEPS = {"sin, alpha0 = 20": STEP, "noise 0.2": replace(FEW, noise=0.2), "noise 0": FEW}
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
 PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
