@@ -44,9 +44,8 @@ def spectral_rule(of: RowCovariance, largest: float) -> SpectralRule:
     scaled = replace(of, b=of.b * largest, k=np.array([0.0, 1.0]))
     if scaled.b == 0:  # C = 1: the vectors' own products are all there is
         return SpectralRule(np.zeros(1), np.ones(1), scaled.resolvent(np.zeros(1), np.ones(1)).R)
-    y, w = scaled.batch.y, scaled.batch.weights[0]
-    # B has no eigenvalue of weight above this
-    edge = float((y**2)[w > 1e-18].max()) * (1 + of.alpha0**-0.5) ** 2
+    # B has no eigenvalue above this
+    edge = float(scaled.batch.y.max() ** 2) * (1 + of.alpha0**-0.5) ** 2
     reach = np.log1p(scaled.b * edge)
     for size in SIZES:
         levels = np.expm1(reach * np.append((chebpts1(size) + 1) / 2, [0.0])) / scaled.b
