@@ -3,7 +3,9 @@
 The responses V1 (A x A, symmetric) and V2 (A) of P points travel as one packed vector
 (P, D): the upper triangle of V1, then V2.  With ``moments`` B(kappa), V(kappa) = V . B.
 (4.1)-(4.2) are the same for every bulk and stand here, with the solver; what the kinds of
-bulk differ in is (4.3)-(4.4) and its linear response:
+bulk differ in is (4.3)-(4.4) and its linear response.  Where a docstring does not say
+otherwise, V, alpha, lam and the table may be complex: the spectrum solves the same equations
+at complex lam, and derivatives are taken by complex steps.
 
 * ``isotropic.Isotropic``, one group of neurons, in closed form;
 * ``correlated.Correlated``, the same with the row covariance of the network itself;
@@ -15,7 +17,7 @@ along the rest of the target: (4.5)-(4.6), or the 2 x 2 block of (15.6).
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +64,7 @@ class Bulk(ABC):
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = np.triu_indices(self.groups)
-        self._workspace = np.empty((0, table.weights.size))
+        self._workspace: dict[Any, Array] = {}
 
     @cached_property
     def products(self) -> Array:
@@ -100,7 +102,7 @@ class Bulk(ABC):
     def unpack(self, V: Array) -> tuple[Array, Array]:
         """(P, D) as (P, A, A) and (P, A)."""
         a, b = self.upper
-        first = np.empty((len(V), self.groups, self.groups))
+        first = np.empty((len(V), self.groups, self.groups), dtype=V.dtype)
         first[:, a, b] = first[:, b, a] = V[:, : a.size]
         return first, V[:, a.size :]
 
@@ -120,14 +122,16 @@ class Bulk(ABC):
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(Vh1, Vh2), packed (P, D).  Eq. (4.2)"""
-        return self.averages(self.resistance(V, self.workspace(len(V))), alpha)
+        return self.averages(self.resistance(V, self.workspace(V)), alpha)
 
-    def workspace(self, rows: int) -> Array:
-        """An array (rows, N) for an intermediate that is used up before the next one: fresh
+    def workspace(self, V: Array) -> Array:
+        """An array (P, N) for an intermediate that is used up before the next one: fresh
         memory of this size would cost as much as the arithmetic."""
-        if len(self._workspace) < rows:
-            self._workspace = np.empty((rows, self.table.weights.size))
-        return self._workspace[:rows]
+        kind = np.result_type(V, self.moments)
+        held = self._workspace.get(kind)
+        if held is None or len(held) < len(V):
+            held = self._workspace[kind] = np.empty((len(V), self.table.weights.size), kind)
+        return held[: len(V)]
 
     def averages(self, R: Array, alpha: Array) -> Array:
         """(Vh1, Vh2), packed, from R = 1 / (1 + V).  Eq. (4.2)"""
@@ -135,16 +139,29 @@ class Bulk(ABC):
 
     @abstractmethod
     def overlaps(self, V_hat: Array, lam: Array) -> Array:
-        """(V1, V2), packed (P, D), from their conjugates.  Eqs. (4.3)-(4.4)"""
+        """(V1, V2), packed (P, D), from their conjugates; all real.  Eqs. (4.3)-(4.4)"""
 
     @abstractmethod
     def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
-        """(Q1, q2) for sources X at fixed conjugates, all packed (P, D).  Eq. (4.9)"""
+        """(Q1, q2) for sources X at fixed conjugates, all packed (P, D); all real.  Eq. (4.9)"""
 
     @abstractmethod
     def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Dimensionless residuals (P, D) of (4.1)-(4.4), and their derivatives (P, D, D) in
-        log V (in V / size where V is signed)."""
+        log V (in V / size where V is signed); all real."""
+
+    @abstractmethod
+    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """(4.1)-(4.4) as dimensionless residuals (P, D) that are analytic in everything, and
+        their derivatives (P, D, D) in the coordinates U."""
+
+    def coordinates(self, V: Array) -> Array:
+        """What ``equations`` are analytic in, (P, D): V, or V2 and something for V1."""
+        return V
+
+    def responses(self, U: Array) -> Array:
+        """V from its coordinates, both (P, D)."""
+        return U
 
     @abstractmethod
     def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:

@@ -70,6 +70,34 @@ class Correlated(Isotropic):
             axis=1,
         )
 
+    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Differences of both sides of (i), (ii) in U = (x, V2): the inner solve for x given
+        V1 / V2 has many complex roots."""
+        V, (shape, d_shape), (p, dp) = self._from_share(U)
+        nothing = np.zeros_like(p)
+        left, right, d_left, d_right = self._sides(V, alpha, lam, (p, nothing))
+        slope = (d_left - d_right) / V[:, None, :]
+        by_x = slope[..., 0] * (U[:, 1] * d_shape)[:, None]
+        by_x[:, 1] += dp
+        by_V2 = slope[..., 0] * shape[:, None] + slope[..., 1]
+        return left - right, np.stack([by_x, by_V2], axis=2)
+
+    def coordinates(self, V: Array) -> Array:
+        """x and V2."""
+        return np.stack([self.covariance.at_ratio(V[:, 0] / V[:, 1])[0], V[:, 1]], axis=1)
+
+    def responses(self, U: Array) -> Array:
+        """V1 = V2 C_e p, and V2."""
+        return self._from_share(U)[0]
+
+    def _from_share(self, U: Array) -> tuple[Array, tuple[Array, Array], tuple[Array, Array]]:
+        """V; C_e p and its derivative in x; p and its derivative, at U = (x, V2)."""
+        x, V2 = U.T
+        C, slope = self.covariance.effective(x)
+        p, dp = 1 - x * C, -(C + x * slope)
+        shape = C * p
+        return np.stack([V2 * shape, V2], axis=1), (shape, slope * p + C * dp), (p, dp)
+
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = C_e p."""
         x, C = self.covariance.at_ratio(ratio)

@@ -173,8 +173,7 @@ def evaluate(
     assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
 
     def at(bias: float, rows: Array) -> Evaluation:
-        shifted = replace(model, bias=tuple(model.geometry.bias + bias), **_as_groups(model))
-        return _evaluate(shifted, alpha[rows], lam[rows], quadrature_tol)
+        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], quadrature_tol)
 
     biases = best_bias(lambda t, rows: at(t, rows).points, alpha, lam, model.beta)
     found = []
@@ -188,16 +187,21 @@ def evaluate(
     return concatenate(found)
 
 
-def _as_groups(model: Model) -> dict[str, Any]:
-    """The fields that go with one bias for each group of ``model.geometry``."""
+def shifted(model: Model, bias: float) -> Model:
+    """``model`` with ``bias`` added to all neurons, for good."""
+    if not model.train_bias and not bias:
+        return model
+    assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
     g = model.geometry
-    return {
-        "r": tuple(map(tuple, g.r)),
-        "c": tuple(g.c),
-        "fractions": tuple(g.fractions),
-        "gamma": tuple(map(tuple, g.gamma)),
-        "train_bias": False,
-    }
+    return replace(
+        model,
+        r=tuple(map(tuple, g.r)),
+        c=tuple(g.c),
+        fractions=tuple(g.fractions),
+        gamma=tuple(map(tuple, g.gamma)),
+        bias=tuple(g.bias + bias),
+        train_bias=False,
+    )
 
 
 def _evaluate(model: Model, alpha: Array, lam: Array, quadrature_tol: float) -> Evaluation:

@@ -9,11 +9,13 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 nowhere after this table.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from solvers.quadrature import (
     Rule,
@@ -26,6 +28,7 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
+from .errors import InvalidArgument
 from .group_covariance import GroupCovariance, group_covariance
 from .network import Model, Network
 from .row_covariance import RowCovariance
@@ -163,6 +166,27 @@ def tabulate(model: Model, rule: Rule) -> Table:
     )
 
 
+def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
+    """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...), and the
+    shape (...).
+
+    Raises
+    ------
+    InvalidArgument
+        If the first axis is not that of the spikes, where there are several.
+    """
+    points: Array = np.asarray(kappa, dtype=float)
+    spikes = model.geometry.r.shape[1]
+    if spikes == 1:
+        nodes: Array = points.ravel()
+        shape = points.shape
+    elif points.ndim and len(points) == spikes:
+        nodes, shape = points.reshape(spikes, -1).T, points.shape[1:]
+    else:
+        raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")
+    return tabulate(model, Rule(nodes, np.full(len(nodes), 1 / max(len(nodes), 1)))), shape
+
+
 @lru_cache(maxsize=256)
 def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
@@ -242,12 +266,21 @@ def tables(model: Model, level: int) -> tuple[Table, Table] | None:
     The second is used; what the equations say of its answer on the first is the estimate
     of the quadrature error.
     """
-    coarse, fine = _table(model, level), _table(model, level + 1)
+    coarse, fine = table_at(model, level), table_at(model, level + 1)
     return None if coarse is None or fine is None else (coarse, fine)
 
 
+def table_of_size(model: Model, nodes: int) -> Table:
+    """The table with that many nodes, as reported by a Solution of ``model``."""
+    found = itertools.takewhile(
+        lambda table: table is not None, (table_at(model, level) for level in itertools.count())
+    )
+    return next(table for table in found if table is not None and len(table.weights) == nodes)
+
+
 @lru_cache(maxsize=256)
-def _table(model: Model, level: int) -> Table | None:
+def table_at(model: Model, level: int) -> Table | None:
+    """The table of the rule ``level``, or None past the last."""
     for index, rule in enumerate(rules(model)):
         if index == level:
             return tabulate(model, rule)

@@ -18,7 +18,7 @@ from solvers.results import Array
 
 from .activations import Activation
 from .models import GradientStep
-from .targets import MultiIndex
+from .targets import MultiIndex, Target
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law
 GROUP_TOLERANCE = 1e-6
@@ -37,8 +37,8 @@ class SpikedParameters(NamedTuple):
     error: float
 
 
-class _Target(NamedTuple):
-    """E sigma_*, E sigma_*^2 and C_1 = E z sigma_* (T,)."""
+class TargetMoments(NamedTuple):
+    """E sigma_*, E sigma_*^2 and C_1 = E z sigma_* (T,) of a target."""
 
     mean: float
     power: float
@@ -95,7 +95,7 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
     # the readout of a step that is not made does not matter
     values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
-    target = _target(step)
+    target = target_moments(step.target)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
     v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
@@ -103,8 +103,7 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
     r, c, fractions, bias = [], [], [], []
     for t, t_share in zip(biases, bias_shares, strict=True):
         if step.eta:
-            h1, h_check = step.student.slope_moments(float(t))
-            h2 = float(step.student.second_hermite(t))
+            h1, h_check, h2 = _student(step.student, float(t))
         else:
             h1 = h_check = h2 = 0.0
         push = step.eta * values
@@ -121,13 +120,21 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
     return SpikedParameters(tuple(r), tuple(c), cosines, tuple(fractions), tuple(bias), error)
 
 
-def _target(step: GradientStep) -> _Target:
-    if isinstance(step.target, MultiIndex):
-        mean, power = step.target.mean_and_power()
-        return _Target(mean, power, step.target.first_hermite())
-    found = step.target.moments(0.0, 1.0)
+@lru_cache(maxsize=1024)
+def _student(student: Activation, shift: float) -> tuple[float, float, float]:
+    """h_1, h_check and h_2 of a neuron with that bias."""
+    return *student.slope_moments(shift), float(student.second_hermite(shift))
+
+
+@lru_cache(maxsize=256)
+def target_moments(target: Target) -> TargetMoments:
+    """What a gradient step sees of the target.  Eq. (2.1)"""
+    if isinstance(target, MultiIndex):
+        mean, power = target.mean_and_power()
+        return TargetMoments(mean, power, target.first_hermite())
+    found = target.moments(0.0, 1.0)
     mean, first = float(found.mean), float(found.first)
-    return _Target(mean, mean**2 + first**2 + float(found.variance), np.array([first]))
+    return TargetMoments(mean, mean**2 + first**2 + float(found.variance), np.array([first]))
 
 
 def _kernel(student: Activation, groups: SpikedParameters) -> Array:

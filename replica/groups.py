@@ -81,6 +81,37 @@ class Groups(Bulk):
                 slope[:, :, self.diagonal[group[ab]]] += half
         return residual, np.eye(V.shape[1]) - slope
 
+    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """V2 (lam + Vh2) + diag(Vh1 V1) = pi, which is (4.4) as V2 c G_bb = (Vh1 V1)_bb, and
+        V1 against its image, without the inner solve of ``overlaps``."""
+        V = U
+        V_hat = self.conjugates(V, alpha)
+        V1, V2 = self.unpack(V)
+        V1_hat, V2_hat = self.unpack(V_hat)
+        pi, groups, (c, omega) = self.table.fractions, self.groups, self.levels
+        K = self._coupling(V1_hat, V2)[2]
+        weight = omega[:, None, None] / self.beta
+        image = (weight * K).sum(axis=1)
+        level = lam[:, None] + V2_hat
+        balance = (V2 * level + np.einsum("pab,pba->pa", V1_hat, V1)) / pi - 1
+        size = self.size(V)[:, :-groups]
+        residual = np.concatenate([(V1 - image)[:, *self.upper] / size, balance], axis=1)
+        # The change under that of each unknown j, with dVh = -K_j, as in _response.
+        unknowns = V.shape[1]
+        dV1, dV2 = self.unpack(np.eye(unknowns))
+        K1, K2 = self.unpack(self._softening(V, alpha).reshape(-1, unknowns))
+        K1, K2 = K1.reshape(-1, unknowns, groups, groups), K2.reshape(-1, unknowns, groups)
+        stiffer = (dV2 / (self.beta * V2[:, None] * V2[:, None]))[:, :, None] / c
+        middle = K1[:, :, None] + stiffer[..., None] * np.eye(groups)
+        d_image = (weight * (K[:, None] @ middle @ K[:, None])).sum(axis=2)
+        slope = np.empty((len(V), unknowns, unknowns), residual.dtype)
+        slope[:, :-groups] = ((dV1 - d_image)[:, :, *self.upper] / size[:, None]).swapaxes(1, 2)
+        d_balance = dV2 * level[:, None] - V2[:, None] * K2
+        d_balance += np.einsum("pab,jba->pja", V1_hat, dV1)
+        d_balance -= np.einsum("pjab,pba->pja", K1, V1)
+        slope[:, -groups:] = (d_balance / pi).swapaxes(1, 2)
+        return residual, slope
+
     def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
         V_hat = self.conjugates(V, alpha)
@@ -91,14 +122,15 @@ class Groups(Bulk):
         return size * np.linalg.solve(matrix, source[..., None])[..., 0]
 
     def _slope(self, image: Array, V: Array, V_hat: Array, alpha: Array) -> Array:
-        """R K, the derivative of (4.2)-(4.4) as a map of V, (P, D, D): K = -d Vh / d V at V,
-        R = -d image / d Vh."""
-        W = self.resistance(V, self.workspace(len(V)))
-        W *= W
-        W *= alpha[:, None] / self.beta * self.table.weights
-        # row j of K: the change of all Vh under that of V_j
-        K = (self.moments * W[:, None]) @ self.products.T
+        """R K, the derivative of (4.2)-(4.4) as a map of V, (P, D, D): R = -d image / d Vh."""
+        K = self._softening(V, alpha)
         return self._response(image, V_hat, K).transpose(0, 2, 1)
+
+    def _softening(self, V: Array, alpha: Array) -> Array:
+        """K = -d Vh / d V of (4.2), (P, D, D): row j holds the change of all Vh under V_j."""
+        W = self.resistance(V, self.workspace(V)) ** 2
+        W = W * (alpha[:, None] / self.beta * self.table.weights)
+        return np.asarray((self.moments * W[:, None]) @ self.products.T)
 
     def _coupling(self, V1_hat: Array, V2: Array) -> tuple[Array, Array, Array]:
         """G_l, (1 + Vh1 D_l)^-1 and K_l, (P, L, A, A) each.  Eq. (4.3)"""

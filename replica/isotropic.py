@@ -12,6 +12,8 @@ are used in two equivalent forms without differences of nearly equal numbers.  A
 singular and the solution is unique.
 """
 
+from typing import Any
+
 import numpy as np
 
 from solvers.marchenko_pastur import resolvent_averages
@@ -41,6 +43,11 @@ class Isotropic(Bulk):
         residual = np.log(left) - np.log(right)
         return residual, d_left / left[..., None] - d_right / right[..., None]
 
+    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Differences of both sides of (i), (ii)."""
+        left, right, d_left, d_right = self._sides(U, alpha, lam)
+        return left - right, (d_left - d_right) / U[:, None, :]
+
     def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """In (i) the sources add s X.V to the left side, in (ii) s beta X1 V1."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
@@ -52,30 +59,37 @@ class Isotropic(Bulk):
         return ratio / self.c, ratio / self.c
 
     @property
-    def c(self) -> float:
+    def c(self) -> Any:
         """Bulk variance."""
-        return float(self.table.c[0])
+        return self.table.c[0]
 
-    def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
+    def _sides(
+        self,
+        V: Array,
+        alpha: Array,
+        lam: Array,
+        unresolved: tuple[Array, Array] | None = None,
+    ) -> tuple[Array, Array, Array, Array]:
         """The two sides of (i), (ii), (P, 2) each, and their derivatives in log V, (P, 2, 2).
 
         A negative constant is moved to the other side, so that all four are positive.
         """
         w, (m1, m2) = self.table.weights, self.moments
         V1, V2 = V[:, 0], V[:, 1]
-        W = self.resistance(V, self.workspace(len(V)))
+        W = self.resistance(V, self.workspace(V))
         # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2].
         E, E2 = (W @ (w[:, None] * np.stack([np.ones_like(w), m2], axis=1))).T
         np.multiply(W, W, out=W)
         F1, F2, F12 = (W @ (w[:, None] * np.stack([m1, m2, m1 * m2], axis=1))).T
         ratio = alpha / self.beta
-        unresolved, slope = self.unresolved(V1 / V2)
-        left, right = np.empty((2, len(V), 2))
+        left_over, slope = self.unresolved(V1 / V2) if unresolved is None else unresolved
+        kind = np.result_type(V, alpha, lam, self.beta, W)
+        left, right = np.empty((2, len(V), 2), kind)
         left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
-        left[:, 1] = unresolved + np.maximum(alpha - 1, 0)
+        left[:, 1] = left_over + np.maximum(alpha - 1, 0)
         right[:, 0] = np.maximum(1 - ratio, 0) + ratio * E
         right[:, 1] = np.maximum(1 - alpha, 0) + alpha * (E + V2 * E2)
-        d_left, d_right = np.zeros((2, len(V), 2, 2))
+        d_left, d_right = np.zeros((2, len(V), 2, 2), kind)
         d_left[:, 0, 1] = lam * V2
         d_left[:, 1, 0], d_left[:, 1, 1] = slope, -slope
         d_right[:, 0, 0], d_right[:, 0, 1] = -ratio * V1 * F1, -ratio * V2 * F2

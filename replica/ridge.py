@@ -48,9 +48,20 @@ def solve_points(
     bulk = bulk_of(table)
     guess = None if start is None else bulk.pack(start.V1, start.V2)
     result = bulk.solve(alpha, lam, tol, guess)
-    V = result.value
-    V1, V2 = bulk.unpack(V)
+    trained = given_response(bulk, result.value, alpha, lam)
+    return Points(*trained, result.residual, result.iterations, result.status)
 
+
+def given_response(
+    bulk: Bulk, V: Array, alpha: Array, lam: Array
+) -> tuple[Overlaps, Conjugates, Errors]:
+    """Everything that follows from V, packed (P, D), by linear algebra.  Eqs. (4.5)-(4.11)
+
+    Analytic in all it is given: complex V, alpha, lam and table for derivatives by complex
+    steps, ``gradient``.
+    """
+    table = bulk.table
+    V1, V2 = bulk.unpack(V)
     shape = len(table.mu1), len(table.g)
     R = bulk.resistance(V)
     V_hat = bulk.averages(R, alpha)
@@ -62,7 +73,7 @@ def solve_points(
     forces = bulk.forces(V, V_hat, alpha, theta_hat, p_hat)
 
     W *= R
-    spare = bulk.workspace(len(V))
+    spare = bulk.workspace(V)
     error0 = conditional_error(table, m, theta, psi, out=R, spare=spare)
     if forces.Q1.any():
         error0 += bulk.pack(forces.Q1, np.zeros_like(V2)) @ bulk.moments
@@ -73,8 +84,9 @@ def solve_points(
     weighted += error0
     weighted *= W
     X1, X2 = sources(table, weighted, alpha, m_hat, forces)
-    # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-    Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
+    if np.isrealobj(V):
+        # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
+        Q = bulk.response(V_hat, lam, bulk.pack(X1, X2))
     error = np.matmul(Q, bulk.moments, out=weighted)
     error += error0  # Eq. (4.7)
     Q1, q2 = bulk.unpack(Q)
@@ -83,7 +95,7 @@ def solve_points(
     hats = Conjugates(*bulk.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
     # Eq. (4.11)
     errors = Errors(error @ table.weights - table.noise, np.einsum("pn,pn->p", W, error))
-    return Points(overlaps, hats, errors, result.residual, result.iterations, result.status)
+    return overlaps, hats, errors
 
 
 def bulk_of(table: Table) -> Bulk:
@@ -108,10 +120,11 @@ def spikes(
     A, K = table.loadings.shape[:2]
     free, loadings = len(table.offsets), table.regressors[len(table.offsets) :]
     given = (yields.cross @ p_hat.reshape(len(W), -1, 1))[..., 0]
-    held = np.ones((len(W), free + A * K))
+    held = np.ones((len(W), free + A * K), V2.dtype)
     held[:, :free] = 0
     groups = len(table.classes)
-    held[:, :groups] = 1 / (alpha[:, None] * table.dimension * table.shares * V2[:, table.classes])
+    price = 1 / table.dimension
+    held[:, :groups] = price / (alpha[:, None] * table.shares * V2[:, table.classes])
     if free == 1:
         gram, moment = normal_equations(table, W)
         moment -= (gram[:, :, free:] @ given[..., None])[..., 0]
@@ -131,12 +144,7 @@ def spikes(
         design = np.concatenate([root * columns, penalty], axis=1)
         target = root[..., 0] * (table.h - given @ loadings)
         target = np.concatenate([target, np.zeros_like(held)], axis=1)
-        scale = np.linalg.norm(design, axis=1)
-        scale = np.where(scale > 0, scale, 1.0)
-        U, sigma, Vt = np.linalg.svd(design / scale[:, None], full_matrices=False)
-        kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-        along = (target[:, None] @ U)[:, 0] / kept
-        solution = (along[:, None] @ Vt)[:, 0] / scale
+        solution = least_squares(design, target)
     m, phi = solution[:, :free], solution[:, free:, None]
     theta = (yields.root @ phi)[..., 0] + given
     theta_hat = (yields.back @ phi)[..., 0]
@@ -166,14 +174,36 @@ def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
 
 def least_norm(gram: Array, moment: Array) -> Array:
     """Least-norm solutions of positive semidefinite systems (P, n, n), scaled to unit diagonal."""
-    scale = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+    scale = np.sqrt(np.diagonal(gram, axis1=1, axis2=2).real)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = gram / (scale[:, :, None] * scale[:, None, :])
     target = (moment / scale)[..., None]
-    inverse = np.linalg.pinv(scaled, rcond=1e-15, hermitian=True)
-    solution = inverse @ target
-    solution += inverse @ (target - scaled @ solution)  # one refinement: residual to rounding
+    inverse = np.linalg.pinv(scaled.real, rcond=1e-15, hermitian=True)
+    solution = inverse @ target.real
+    # One refinement: the residual to rounding, and the whole of a complex step.
+    solution = solution + inverse @ (target - scaled @ solution)
     return np.asarray(solution[..., 0] / scale)
+
+
+def least_squares(design: Array, target: Array) -> Array:
+    """Least-norm minimisers (P, n) of |target - design x|, from (P, N, n) and (P, N).
+
+    Columns count as dependent where what is left of one, relative to its own size, is below
+    1e-10.
+    """
+    scale = np.linalg.norm(design.real, axis=1)
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = design / scale[:, None]
+    U, sigma, Vt = np.linalg.svd(scaled.real, full_matrices=False)
+    kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+    along = (target.real[:, None] @ U)[:, 0] / kept
+    solution = (along[:, None] @ Vt)[:, 0]
+    if np.iscomplexobj(scaled):  # a complex step: its change of the normal equations
+        gap = target - (scaled @ solution[..., None])[..., 0]
+        change = (gap[:, None] @ scaled)[:, 0].imag
+        along = (Vt @ change[..., None])[..., 0] / kept**2
+        solution = solution + 1j * (along[:, None] @ Vt)[:, 0]
+    return np.asarray(solution / scale)
 
 
 def conditional_error(
@@ -278,7 +308,7 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     forces = bulk.forces(V, V_hat, alpha, hats.theta, hats.p)
     Q = bulk.pack(o.Q1, o.q2)
     W *= R
-    spare = bulk.workspace(len(V))
+    spare = bulk.workspace(V)
     error = conditional_error(table, o.m, o.theta, o.psi, out=R, spare=spare)
     error += np.matmul(Q, bulk.moments, out=spare)
     # Errors are sums that may cancel: compared with a part of the target's power.

@@ -1,0 +1,158 @@
+"""Where the spectrum begins and ends.  THEORY 9.
+
+Outside the spectrum V is real and z a smooth function of s along the curve of real solutions;
+an edge is where the curve turns back, dz/ds = 0.  There the Jacobian of (4.1)-(4.4) is singular
+in V at fixed z, but not in (V, z) at fixed s: the edge is a simple zero of dz/ds, found by a
+secant method to rounding.  A search on a logarithmic grid brackets the edges first.
+
+Not every spectrum has edges.  Where the conditional variance of the features comes arbitrarily
+close to 0 or infinity (or, slowly enough, to its supremum) in the tails of kappa, the density
+runs out like the tails of the Gaussian; its end is then put where x times the density falls
+below ``FAINT`` and marked as not sharp.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.newton import solve_rows
+from solvers.results import Array
+
+from .resolvent import Resolvent
+
+FAINT = 1e-10  # of x times the density
+DECADES = 14  # searched below the largest possible eigenvalue
+PER_DECADE = 14
+HALVINGS = 16  # of a cell around an edge that is not sharp
+ZOOM = 3  # rounds in which dips of the density are looked into
+
+
+def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The intervals (n, 2) that carry the density, and which of their ends are sharp, from a
+    first look at x times the density, ``mass`` at increasing x."""
+    x, mass = _look_into_dips(resolvent, x, mass)
+    inside = mass > FAINT
+    ends = np.flatnonzero(inside[1:] != inside[:-1])
+    edges, sharp = _refine(resolvent, x[ends], x[ends + 1], inside[ends])
+    if inside[0]:
+        edges, sharp = np.append(0.0, edges), np.append(False, sharp)
+    if inside[-1]:
+        edges, sharp = np.append(edges, x[-1]), np.append(sharp, False)
+    return edges.reshape(-1, 2), sharp.reshape(-1, 2)
+
+
+def mass_per_log(resolvent: Resolvent, x: Array) -> Array:
+    """x times the density at x (P,)."""
+    density = resolvent.transform(resolvent.at(x.astype(complex))).imag / np.pi
+    return np.asarray(x * np.nan_to_num(density))
+
+
+def largest_eigenvalue_bound(resolvent: Resolvent) -> float:
+    """An upper bound on the bulk: norms of the linear and the remaining part of the features,
+    each its largest size over kappa times that of a matrix of independent entries."""
+    table, ratio = resolvent.real.table, resolvent.ratio
+    linear = np.sqrt((table.c[:, None] * table.mu1**2).max())
+    linear *= (1 + 1 / np.sqrt(resolvent.alpha)) * (1 + np.sqrt(table.beta))
+    rest = np.sqrt(table.mu2sq.max()) * (1 + 1 / np.sqrt(ratio))
+    return float(2 * (linear + rest) ** 2)
+
+
+def scan(resolvent: Resolvent) -> Array:
+    """A logarithmic grid of x up to beyond the largest eigenvalue."""
+    top = largest_eigenvalue_bound(resolvent)
+    return np.geomspace(top * 10.0**-DECADES, top, DECADES * PER_DECADE + 1)
+
+
+def _look_into_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
+    """The grid made finer where the density dips: a gap may be narrower than its cells."""
+    for _ in range(ZOOM):
+        dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
+        dips = dips[mass[dips] > FAINT]
+        if not dips.size:
+            break
+        inner = (np.arange(1, 6) / 6)[:, None]
+        sides = [x[dips - 1] * (x[dips] / x[dips - 1]) ** inner]
+        sides += [x[dips] * (x[dips + 1] / x[dips]) ** inner]
+        new = np.concatenate(sides).ravel()
+        order = np.argsort(np.concatenate([x, new]))
+        mass = np.concatenate([mass, mass_per_log(resolvent, new)])[order]
+        x = np.concatenate([x, new])[order]
+    return x, mass
+
+
+def _refine(
+    resolvent: Resolvent, low: Array, high: Array, low_inside: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The edge in every cell (low, high), of which ``low_inside`` says whether the lower end
+    carries density."""
+    edge = np.full(len(low), np.nan)
+    low, high = low.copy(), high.copy()
+    for sweep in range(HALVINGS):
+        open_cells = np.flatnonzero(np.isnan(edge))
+        if not open_cells.size:
+            break
+        if sweep % 4 == 0:
+            outside = np.where(low_inside, high, low)[open_cells]
+            found = turning_point(resolvent, outside)
+            within = (found >= low[open_cells]) & (found <= high[open_cells])
+            edge[open_cells[within]] = found[within]
+            open_cells = open_cells[~within]
+        if not open_cells.size:
+            break
+        middle = np.sqrt(low[open_cells] * high[open_cells])
+        inside = mass_per_log(resolvent, middle) > FAINT
+        up = inside == low_inside[open_cells]
+        low[open_cells[up]], high[open_cells[~up]] = middle[up], middle[~up]
+    sharp = ~np.isnan(edge)
+    return np.where(sharp, edge, np.sqrt(low * high)), sharp
+
+
+def turning_point(resolvent: Resolvent, x: Array) -> Array:
+    """z where dz/ds = 0 on the curve of real solutions through x (P,), outside the spectrum;
+    NaN where none is found or 1 + V(kappa) changes sign on the way."""
+    V, z = resolvent.at(x.astype(complex)), x.astype(complex)
+    s = resolvent.transform(V)
+    with np.errstate(all="ignore"):  # some rows may have no such point, and run away
+        V, z, slope, curve = _on_curve(resolvent, V, z, s)
+        for _ in range(30):
+            # at most half of the way to s = 0, where z has gone to infinity
+            step = np.clip((-slope / curve).real, -np.abs(s) / 2, np.abs(s) / 2)
+            moving = np.abs(step) > 1e-12 * np.abs(s)
+            if not moving.any():
+                break
+            s = s + np.where(np.isfinite(step), step, 0.0)
+            V, z, slope, curve = _on_curve(resolvent, V, z, s)
+        good = np.abs(slope) * np.abs(s) < 1e-6 * np.abs(z)
+        good &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
+    return np.where(good, z.real, np.nan)
+
+
+def _on_curve(
+    resolvent: Resolvent, V: Array, z: Array, s: Array
+) -> tuple[Array, Array, Array, Array]:
+    """V and z where the transform is s, with dz/ds and d^2z/ds^2, from close guesses."""
+    for _ in range(8):
+        system = _bordered(resolvent, V, z)
+        residual = np.column_stack([resolvent.equations(V, z)[0], resolvent.transform(V) - s])
+        step = solve_rows(system, -residual)
+        V, z = V + step[:, :-1], z + step[:, -1]
+        if not (np.abs(step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
+            break
+    unit = np.zeros_like(residual)
+    unit[:, -1] = 1
+    tangent = solve_rows(_bordered(resolvent, V, z), unit)
+    # the system's change along the tangent, by a difference, gives the second derivative
+    reach = (1e-5 * np.abs(s))[:, None]
+    ahead = _bordered(resolvent, V + reach * tangent[:, :-1], z + reach[:, 0] * tangent[:, -1])
+    curve = (solve_rows(ahead, unit) - tangent)[:, -1] / reach[:, 0]
+    return V, z, tangent[:, -1], curve
+
+
+def _bordered(resolvent: Resolvent, V: Array, z: Array) -> Array:
+    """Derivatives of the equations and of s in (V, z), (P, D + 1, D + 1)."""
+    value, slope = resolvent.equations(V, z)
+    along = resolvent.equations(V, z + 1)[0] - value  # linear in z
+    D = V.shape[1]
+    matrix = np.zeros((len(V), D + 1, D + 1), dtype=complex)
+    matrix[:, :D, :D], matrix[:, :D, D] = slope, along
+    matrix[:, D, D - resolvent.bulk.groups : D] = resolvent.ratio
+    return matrix

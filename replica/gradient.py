@@ -1,0 +1,213 @@
+"""How the errors change with every parameter, by implicit differentiation of the fixed point.
+
+The saddle point F(V; p) = 0 of THEORY 4 moves by dV = -(dF/dV)^-1 dF/dp, and everything after
+V is explicit.  Both are evaluated by a complex step: at p + i h with h = 1e-20 one Newton step
+from the real solution makes V right to first order in h, the imaginary part of an error over h
+is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
+parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) and the moments
+(3.2)-(3.3): smooth functions of one variable, differentiated by an eighth-order difference.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from solvers.newton import solve_rows
+from solvers.quadrature import Rule
+from solvers.results import Array
+
+from . import ridge
+from .curves import QUADRATURE_TOLERANCE, Solution, solve
+from .equivalence import Table, table_of_size, tabulate
+from .errors import InvalidArgument
+from .grids import Problem
+from .models import GradientStep, SpikedRandomFeatures
+from .overlaps import Errors
+
+STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
+ORDER = 8  # of the differences of tables
+REACH = 0.01  # their spacing, relative to the parameter or to its distance from a bound
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Derivatives of both errors at one point.
+
+    Attributes
+    ----------
+    point : Solution
+    test_error, train_error : dict of name -> float
+        Derivatives with respect to alpha, lam and the parameters of the model; NaN where the
+        point did not converge or the model is not differentiable.
+    """
+
+    point: Solution
+    test_error: dict[str, float]
+    train_error: dict[str, float]
+
+
+def gradient(
+    problem: Problem,
+    *,
+    alpha: float,
+    lam: float,
+    beta: float | None = None,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+) -> Gradient:
+    """Derivatives of test and training error with respect to every parameter.
+
+    Parameters
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+        Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
+        the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
+        beta, noise and, for one group and one spike, r, c and gamma.
+    alpha, lam : float
+        As in :func:`replica.solve`.
+    beta : float
+        Width over input dimension p/d, for a GradientStep; an sRF has its own.
+    quadrature_tol : float
+        As in :func:`replica.solve`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or the model trains a bias.
+
+    Examples
+    --------
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> slopes = gradient(step, alpha=0.9, lam=0.1, beta=1.0)
+    >>> [f"{name} {slope:.6f}" for name, slope in slopes.test_error.items()][:2]
+    ['alpha -0.009220', 'lam -0.045097']
+    >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
+    ['eta -0.004419', 'alpha0 -0.000113']
+    """
+    model = with_width(problem, beta)
+    if model.train_bias:
+        raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
+    point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
+    names = [name for name in _parameters(problem) if np.isfinite(_value(problem, model, name))]
+    test = dict.fromkeys(["alpha", "lam", *names], np.nan)
+    train = dict(test)
+    if point.converged:
+        table = table_of_size(model, point.nodes)
+        at, penalty = np.array([float(alpha)]), np.array([float(lam)])
+        found = ridge.solve_points(table, at, penalty).overlaps
+        V = ridge.bulk_of(table).pack(found.V1, found.V2)
+        moved = {
+            "alpha": (table, at + 1j * STEP, penalty),
+            "lam": (table, at, penalty + 1j * STEP),
+        }
+        for name in names:
+            tangent = _tangent(problem, model, name, table)
+            if tangent is not None:
+                moved[name] = (tangent, at, penalty)
+        for name, arguments in moved.items():
+            errors = perturbed(V, *arguments)
+            test[name] = float(errors.test[0].imag / STEP)
+            train[name] = float(errors.train[0].imag / STEP)
+    return Gradient(point, test, train)
+
+
+def with_width(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
+    """The sRF of ``problem``, whose width is ``beta`` or its own.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if isinstance(problem, GradientStep):
+        if beta is None:
+            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
+        return problem.srf(beta=beta)
+    if not isinstance(problem, SpikedRandomFeatures):
+        raise InvalidArgument("model", problem, "a GradientStep or a SpikedRandomFeatures")
+    if beta is not None:
+        raise InvalidArgument("beta", beta, "left out: a SpikedRandomFeatures has its own")
+    return problem
+
+
+def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
+    """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
+    that V (P, D) solves the equations for."""
+    bulk = ridge.bulk_of(table)
+    residual, slope = bulk.equations(V, alpha, lam)
+    step = solve_rows(slope.real, -residual.imag)
+    return ridge.given_response(bulk, V + 1j * step, alpha, lam)[2]
+
+
+def _parameters(problem: Problem) -> list[str]:
+    own = ("eta", "alpha0") if isinstance(problem, GradientStep) else ("r", "c", "gamma")
+    return ["beta", "noise", *(name for name in own if isinstance(getattr(problem, name), float))]
+
+
+def _value(problem: Problem, model: SpikedRandomFeatures, name: str) -> float:
+    return float(getattr(model if name == "beta" else problem, name))
+
+
+def _tangent(
+    problem: Problem, model: SpikedRandomFeatures, name: str, table: Table
+) -> Table | None:
+    """``table`` a complex step along the parameter ``name``; None where it has no derivative."""
+    value = _value(problem, model, name)
+    if name == "beta":
+        return replace(table, beta=value + 1j * STEP)  # type: ignore[arg-type]
+    rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
+
+    def at(x: float) -> Table:
+        changed = replace(problem, **{name: x})  # type: ignore[arg-type]
+        return tabulate(with_width(changed, _beta(problem, model)), rule)
+
+    if name == "eta" and value == 0:
+        return None  # without a step there is no spike: another number of groups
+    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
+    if name == "gamma" and value in (low, high):
+        return None  # g grows like the root of the distance
+    room = min(value - low, high - value)
+    one_sided = room == 0
+    # The unit of a parameter without bounds is 1, as the pre-activations' is.
+    spacing = REACH * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
+    offsets = np.arange(ORDER + 1) - (0 if one_sided else ORDER // 2)
+    weights = difference(offsets) / spacing
+    terms = [
+        (weight, at(value + k * spacing))
+        for k, weight in zip(offsets, weights, strict=True)
+        if abs(weight) * spacing > 1e-15
+    ]
+    if any(other.mu1.shape != table.mu1.shape for _, other in terms):
+        return None
+    return _along(table, terms)
+
+
+def _beta(problem: Problem, model: SpikedRandomFeatures) -> float | None:
+    return model.beta if isinstance(problem, GradientStep) else None
+
+
+def _along(table: Table, terms: list[tuple[float, Table]]) -> Table:
+    """``table`` plus i STEP times the weighted sum of ``terms``, in every field that varies."""
+
+    def moved(name: str) -> Any:
+        slope = sum(weight * getattr(other, name) for weight, other in terms)
+        return getattr(table, name) + 1j * STEP * slope
+
+    varying = [f.name for f in fields(table) if f.name not in FIXED]
+    return replace(table, **{name: moved(name) for name in varying})
+
+
+FIXED = ("weights", "kappa", "beta", "dimension", "classes", "covariance")
+
+
+def difference(offsets: Array) -> Array:
+    """Weights of values at ``offsets`` (n,) that give the derivative at 0, of order n - 1.
+
+    Examples
+    --------
+    >>> difference(np.array([-1, 0, 1])).tolist()
+    [-0.5, 0.0, 0.5]
+    """
+    powers = np.vander(offsets, increasing=True).T.astype(float)
+    target = np.zeros(len(offsets))
+    target[1] = 1
+    return np.asarray(np.linalg.solve(powers, target))

@@ -1,0 +1,112 @@
+"""The saddle point at complex penalty: the resolvent of the features.  THEORY 9, [C] App. F.
+
+With lam = -(alpha/beta) z, (4.1)-(4.4) give the Stieltjes transform of Phi^T Phi / n at z,
+
+    s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 = (alpha/beta) sum_b V_2^b.            (9.1)
+
+Of the many complex roots the right one is that of positive V at z < 0, where ``Bulk.solve``
+finds it, continued along an arc |z| = const through the upper half-plane: there s and every
+V_2^b have a positive imaginary part, and down to the axis itself nothing singular happens but at
+the edges of the spectrum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.continuation import follow, newton_complex
+from solvers.results import Array
+
+from .bulk import Bulk
+from .ridge import TOLERANCE
+
+HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
+
+
+@dataclass(frozen=True, eq=False)
+class Resolvent:
+    """Solutions of one model at one alpha, in the coordinates U (P, D) of ``Bulk.equations``.
+
+    Attributes
+    ----------
+    real : Bulk
+        On real kappa: for z < 0 and the signs of 1 + V.
+    bulk : Bulk
+        The same features where z is off the negative axis: on a contour where there is one.
+    alpha : float
+    """
+
+    real: Bulk
+    bulk: Bulk
+    alpha: float
+
+    @property
+    def ratio(self) -> float:
+        """alpha / beta = n / p."""
+        return self.alpha / self.real.beta
+
+    def transform(self, U: Array) -> Array:
+        """s (P,); the last coordinates are V_2.  Eq. (9.1)"""
+        return np.asarray(self.ratio * U[:, -self.bulk.groups :].sum(axis=1))
+
+    def equations(self, U: Array, z: Array) -> tuple[Array, Array]:
+        """(4.1)-(4.4) at z (P,), and their derivatives in U."""
+        return self.bulk.equations(U, np.full(len(z), self.alpha), -self.ratio * z)
+
+    def admissible(self, U: Array) -> NDArray[np.bool_]:
+        """Whether Im V_2 >= 0 in every group, up to rounding."""
+        second = U[:, -self.bulk.groups :]
+        return np.asarray((second.imag >= -HERGLOTZ * np.abs(second)).all(axis=1))
+
+    def solve(self, z: Array) -> tuple[Array, NDArray[np.object_]]:
+        """U (P, D) at z (P,) with Im z >= 0, z != 0, and the status of every point."""
+        radius, angle = np.abs(z), np.angle(z)
+        first = self.real.solve(np.full(len(z), self.alpha), self.ratio * radius, TOLERANCE)
+
+        def path(t: Array, rows: NDArray[np.int64]) -> Array:
+            turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
+            return np.where(t >= 1, z[rows], turned)
+
+        found = follow(
+            lambda U, place, rows: self.equations(U, place),
+            self.real.coordinates(first.value).astype(complex),
+            path,
+            lambda U, place, rows: self.admissible(U),
+            size=self.bulk.size,
+        )
+        return np.where(found.converged[:, None], found.value, np.nan), found.status
+
+    def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """U from close guesses ``start`` (P, D); False where they were not close enough."""
+        value, settled, _ = newton_complex(
+            lambda U, rows: self.equations(U, z[rows]), start, reach=0.3, size=self.bulk.size
+        )
+        return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
+
+    def at(self, z: Array, start: Array | None = None) -> Array:
+        """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found."""
+        if start is None:
+            return self.solve(z)[0]
+        value, settled = self.refine(z, start)
+        if not settled.all():
+            value[~settled] = self.solve(z[~settled])[0]
+        return value
+
+    def one_sign(self, U: Array) -> NDArray[np.bool_]:
+        """Whether 1 + V(kappa) has one sign over all kappa, for real U (P, D).
+
+        Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
+        eigenvalue of its own.
+        """
+        total = 1 + self.real.responses(U.real) @ self.real.moments
+        return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
+
+    def winding(self, U: Array) -> Array:
+        """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
+        of no use at this z."""
+        turns, V = [], self.real.responses(U)
+        for bulk in (self.real, self.bulk):
+            angle = np.unwrap(np.angle(1 + V @ bulk.moments), axis=1)
+            turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
+        return np.asarray(np.abs(turns[0] - turns[1]))

@@ -1,0 +1,240 @@
+"""The eigenvalues of the features' covariance Phi^T Phi / n.  THEORY 9, [C] App. F.
+
+The bulk of p = beta d eigenvalues from n = alpha d samples has the Stieltjes transform of
+(9.1), found by continuation from the negative axis (``resolvent``), a density
+Im s(x + i0) / pi, obtained on the real line itself and not at a distance from it, and edges
+(``edges``).  Beside it stand an atom at 0 and, where the mu_0 do not vanish, outliers of order
+p.  None of this depends on the target or on how the readout is fitted.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from solvers.results import Array, ConvergenceError, Status
+
+from . import edges as ends
+from . import ridge
+from .contour import contour_table
+from .curves import positive
+from .equivalence import Table, table_at
+from .errors import InvalidArgument
+from .network import Model
+from .resolvent import Resolvent
+
+QUADRATURE_TOLERANCE = 1e-8
+GUIDES = 64  # points of an interval between which guesses are interpolated
+SMALLEST = 1e-18  # of an interval that reaches 0, relative to its upper end
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The limiting spectrum of Phi^T Phi / n, (p, p).
+
+    Attributes
+    ----------
+    model : SpikedRandomFeatures or Network
+    alpha : float
+        Samples over input dimension, n/d.
+    edges : (B, 2)
+        The intervals that carry the density, in increasing order.
+    sharp : bool (B, 2)
+        Which ends are edges at which the density vanishes like a square root, known to
+        rounding.  The others are 0, where the spectrum reaches it, or places where the density
+        runs out and x times it falls below 1e-10.
+    atom : float
+        Share of eigenvalues that are exactly 0.
+    outliers : (O,)
+        Leading eigenvalues over p: those of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), [C] Eq. (191).
+    quadrature_error : float
+        Largest change of x times the density on a rule of half the size.
+    status : Status
+    """
+
+    model: Model
+    alpha: float
+    edges: Array
+    sharp: NDArray[np.bool_]
+    atom: float
+    outliers: Array
+    quadrature_error: float
+    status: Status
+    resolvent: Resolvent
+
+    @property
+    def converged(self) -> bool:
+        """Whether the quadrature error met its tolerance."""
+        return self.status == Status.CONVERGED
+
+    def stieltjes(self, z: ArrayLike) -> Array:
+        """s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom, z != 0.  Eq. (9.1)
+
+        On the real line inside the spectrum, its limit from above.  NaN where it was not found.
+        """
+        z = np.asarray(z, dtype=complex)
+        flat = z.ravel()
+        below = flat.imag < 0
+        s = self.resolvent.transform(self.resolvent.at(np.where(below, flat.conj(), flat)))
+        return np.where(below, s.conj(), s).reshape(z.shape)
+
+    def companion(self, z: ArrayLike) -> Array:
+        """(1/n) tr (Phi Phi^T / n - z)^-1, of the same non-zero eigenvalues among n."""
+        z = np.asarray(z, dtype=complex)
+        wide = 1 / self.resolvent.ratio  # p / n
+        return np.asarray(wide * self.stieltjes(z) + (wide - 1) / z)
+
+    def density(self, x: ArrayLike) -> Array:
+        """Density of the eigenvalues at real x of any shape, of mass 1 - atom; 0 outside the
+        edges, NaN where it was not found."""
+        x = np.asarray(x, dtype=float)
+        flat = x.ravel()
+        found = np.where(np.isnan(flat), np.nan, 0.0)
+        for (low, high), guide in zip(self.edges, self._guides, strict=True):
+            inside = (flat > max(low, SMALLEST * high)) & (flat < high)
+            if inside.any():
+                at = flat[inside]
+                V = self.resolvent.at(at.astype(complex), guide(_angle(at, low, high)))
+                found[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
+        return found.reshape(x.shape)
+
+    def moment(self, k: int, points: int = 1000) -> float:
+        """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
+
+        By the trapezoidal rule in the angle that makes the square roots at the edges smooth.
+        """
+        total = 0.0
+        for low, high in self.edges:
+            angle = (np.arange(points) + 0.5) * np.pi / points
+            x = _place(angle, low, high)
+            stretch = np.log(high / max(low, SMALLEST * high)) / 2 * np.sin(angle)
+            total += float(np.sum(self.density(x) * x ** (k + 1) * stretch) * np.pi / points)
+        return total
+
+    @cached_property
+    def _guides(self) -> list[Callable[[Array], Array]]:
+        """V of each interval as a function of the angle, to three digits or so."""
+        angle = (np.arange(GUIDES) + 0.5) * np.pi / GUIDES
+        found = []
+        for low, high in self.edges:
+            V = self.resolvent.at(_place(angle, low, high).astype(complex))
+            good = np.isfinite(V).all(axis=1)
+            found.append(CubicSpline(angle[good], V[good]))
+        return found
+
+
+def spectrum(
+    model: Model, alpha: float, *, quadrature_tol: float = QUADRATURE_TOLERANCE
+) -> Spectrum:
+    """The limiting spectrum of the features' covariance.  THEORY 9
+
+    Parameters
+    ----------
+    model : SpikedRandomFeatures or Network
+        Its student, width and groups matter; target, noise and intercept do not.
+    alpha : float
+        Samples over input dimension, n/d.
+    quadrature_tol : float
+        Bound on the estimated quadrature error of x times the density, of total order 1.
+
+    Raises
+    ------
+    InvalidArgument
+        If alpha is out of range, or a bias is trained: the features then depend on the fit.
+    ConvergenceError
+        If no density was found anywhere.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=0.5)
+    >>> found = spectrum(model, 2.0)
+    >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
+    ([[0.028603, 0.980667]], 0.0, 1.0)
+    """
+    if not isinstance(model, Model):
+        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
+    if model.train_bias:
+        raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
+    (ratio,) = positive("alpha", [alpha])
+    x, previous, error = None, None, np.inf
+    for level in itertools.count(1):
+        table = table_at(model, level)
+        if table is None:
+            break
+        resolvent = _resolvent(model, table, float(ratio))
+        if x is None:
+            x = ends.scan(resolvent)
+        mass = ends.mass_per_log(resolvent, x)
+        if previous is not None:
+            error = float(np.nan_to_num(np.abs(mass - previous), nan=np.inf).max())
+        if error <= quadrature_tol:
+            break
+        previous = mass
+    assert x is not None
+    intervals, sharp = ends.support(resolvent, x, mass)
+    if not len(intervals):
+        raise ConvergenceError("no density was found anywhere", None)
+    return Spectrum(
+        model=model,
+        alpha=float(ratio),
+        edges=intervals,
+        sharp=sharp,
+        atom=_atom(resolvent.real.table, float(ratio)),
+        outliers=_outliers(model, resolvent.real.table),
+        quadrature_error=error,
+        status=Status.CONVERGED if error <= quadrature_tol else Status.QUADRATURE,
+        resolvent=resolvent,
+    )
+
+
+def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
+    """On a contour for one spike, unless poles lie between it and the real line."""
+    real = ridge.bulk_of(table)
+    if len(table.kappa) == 1 and model.geometry.r.any():
+        beside = contour_table(model, table, len(table.weights))
+        if beside is not None:
+            found = Resolvent(real, ridge.bulk_of(beside), alpha)
+            probes = np.geomspace(1e-6, 1, 13) * ends.largest_eigenvalue_bound(found)
+            V = found.at(probes.astype(complex))
+            if (np.nan_to_num(found.winding(V[np.isfinite(V).all(axis=1)])) < 0.5).all():
+                return found
+    return Resolvent(real, real, alpha)
+
+
+def _atom(table: Table, alpha: float) -> float:
+    """1 - (rank of the features) / p.
+
+    A group whose features are linear in the input given kappa adds to the rank only as long as
+    the input has directions left; one whose features are functions of kappa alone, nothing.
+    """
+    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
+    curved = table.mu2sq.max(axis=1) > 1e-13 * size
+    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
+    width = table.beta * table.fractions
+    rank = width[curved].sum() + min(1.0, width[straight].sum())
+    return float(max(0.0, 1 - min(alpha, rank) / table.beta))
+
+
+def _outliers(model: Model, table: Table) -> Array:
+    """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
+    root = np.sqrt(model.geometry.fractions)
+    mean = root[:, None] * table.offsets[: len(root)]
+    values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
+    return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
+
+
+def _angle(x: Array, low: float, high: float) -> Array:
+    """In (0, pi), with log x = middle - half cos(angle)."""
+    a, b = np.log(max(low, SMALLEST * high)), np.log(high)
+    return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
+
+
+def _place(angle: Array, low: float, high: float) -> Array:
+    """x at an angle."""
+    a, b = np.log(max(low, SMALLEST * high)), np.log(high)
+    return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))

@@ -1,0 +1,158 @@
+"""Minima of a smooth function on a box: a scan, then Chebyshev interpolation.
+
+The scan finds every basin that the grid resolves.  In the cells around a grid point lower than
+its neighbours the function is interpolated on a tensor grid of Chebyshev nodes, and the
+interpolant is minimised.  The interpolant's slope is wrong by rounding over the cell's width,
+not by the root of rounding: unlike a search on values alone, the place of the minimum has as
+many digits as an analytic function allows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from .results import Array
+
+NODES = 13  # an axis: in a cell of a scan, about ten digits of a curve of several bumps
+SHRINK = 6.0  # of the box where the interpolant is not yet that exact
+ROUNDS = 5
+CHEBYSHEV = chebyshev.chebpts1(NODES)
+ANALYSIS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV, NODES - 1))
+FINE = np.linspace(-1, 1, 53)
+FINE_BASIS = chebyshev.chebvander(FINE, NODES - 1)
+FLAT = 1e-10  # a basin shallower than this, relative to its value, is rounding
+
+
+class Minimum(NamedTuple):
+    """A local minimum: its place (k,), the value there, and the axes at whose end it lies."""
+
+    place: Array
+    value: float
+    at_edge: tuple[int, ...]
+
+
+def minima(
+    function: Callable[..., Array], axes: Sequence[Array], *, tol: float = 1e-10
+) -> list[Minimum]:
+    """Local minima of ``function``, the lowest first.
+
+    Parameters
+    ----------
+    function : callable (x_1 of shape (n_1,), ..., x_k of shape (n_k,)) -> array (n_1, ..., n_k)
+        Values on the tensor grid of its arguments; those that are not finite are passed over.
+    axes : k increasing arrays
+        The grid of the scan; its ends are the box.
+    tol : float
+        Bound on the last coefficients of the interpolant, relative to its range, at which it
+        is taken for the function.
+
+    Returns
+    -------
+    list of Minimum
+        Empty if no value is finite.
+
+    Examples
+    --------
+    >>> (low, high) = minima(lambda x: (x**2 - 1) ** 2 + x / 9, [np.linspace(-2, 2, 17)])
+    >>> low.place.round(8).tolist(), high.place.round(8).tolist()
+    ([-1.01360979], [0.98581053])
+    """
+    values = _values(function, axes)
+    found: list[Minimum] = []
+    best = np.unravel_index(np.argmin(values), values.shape)
+    for index in np.ndindex(values.shape):
+        around = [slice(max(i - 1, 0), i + 2) for i in index]
+        cell = values[tuple(around)]
+        if not np.isfinite(values[index]) or values[index] > cell.min():
+            continue
+        finite = cell[np.isfinite(cell)]
+        if finite.max() - values[index] <= FLAT * abs(values[index]) and index != best:
+            continue
+        box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
+        one = _polish(function, box, tol)
+        if one is None or one.value > values[index]:
+            place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
+            one = Minimum(place, float(values[index]), ())
+        ends = tuple(
+            k
+            for k, axis in enumerate(axes)
+            if np.abs(one.place[k] - axis[[0, -1]]).min() <= 1e-9 * np.ptp(axis)
+        )
+        found.append(one._replace(at_edge=ends))
+    return _distinct(sorted(found, key=lambda one: one.value), axes)
+
+
+def _values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
+    values = np.asarray(function(*axes), dtype=float)
+    return np.where(np.isfinite(values), values, np.inf)
+
+
+def _polish(
+    function: Callable[..., Array], box: list[tuple[float, float]], tol: float
+) -> Minimum | None:
+    """The lowest point in ``box`` of interpolants on smaller and smaller boxes around it; None
+    where the function has no values."""
+    limits, place = np.array(box), None
+    for _ in range(ROUNDS):
+        middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
+        values = _values(function, [m + h * CHEBYSHEV for m, h in zip(middle, half, strict=True)])
+        if not np.isfinite(values).all():
+            return None
+        level = values.min()
+        coefficients = values - level  # rounding relative to the range, not to the value
+        for k in range(values.ndim):
+            coefficients = np.moveaxis(np.tensordot(ANALYSIS, coefficients, (1, k)), 0, k)
+        where, height = _lowest(coefficients)
+        place = middle + half * where
+        tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
+        rounding = 1e-14 * np.abs(values).max()
+        if max(tails) <= max(tol * np.ptp(values), rounding):
+            break
+        outer = np.array(box)
+        limits = np.stack([place - half / SHRINK, place + half / SHRINK], axis=1)
+        limits = np.clip(limits, outer[:, :1], outer[:, 1:])
+    return None if place is None else Minimum(place, float(level + height), ())
+
+
+def _lowest(coefficients: Array) -> tuple[Array, float]:
+    """Minimum in [-1, 1]^k of a Chebyshev series: the lowest on a fine grid, then Newton along
+    the axes at whose ends it does not lie."""
+    k = coefficients.ndim
+    values = coefficients
+    for i in range(k):
+        values = np.moveaxis(np.tensordot(FINE_BASIS, values, (1, i)), 0, i)
+    x = FINE[list(np.unravel_index(np.argmin(values), values.shape))]
+    slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
+    second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]
+    height = _evaluate(coefficients, x)
+    for _ in range(5):
+        free = np.abs(x) < 1
+        slope = np.array([_evaluate(part, x) for part in slopes])[free]
+        matrix = np.array([[_evaluate(part, x) for part in row] for row in second])
+        step = np.zeros(k)
+        step[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], -slope, rcond=None)[0]
+        trial = np.clip(x + step, -1, 1)
+        lower = _evaluate(coefficients, trial)
+        if not lower <= height + 1e-15 * np.abs(coefficients).max():
+            break
+        x, height = trial, lower
+    return x, height
+
+
+def _evaluate(series: Array, x: Array) -> float:
+    """A Chebyshev series in k variables at one point."""
+    for value in x:
+        series = chebyshev.chebval(value, series)
+    return float(series)
+
+
+def _distinct(found: list[Minimum], axes: Sequence[Array]) -> list[Minimum]:
+    """Without those that two neighbouring boxes have found twice."""
+    width = np.array([np.ptp(axis) for axis in axes])
+    kept: list[Minimum] = []
+    for one in found:
+        if all(np.abs((one.place - other.place) / width).max() > 1e-6 for other in kept):
+            kept.append(one)
+    return kept
