@@ -6,13 +6,18 @@ how far they can be trusted.
 """
 
 from .activations import Activation
+from .bounds import best_bounds, bounds
 from .curves import Solution, solve
 from .errors import InvalidArgument
+from .gradient import gradient
 from .grids import learning_curve
+from .learned import learned_function
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
 from .network import Network
+from .optimum import optimal_eta, optimal_lambda
 from .several_steps import AfterStep, after_each_step
+from .spectrum import spectrum
 from .staircase import Staircase, staircase
 from .targets import MultiIndex
 
@@ -29,8 +34,15 @@ __all__ = [
     "Staircase",
     "activation",
     "after_each_step",
+    "best_bounds",
+    "bounds",
+    "gradient",
     "hermite",
+    "learned_function",
     "learning_curve",
+    "optimal_eta",
+    "optimal_lambda",
     "solve",
+    "spectrum",
     "staircase",
 ]

@@ -7,7 +7,10 @@ import typer
 
 from . import __version__
 from .command_line import run
+from .commands.bounds import bounds
 from .commands.curve import curve
+from .commands.optimum import optimum
+from .commands.spectrum import spectrum
 from .commands.staircase import staircase
 
 app = typer.Typer(
@@ -27,7 +30,7 @@ def _version(
         raise typer.Exit
 
 
-for command in (curve, staircase):
+for command in (curve, bounds, optimum, spectrum, staircase):
     app.command()(command)
 
 

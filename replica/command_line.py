@@ -16,10 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from solvers.quadrature import QuadratureError
+from solvers.results import Array
 
 from . import files
 from .errors import InvalidArgument
-from .options import GRID_FORMS, ProblemOptions
+from .grids import variants
+from .network import Model as AnyModel
+from .options import GRID_FORMS, ProblemOptions, Request
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -58,6 +61,33 @@ Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.
 Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
 Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
+
+
+def one_model(asked: Request) -> AnyModel:
+    """The model of a request without grids of model fields.
+
+    Raises
+    ------
+    InvalidArgument
+        If a model field is a grid.
+    """
+    for name, grid in asked.grids.items():
+        if grid.size > 1:
+            raise InvalidArgument(name, list(grid), "a single number here")
+    (model,) = variants(asked.problem, asked.grids)
+    return model
+
+
+def one_number(name: str, grid: Array) -> float:
+    """The only value of a grid.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if grid.size != 1:
+        raise InvalidArgument(name, list(grid), "a single number here")
+    return float(grid[0])
 
 
 def typed(options: dict[str, Any]) -> ProblemOptions:

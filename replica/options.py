@@ -1,7 +1,7 @@
 """What the command lines share: grids written as text, problems, problem files."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -152,15 +152,17 @@ def merge(typed: ProblemOptions, config: Path | None) -> ProblemOptions:
     return ProblemOptions(**values)
 
 
-def request(options: ProblemOptions) -> Request:
+def request(options: ProblemOptions, required: Sequence[str] = ("alpha", "lam")) -> Request:
     """The problem and grids that ``options`` describe.
+
+    Of alpha and lam, what is not ``required`` may be missing: an empty grid.
 
     Raises
     ------
     InvalidArgument
         If something is missing, contradictory or out of range.
     """
-    for name in ("student", "target", "alpha", "lam"):
+    for name in ("student", "target", *required):
         if getattr(options, name) is None:
             raise InvalidArgument(name, None, "given")
     kinds = {"a step": STEP, "several steps": ("steps",), "an sRF": SRF, "groups": ("groups",)}
@@ -219,8 +221,8 @@ def request(options: ProblemOptions) -> Request:
         problem = SpikedRandomFeatures(**(start | groups))
     return Request(
         problem,
-        parse_grid("alpha", options.alpha),
-        parse_grid("lam", options.lam),
+        parse_grid("alpha", options.alpha) if options.alpha is not None else np.empty(0),
+        parse_grid("lam", options.lam) if options.lam is not None else np.empty(0),
         grids,
         options.model,
     )

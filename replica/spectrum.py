@@ -102,6 +102,11 @@ class Spectrum:
                 found[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
         return found.reshape(x.shape)
 
+    def grid(self, interval: int, points: int) -> Array:
+        """``points`` places in one of the intervals, denser towards its edges."""
+        angle = (np.arange(points) + 0.5) * np.pi / points
+        return _place(angle, *self.edges[interval])
+
     def moment(self, k: int, points: int = 1000) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
 

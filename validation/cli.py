@@ -13,6 +13,7 @@ from .commands.alignment import alignment
 from .commands.compare import compare
 from .commands.figure import figure
 from .commands.simulate import simulate
+from .commands.spectrum import spectrum
 
 app = typer.Typer(
     name="replica-validate",
@@ -20,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Finite-size simulations, and their comparison with the theory.",
 )
-for command in (compare, simulate, alignment, figure):
+for command in (compare, simulate, alignment, spectrum, figure):
     app.command()(command)
 
 

@@ -1,0 +1,86 @@
+"""``replica spectrum``: the eigenvalues of the features' covariance."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from .. import command_line as common
+from .. import files
+from ..grids import describe
+from ..options import merge, request
+from ..spectrum import Spectrum
+from ..spectrum import spectrum as compute
+
+
+def spectrum(
+    student: common.Student = None,
+    target: common.Target = None,
+    alpha0: common.Alpha0 = None,
+    eta: common.Eta = None,
+    r: common.R = None,
+    c: common.C = None,
+    gamma: common.Gamma = None,
+    beta: common.Beta = None,
+    noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
+    model: common.Model = None,
+    alpha: common.Alpha = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    intercept: common.Intercept = None,
+    train_bias: common.TrainBias = None,
+    config: common.Config = None,
+    out: common.Out = None,
+    plot: common.Plot = None,
+    points: Annotated[int, typer.Option(help="Points of the density, in all.")] = 1000,
+    as_json: common.Json = False,
+) -> None:
+    """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
+
+    Example: replica spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2
+    --beta 1.5 --plot spectrum.png
+    """
+    asked = request(merge(common.typed(locals()), config), required=("alpha",))
+    common.check_outputs(out, plot, (".csv", ".json"))
+    one = common.one_model(asked)
+    found = compute(one, common.one_number("alpha", asked.alpha))
+    document = spectrum_document(found, points)
+    document["problem"] = describe(asked.problem) | {"beta": one.beta, "alpha": found.alpha}
+    if out is not None:
+        columns = zip(*document["density"].values(), strict=True)
+        rows = [{"x": x, "density": y} for x, y in columns]
+        common.save_points(out, {"points": rows} if out.suffix == ".csv" else document)
+    if plot is not None:
+        from ..spectrum_plots import plot_spectrum
+
+        common.save_figure(plot, plot_spectrum(found).figure)
+    if as_json:
+        typer.echo(files.to_json(document))
+    else:
+        for (low, high), (left, right) in zip(found.edges, found.sharp, strict=True):
+            ends = [
+                f"{x:.10g}{'' if sharp else ' (not sharp)'}"
+                for x, sharp in ((low, left), (high, right))
+            ]
+            typer.echo(f"density from {ends[0]} to {ends[1]}")
+        typer.echo(f"atom at 0: {found.atom:.10g}")
+        for value in found.outliers:
+            typer.echo(f"outlier at p times {value:.10g}")
+    if not found.converged:
+        raise typer.Exit(1)
+
+
+def spectrum_document(found: Spectrum, points: int) -> dict[str, Any]:
+    """The JSON document of ``spectrum``."""
+    each = max(2, points // len(found.edges))
+    x = np.concatenate([found.grid(k, each) for k in range(len(found.edges))])
+    return {
+        "edges": found.edges,
+        "sharp": found.sharp,
+        "atom": found.atom,
+        "outliers": found.outliers,
+        "converged": found.converged,
+        "quadrature_error": found.quadrature_error,
+        "density": {"x": x, "y": found.density(x)},
+    }

@@ -1,0 +1,170 @@
+"""Figures of what can be learned: bounds, the functions that attain them, the learned one."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from .bounds import Bounds
+from .learned import LearnedFunction
+from .plotting import LABELS, is_logarithmic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KAPPA = r"projection on the spike $\kappa = u\cdot x$"
+OUTPUT = "conditional mean of the output"
+
+
+def plot_bounds(
+    points: Sequence[Mapping[str, Any]],
+    linear: float,
+    alpha: Array | Sequence[float] = (),
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Bounds against the learning rate, and the error at the best penalty between them.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+        "eta", "lower", "upper" and, for every value of alpha, "achieved_<alpha>".
+    linear : float
+        Error of the best linear predictor.
+    alpha : sequence of float
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    eta = np.array([point["eta"] for point in points], dtype=float)
+    lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
+    ax.fill_between(eta, lower, upper, color="C0", alpha=0.12, linewidth=0)
+    ax.plot(eta, upper, "C0", label=r"upper bound $U$, $\lambda\to\infty$")
+    ax.plot(eta, lower, "C0--", label=r"lower bound $L$")
+    for i, ratio in enumerate(alpha):
+        achieved = [point[f"achieved_{ratio:g}"] for point in points]
+        label = rf"best $\lambda$ at $\alpha = {ratio:g}$"
+        ax.plot(eta, achieved, color=f"C{i + 1}", label=label)
+    ax.axhline(linear, color="0.4", linestyle=":", label="best linear predictor")
+    if is_logarithmic(eta):
+        ax.set_xscale("log")
+    ax.set_xlabel(LABELS["eta"])
+    ax.set_ylabel(r"test error $\epsilon_g$")
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_functions(found: Bounds, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
+    """The functions of kappa that attain both bounds, beside the target's mean.
+
+    Parameters
+    ----------
+    found : Bounds
+        Of a model with one spike.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+    reach : float
+        Largest modulus of kappa shown.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    kappa = np.linspace(-reach, reach, 301)
+    ax.plot(kappa, found.target_function(kappa), "k:", label=r"target, $h(\kappa)$")
+    lower = rf"lower bound, $L = {found.lower:.3g}$"
+    upper = rf"upper bound, $U = {found.upper:.3g}$"
+    ax.plot(kappa, found.lower_function(kappa), "C0--", label=lower)
+    ax.plot(kappa, found.upper_function(kappa), "C0", label=upper)
+    ax.set_xlabel(KAPPA)
+    ax.set_ylabel(OUTPUT)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_family(
+    each: Sequence[Bounds], eta: Array, ax: "Axes | None" = None, *, reach: float = 3.0
+) -> "Axes":
+    """The functions that attain the upper bound, a line for each learning rate.
+
+    Parameters
+    ----------
+    each : sequence of Bounds
+        Of models with one spike.
+    eta : (n,)
+        Their learning rates.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+    reach : float
+        Largest modulus of kappa shown.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib import colormaps
+
+    ax = _axes(ax)
+    kappa = np.linspace(-reach, reach, 301)
+    colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(each)))
+    for rate, found, colour in zip(eta, each, colours, strict=True):
+        label = rf"$\tilde\eta = {rate:.3g}$"
+        ax.plot(kappa, found.upper_function(kappa), color=colour, label=label)
+    ax.plot(kappa, each[-1].target_function(kappa), "k:", label=r"target, $h(\kappa)$")
+    ax.set_xlabel(KAPPA)
+    ax.set_ylabel(OUTPUT)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_learned(
+    learned: LearnedFunction, ax: "Axes | None" = None, *, reach: float = 3.0
+) -> "Axes":
+    """Mean output of the trained network given kappa, with a band of one standard deviation.
+
+    Parameters
+    ----------
+    learned : LearnedFunction
+        Of a model with one spike.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's when absent.
+    reach : float
+        Largest modulus of kappa shown.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    kappa = np.linspace(-reach, reach, 301)
+    mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
+    ax.fill_between(
+        kappa,
+        mean - spread,
+        mean + spread,
+        color="C0",
+        alpha=0.2,
+        linewidth=0,
+        label="± one standard deviation, theory",
+    )
+    ax.plot(kappa, mean, "C0", label=r"learned, $C(\kappa)$, theory")
+    ax.plot(kappa, learned.target_mean(kappa), "k:", label=r"target, $h(\kappa)$")
+    ax.set_xlabel(KAPPA)
+    ax.set_ylabel("output of the network")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _axes(ax: "Axes | None") -> "Axes":
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    return ax

@@ -1,0 +1,77 @@
+"""``replica-validate spectrum``: the density over a histogram of simulated eigenvalues."""
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from replica import command_line as common
+from replica import files
+from replica.commands.spectrum import spectrum_document
+from replica.options import merge, request
+from replica.spectrum import spectrum as compute
+
+from ..command_line import TABLES, Dimension, Rng, Simulated, What, single
+from ..spectrum import eigenvalues
+from ..theory import theory_of
+
+
+def spectrum(
+    student: common.Student = None,
+    target: common.Target = None,
+    alpha0: common.Alpha0 = None,
+    eta: common.Eta = None,
+    r: common.R = None,
+    c: common.C = None,
+    gamma: common.Gamma = None,
+    beta: common.Beta = None,
+    noise: common.Noise = None,
+    step_noise: common.StepNoise = None,
+    model: common.Model = None,
+    alpha: common.Alpha = None,
+    readout: common.Readout = None,
+    bias: common.Bias = None,
+    config: common.Config = None,
+    dimension: Dimension = 500,
+    seeds: Annotated[int, typer.Option(help="Independent draws.")] = 2,
+    rng: Rng = None,
+    simulated: What = Simulated.network,
+    out: common.Out = None,
+    plot: common.Plot = None,
+    as_json: common.Json = False,
+) -> None:
+    """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n."""
+    asked = request(merge(common.typed(locals()), config), required=("alpha",))
+    common.check_outputs(out, plot, TABLES[1:])
+    problem, width = single(asked, simulated)
+    ratio = common.one_number("alpha", asked.alpha)
+    theory = theory_of(problem, width, asked.model)
+    found = compute(theory.model, ratio)
+    values = eigenvalues(
+        problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
+    )
+    # at three places above the bulk
+    z = np.geomspace(max(found.edges.min(), 1e-3), found.edges.max(), 5)[1:-1] * (1 + 0.5j)
+    measured = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    predicted = found.stieltjes(z)
+    document = spectrum_document(found, 1000) | {
+        "dimension": dimension,
+        "seeds": seeds,
+        "theory": theory.note,
+        "stieltjes_off_by": np.abs(measured / predicted - 1),
+        "eigenvalues": values,
+    }
+    if out is not None:
+        common.save_points(out, document)
+    if plot is not None:
+        from replica.spectrum_plots import plot_spectrum
+
+        common.save_figure(plot, plot_spectrum(found, eigenvalues=values).figure)
+    if as_json:
+        typer.echo(files.to_json(document))
+    else:
+        typer.echo(theory.note)
+        off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
+        typer.echo(f"relative differences of the Stieltjes transform: {off}")
+    if not found.converged:
+        raise typer.Exit(1)

@@ -1,0 +1,120 @@
+"""The function that a simulated network has learned along its spike."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import default_rng
+from numpy.typing import ArrayLike
+
+from replica.curves import axis, positive
+from replica.errors import InvalidArgument
+from replica.grids import Problem
+from replica.models import GradientStep
+from solvers.results import Array
+
+from . import readout
+from .arguments import seed_sequence, size, whole
+from .features import Instance, draw, spiked_model
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredFunction:
+    """Output of trained networks at given projections on the spike.
+
+    Attributes
+    ----------
+    kappa : (N,)
+    mean, variance : (S, N)
+        Over inputs of that projection, for each of S draws.
+    """
+
+    kappa: Array
+    mean: Array
+    variance: Array
+
+
+def measure(
+    problem: Problem,
+    *,
+    alpha: float,
+    lam: float,
+    kappa: ArrayLike,
+    dimension: int,
+    seeds: int,
+    rng: Any = None,
+    beta: float | None = None,
+    inputs: int | None = None,
+) -> MeasuredFunction:
+    """Mean and variance of the output over inputs x with u.x = kappa.
+
+    Parameters
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+        With one spike; of a step, u is the direction of the mean row.
+    alpha, lam : float
+        As in the theory; n is rounded.
+    kappa : array (N,)
+        Projections, imposed on inputs that are Gaussian otherwise.
+    dimension : int
+        Input dimension d.
+    seeds : int
+        Independent draws of everything.
+    rng : None, int, SeedSequence or Generator
+    beta : float
+        Width over input dimension p/d, for a GradientStep; an sRF has its own.
+    inputs : int
+        Inputs at each kappa, 2 d unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or there are several spikes.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures
+    >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
+    >>> found = measure(model, alpha=1, lam=0.1, kappa=[0, 1], dimension=50, seeds=2, rng=0)
+    >>> found.mean.shape
+    (2, 2)
+    """
+    model = spiked_model(problem, beta)
+    if model.geometry.r.shape[1] > 1:
+        raise InvalidArgument("problem", problem, "of one spike")
+    places = axis("kappa", kappa)
+    (ratio,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
+    d = whole("dimension", dimension, 2, "the input dimension d")
+    seeds = whole("seeds", seeds, 1, "independent draws")
+    count = whole("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
+    mean, variance = np.empty((2, seeds, places.size))
+    for i, seed in enumerate(seed_sequence(rng).spawn(seeds)):
+        layer, *streams = seed.spawn(4)
+        data, noise, test = map(default_rng, streams)
+        instance = draw(problem, dimension=d, rng=layer, beta=beta)
+        X = data.standard_normal((size("alpha", float(ratio), d), d))
+        (fit,) = readout.fit(
+            partial(instance.features, X),
+            instance.labels(X, noise),
+            penalty,
+            intercept=model.intercept,
+            train_bias=model.train_bias,
+        )
+        u = _spike(problem, instance)
+        for j, place in enumerate(places):
+            X = test.standard_normal((count, d))
+            X += np.outer(place - X @ u, u)
+            output = fit.predict(instance.features(X, fit.bias))
+            mean[i, j], variance[i, j] = output.mean(), output.var(ddof=1)
+    return MeasuredFunction(places, mean, variance)
+
+
+def _spike(problem: Problem, instance: Instance) -> Array:
+    """u (d,): the first axis of an sRF; of a network, along its mean row, which the step has
+    moved by r u, and on the side of the target."""
+    if not isinstance(problem, GradientStep):
+        return np.eye(1, instance.W.shape[1])[0]
+    u = instance.W.mean(axis=0)
+    u = u / np.linalg.norm(u)
+    return np.asarray(u * np.sign(u @ instance.directions[0]))
