@@ -1,0 +1,217 @@
+"""Bounds, optima, the learned function: limits, identities, independent minimisation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+import replica
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from solvers.minima import minima
+from solvers.results import ConvergenceError
+
+STEP = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
+@st.composite
+def models(draw):
+    """One to three groups of an odd or a general student, any cosine, noise and width."""
+    groups = draw(st.integers(1, 3))
+    numbers = st.lists(st.floats(-2, 2), min_size=groups, max_size=groups)
+    return SpikedRandomFeatures(
+        student=draw(st.sampled_from(["tanh", "erf", "relu", "sigmoid", "sin"])),
+        target=draw(st.sampled_from(["tanh", "sin", "he1+he3/2", "relu"])),
+        r=draw(numbers),
+        c=draw(st.lists(st.floats(0.3, 2), min_size=groups, max_size=groups)),
+        gamma=draw(st.floats(-1, 1)),
+        beta=draw(st.floats(0.2, 4)),
+        noise=draw(st.sampled_from([0.0, 0.3])),
+        intercept=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(models(), st.floats(0.1, 5))
+def test_large_penalty_attains_the_upper_bound(model, alpha):
+    """epsilon_g - U = O(alpha / lam): 1e-6 at lam = 1e8 has two digits to spare."""
+    found = replica.bounds(model)
+    point = replica.solve(model, alpha=alpha, lam=1e8)
+    assert found.converged
+    assert point.converged
+    assert point.test_error == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(models(), st.floats(0.1, 5))
+def test_every_optimum_lies_between_the_bounds(model, alpha):
+    found = replica.bounds(model)
+    best = replica.optimal_lambda(model, alpha=alpha)
+    slack = 1e-9 * (1 + found.upper)  # rounding of errors of order 1, and lam <= 1e4 for U
+    assert found.lower - slack <= best.test_error <= found.upper * (1 + 1e-3) + slack
+    assert found.lower <= found.upper + slack
+
+
+def test_upper_bound_is_a_distance():
+    """gamma = 1: the distance of sigma_* to span{mu_0}, minimised by scipy on its own rule."""
+    model = SpikedRandomFeatures(student="erf", target="sin", r=1.2, c=0.7, gamma=1.0)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    from scipy.special import erf
+
+    mu0 = erf(1.2 * nodes / np.sqrt(1 + 2 * 0.7))
+    best = minimize_scalar(lambda m: weights @ (np.sin(nodes) - m * mu0) ** 2)
+    found = replica.bounds(model)
+    assert found.upper == pytest.approx(best.fun, rel=1e-8)  # the rule's own accuracy
+    x = np.array([-1.0, 0.3, 2.0])
+    shape = erf(1.2 * x / np.sqrt(1 + 2 * 0.7))
+    assert found.upper_function(x) == pytest.approx(best.x * shape, rel=1e-6)  # Brent's place
+
+
+def test_functions_attain_the_bounds():
+    """E of the squared distance of the returned callables, on a rule of its own; what is across
+    the spike is target variance less the part that psi fits."""
+    model = replace(STEP, readout=[-1, 0.5, 2]).srf(beta=1.0)
+    found = replica.bounds(model)
+    z = np.linspace(-8.5, 8.5, 801)
+    w = np.exp(-(z**2) / 2)
+    w /= w.sum()
+    h = found.target_function(z)
+    from replica.equivalence import at_points
+
+    table, _ = at_points(model, z)
+    upper = w @ (table.spread + (h - found.upper_function(z)) ** 2)
+    across = (table.g[0] - found.psi[:, 0] @ table.mu1) ** 2 - table.g[0] ** 2
+    lower = w @ (table.spread + (h - found.lower_function(z)) ** 2 + across)
+    assert upper == pytest.approx(found.upper, rel=1e-10)  # both rules are exact to rounding
+    assert lower == pytest.approx(found.lower, rel=1e-9)
+
+
+def test_erf_learns_erf():
+    """E erf(r kappa + sqrt(c) z) = erf(r kappa / sqrt(1 + 2c)): exact at r = sqrt(1 + 2c)."""
+    best = replica.best_bounds(GradientStep(student="erf", target="erf", alpha0=np.inf, eta=1))
+    model = best.at_upper.model
+    assert 0 <= best.upper <= 1e-8
+    assert model.r == pytest.approx(np.sqrt(1 + 2 * model.c), rel=1e-7)  # of a quadratic minimum
+    assert not best.edge_upper
+
+
+@pytest.mark.parametrize(("student", "constant"), [("tanh", False), ("relu", True)])
+def test_random_features_learn_linear_functions(student, constant):
+    """The published statement on the RF limit: L is the best linear predictor's error."""
+    step = GradientStep(student=student, target="he0/2+he1+he2", alpha0=3, eta=0.0)
+    found = replica.bounds(step)
+    # E sigma_*^2 = 1/4 + 1 + 2; the linear part takes 1, the constant 1/4
+    assert found.linear == pytest.approx(2.0 if constant else 2.25, rel=1e-12)
+    assert found.lower == pytest.approx(found.linear, rel=1e-12)
+    assert replica.bounds(replace(step, intercept=True)).lower == pytest.approx(2.0, rel=1e-12)
+
+
+def test_bounds_over_the_rate_and_its_edges():
+    found = replica.bounds(STEP, eta=[1.0, 3.0, 10.0])
+    assert found.lower[1] == replica.bounds(STEP).lower
+    assert found.converged
+    best = replica.best_bounds(STEP)
+    assert best.upper <= found.upper.min()
+    assert best.lower <= found.lower.min()
+    assert replica.best_bounds(STEP, eta=(0.1, 1.0)).edge_upper
+    for bad in ({"eta": [1.0]},):
+        with pytest.raises(InvalidArgument, match="sRF"):
+            replica.bounds(STEP.srf(beta=1), **bad)
+
+
+def test_trained_bias_refines_the_bounds():
+    """[C] Eq. (132): no worse than without; the minimum over a scan of untrained biases."""
+    step = replace(STEP, student="relu", train_bias=True)
+    found = replica.bounds(step)
+    scan = [replica.bounds(replace(step, train_bias=False, bias=t)) for t in np.linspace(-3, 3, 25)]
+    # a bias also changes the step itself, so compare on the features of the unbiased step
+    model = replace(step, train_bias=False).srf(beta=1)
+    scan = [replica.bounds(replace(model, bias=t)) for t in np.linspace(-3, 3, 121)]
+    for name in ("lower", "upper"):
+        lowest = min(getattr(one, name) for one in scan)
+        assert getattr(found, name) <= lowest
+        assert getattr(found, name) == pytest.approx(lowest, rel=1e-2)  # the scan's spacing
+
+
+def test_optimum_is_stationary():
+    """The derivative by implicit differentiation vanishes where the search has stopped."""
+    best = replica.optimal_eta(STEP, alpha=1.0, beta=1.0)
+    slopes = replica.gradient(
+        replace(STEP, eta=best.eta), alpha=1.0, lam=best.lam, beta=1.0
+    ).test_error
+    # relative to epsilon_g / parameter ~ 1e-2, ten digits
+    assert abs(slopes["eta"]) < 1e-12
+    assert abs(slopes["lam"]) < 1e-11
+    assert best.at_edge == ()
+    fixed = replica.optimal_eta(STEP, alpha=1.0, beta=1.0, lam=best.lam)
+    assert fixed.eta == pytest.approx(best.eta, rel=1e-8)
+    assert replica.optimal_lambda(
+        replace(STEP, eta=best.eta).srf(beta=1), alpha=1.0
+    ).lam == pytest.approx(best.lam, rel=1e-8)
+
+
+def test_optimum_at_an_edge_is_reported():
+    """Without noise, a linear network on a linear target: less penalty is always better."""
+    model = SpikedRandomFeatures(student="linear", target="linear", r=0.0, c=1.0, gamma=0.0)
+    best = replica.optimal_lambda(model, alpha=3.0)
+    assert best.at_edge == ("lam",)
+    assert best.lam == pytest.approx(1e-8, rel=1e-6)
+    with pytest.raises(InvalidArgument):
+        replica.optimal_lambda(model, alpha=1.0, lam=(1.0, 0.1))
+    with pytest.raises(InvalidArgument):
+        replica.optimal_eta(STEP, alpha=1.0)
+
+
+def test_all_minima_are_found():
+    """A polynomial of known minima in one variable, their products in two."""
+    roots = np.array([-1.3, -0.4, 0.2, 0.9, 1.4])
+    f = np.polynomial.Polynomial.fromroots(roots).integ()
+    (low, *_) = found = minima(f, [np.linspace(-2, 2, 24)])
+    assert sorted(one.place[0] for one in found if not one.at_edge) == pytest.approx(
+        roots[::2], abs=1e-9
+    )
+    assert low.value == pytest.approx(min(f(roots)), rel=1e-12)
+    pairs = minima(
+        lambda x, y: f(x)[:, None] + f(y), [np.linspace(-1.6, 1.6, 18), np.linspace(-1.6, 1.6, 18)]
+    )
+    assert sum(not one.at_edge for one in pairs) == 9
+    assert pairs[0].place == pytest.approx([low.place[0]] * 2, abs=1e-8)
+    assert minima(lambda x: np.full(x.size, np.nan), [np.arange(4.0)]) == []
+
+
+def test_nothing_converged_raises(monkeypatch):
+    from replica import optimum
+
+    monkeypatch.setattr(optimum, "minima", lambda *args: [])
+    with pytest.raises(ConvergenceError):
+        replica.optimal_lambda(STEP.srf(beta=1), alpha=1.0)
+
+
+@pytest.mark.parametrize("readout", [1.0, [-1, 0.5, 2]])
+def test_learned_function_makes_the_error(readout):
+    """E over kappa of the conditional error (4.7) is the test error; the cross term with the
+    rest of the target from psi."""
+    model = replace(STEP, alpha0=1.0, readout=readout).srf(beta=1.3)
+    learned = replica.learned_function(model, alpha=1.0, lam=0.1)
+    z = np.linspace(-8.5, 8.5, 801)
+    w = np.exp(-(z**2) / 2)
+    w /= w.sum()
+    from replica.equivalence import at_points
+
+    table, _ = at_points(model, z)
+    square = (learned.mean(z) - learned.target_mean(z)) ** 2
+    error = w @ (square + learned.variance(z) + learned.target_variance(z))
+    error -= 2 * w @ (learned.point.overlaps.psi[:, 0] @ table.mu1 * table.g[0])
+    assert error == pytest.approx(learned.point.test_error, rel=1e-10)
+
+
+def test_large_penalty_learns_the_upper_function():
+    model = STEP.srf(beta=1.0)
+    kappa = np.linspace(-2, 2, 9)
+    learned = replica.learned_function(model, alpha=1.0, lam=1e9)
+    expected = replica.bounds(model).upper_function(kappa)
+    assert learned.mean(kappa) == pytest.approx(expected, abs=1e-8)  # O(alpha / lam)
+    assert learned.variance(kappa).max() < 1e-8

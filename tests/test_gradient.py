@@ -1,0 +1,80 @@
+"""Implicit derivatives against finite differences of the solver."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.gradient import difference, with_width
+
+PROBLEMS = {
+    "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),
+    "relu, noise": (
+        GradientStep(student="relu", target="tanh", alpha0=3, eta=1.0, noise=0.1), 2.0, 0.01, 0.7,
+    ),
+    "three groups": (
+        GradientStep(
+            student="tanh", target="sin", alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2]
+        ), 2.0, 0.01, 0.7,
+    ),
+    "biases, intercept": (
+        GradientStep(
+            student="sigmoid", target="relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True
+        ), 1.5, 0.05, 1.2,
+    ),
+    "sRF": (
+        SpikedRandomFeatures(student="tanh", target="sign", r=1.0, c=1.2, gamma=0.7, beta=2.0),
+        1.0, 0.01, None,
+    ),
+    "alpha = beta": (
+        SpikedRandomFeatures(student="erf", target="sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2),
+        1.0, 1e-3, None,
+    ),
+}  # fmt: skip
+
+
+def errors(problem, name, value, alpha, lam, beta):
+    """Both errors with the parameter ``name`` set to ``value``."""
+    at = {"alpha": alpha, "lam": lam}
+    if name in at:
+        at[name] = value
+    elif name == "beta" and beta is not None:
+        beta = value
+    else:
+        problem = replace(problem, **{name: value})
+    point = replica.solve(with_width(problem, beta), **at)
+    return np.array([point.test_error, point.train_error])
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_against_finite_differences(case):
+    """Five-point differences of step 1e-3 are good to about 1e-10 of the errors' own scale."""
+    problem, alpha, lam, beta = PROBLEMS[case]
+    found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta)
+    assert {"alpha", "lam", "beta", "noise"} < set(found.test_error)
+    own = {"alpha": alpha, "lam": lam, "beta": beta}
+    for name in found.test_error:
+        value = own[name] if own.get(name) is not None else getattr(problem, name)
+        step = 1e-3 * (abs(value) or 1.0)
+        offsets = np.arange(5) if value == 0 else np.arange(-2, 3)
+        weights = difference(offsets) / step
+        slope = sum(
+            w * errors(problem, name, value + k * step, alpha, lam, beta)
+            for k, w in zip(offsets, weights, strict=True)
+        )
+        mine = [found.test_error[name], found.train_error[name]]
+        assert mine == pytest.approx(slope, rel=1e-6, abs=1e-8), name
+
+
+def test_what_has_no_derivative():
+    step = GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=0.0)
+    found = replica.gradient(step, alpha=1.0, lam=0.1, beta=1.0)
+    assert "alpha0" not in found.test_error  # infinite
+    assert np.isnan(found.test_error["eta"])  # no step, no spike
+    assert np.isfinite(found.test_error["noise"])
+    with pytest.raises(InvalidArgument, match="train_bias"):
+        replica.gradient(replace(step, train_bias=True), alpha=1.0, lam=0.1, beta=1.0)
+    with pytest.raises(InvalidArgument, match="beta"):
+        replica.gradient(step, alpha=1.0, lam=0.1)
