@@ -1,0 +1,252 @@
+"""The spectrum: closed forms, moments, exact identities, and simulated eigenvalues."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import replica
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.contour import complex_moments
+from replica.spectrum import QUADRATURE_TOLERANCE
+from solvers.continuation import newton_complex
+from validation.learned import measure
+from validation.spectrum import eigenvalues
+
+ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
+SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
+
+
+def bulk_moments(model, alpha):
+    """(1/p) tr of the covariance of one group and of its square, without the mu_0: with
+    a = c mu_1^2 and T = a + mu_2^2, E T and (beta/alpha) E T^2 + (E T)^2 + beta (E a)^2."""
+    z = np.linspace(-9, 9, 2001)
+    w = np.exp(-(z**2) / 2)
+    w /= w.sum()
+    found = model.student.moments(model.r * z, model.c)
+    a, T = found.first**2, found.first**2 + found.variance
+    second = model.beta / alpha * (w @ T**2) + (w @ T) ** 2 + model.beta * (w @ a) ** 2
+    return w @ T, second
+
+
+@pytest.mark.parametrize("student", ["tanh", "relu", "sin"])
+@pytest.mark.parametrize(("beta", "alpha"), SHAPES)
+def test_mass_and_moments(student, beta, alpha):
+    model = SpikedRandomFeatures(student=student, target="sin", r=0.8, c=1.1, gamma=0.9, beta=beta)
+    found = replica.spectrum(model, alpha)
+    first, second = bulk_moments(model, alpha)
+    assert found.converged
+    assert found.atom == max(0.0, 1 - alpha / beta)
+    # square-root edges: the rule is exact to rounding; tails are cut off at 1e-10
+    assert found.moment(0) + found.atom == pytest.approx(1, abs=1e-8)
+    assert found.moment(1) == pytest.approx(first, rel=1e-9)
+    assert found.moment(2) == pytest.approx(second, rel=1e-9)
+
+
+def test_marchenko_pastur_of_marchenko_pastur():
+    """Linear random features, W = 1: Phi = X W^T, the product of two Wishart matrices.  At
+    alpha = inf it is Marchenko-Pastur in beta alone; at 1e6, up to 1/sqrt(alpha)."""
+    from solvers import marchenko_pastur
+
+    model = SpikedRandomFeatures(student="linear", target="sin", r=0.0, c=1.0, gamma=0.0, beta=0.5)
+    found = replica.spectrum(model, 1e6)
+    assert found.edges[0] == pytest.approx(marchenko_pastur.edges(0.5), rel=3e-3)
+    x = np.linspace(0.3, 2.5, 7)
+    assert found.density(x) == pytest.approx(marchenko_pastur.density(x, 0.5), rel=1e-3)
+    wide = replica.spectrum(
+        SpikedRandomFeatures(student="linear", target="sin", r=0.0, c=1.0, gamma=0.0, beta=2.0), 5
+    )
+    assert wide.atom == pytest.approx(0.5, abs=1e-15)  # p = 2 d linear features have rank d
+    assert wide.moment(0) == pytest.approx(0.5, abs=1e-8)
+
+
+def test_purely_nonlinear_features_are_wishart():
+    """mu_1 = 0, mu_2 = const: Phi of independent entries, Marchenko-Pastur in p/n = 1/2,
+    edges (1 +- sqrt(p/n))^2, to the 1e-8 of the bar and further."""
+    model = SpikedRandomFeatures(student="he2", target="sin", r=0.0, c=1.0, gamma=0.0, beta=1.0)
+    found = replica.spectrum(model, 2.0)
+    expected = 2 * (1 + np.array([-1, 1]) * np.sqrt(0.5)) ** 2  # E He_2^2 = 2
+    assert found.edges == pytest.approx(expected[None], rel=1e-12)
+    assert found.sharp.all()
+    # z s^2 (p/n) 2 + ... : the fixed-point equation of Marchenko and Pastur
+    z = np.array([0.3 + 0.2j, 5 + 1j, -1.0])
+    s = found.stieltjes(z)
+    assert s * (2 * (1 - 0.5 - 0.5 * z * s) - z) == pytest.approx(np.ones(3), abs=1e-12)
+
+
+def test_two_bulks_and_their_edges():
+    """Random features with more neurons than inputs: d large eigenvalues, p - d small ones.
+    At an edge found, the density inside starts like a square root, and is 0 outside."""
+    model = GradientStep(student="tanh", target="sin", alpha0=1, eta=0.0).srf(beta=2.0)
+    found = replica.spectrum(model, 3.0)
+    assert found.edges.shape == (2, 2)
+    assert found.sharp.all()
+    masses = [
+        np.trapezoid(found.density(x) * x, np.log(x))
+        for x in (found.grid(k, 4000) for k in range(2))
+    ]
+    assert masses == pytest.approx([0.5, 0.5], abs=1e-4)  # the trapezoidal rule at edges
+    for (low, high), inward in zip(found.edges, [1, 1], strict=True):
+        for edge, sign in ((low, inward), (high, -inward)):
+            for reach in (1e-8, 1e-6):
+                assert found.density(edge - sign * reach * edge) == 0
+                near, far = (float(found.density(edge + sign * k * reach * edge)) for k in (1, 4))
+                # sqrt(4) = 2 within the 1e-8 of the edge relative to reach = 1e-6
+                if reach == 1e-6:
+                    assert far / near == pytest.approx(2, rel=1e-2)
+    # a real solution in the gap: no density, and s increases
+    gap = np.linspace(found.edges[0, 1], found.edges[1, 0], 7)[1:-1]
+    s = found.stieltjes(gap)
+    assert np.abs(s.imag).max() < 1e-12
+    assert (np.diff(s.real) > 0).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(["tanh", "erf", "relu", "sin"]),
+    st.sampled_from([0.0, 0.4, 1.0, 2.5]),
+    st.floats(0.3, 3),
+    st.floats(0.3, 3),
+    st.floats(-2, 1),
+    st.floats(-3, 1),
+)
+def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
+    """Im s > 0 for Im z > 0; |s| <= 1/Im z; s(conj z) = conj s(z); the companion's, too."""
+    model = SpikedRandomFeatures(student=student, target="sin", r=r, c=1.0, gamma=0.5, beta=beta)
+    resolvent = _resolvent(model, alpha)
+    z = np.array([np.sign(real) * 10.0 ** abs(real) * (abs(real) > 0.1) + 1j * 10**log_imag])
+    s = resolvent.transform(resolvent.at(z))
+    assert s.imag[0] > 0
+    assert abs(s[0]) <= 1 / z.imag[0] * (1 + 1e-9)
+    companion = s / resolvent.ratio + (1 / resolvent.ratio - 1) / z
+    assert companion.imag[0] > 0
+
+
+def _resolvent(model, alpha):
+    from replica.equivalence import table_at
+    from replica.spectrum import _resolvent as build
+
+    return build(model, table_at(model, 2), alpha)
+
+
+def test_transform_is_the_integral_of_the_density():
+    found = replica.spectrum(ONE.srf(beta=1.5), 0.7)
+    z = np.array([-0.5, 0.1 + 0.1j, 1 + 0.02j, 1 - 0.02j, 5.0])
+    angle_grid = found.grid(0, 20000)
+    weight = found.density(angle_grid) * angle_grid
+    log_x = np.log(angle_grid)
+    integral = [np.trapezoid(weight / (angle_grid - place), log_x) for place in z]
+    s = found.stieltjes(z)
+    # the trapezoidal rule on 20 000 points
+    assert s == pytest.approx(np.array(integral) - found.atom / z, abs=1e-5)
+    assert found.stieltjes(z[3]) == found.stieltjes(z[2]).conj()
+    companion = found.companion(z)
+    assert companion == pytest.approx(1.5 / 0.7 * s + (1.5 / 0.7 - 1) / z, rel=1e-12)
+
+
+def test_contour_agrees_with_the_real_line():
+    """Where the latter resolves the averages, off the axis; and the moments are analytic."""
+    from replica import ridge
+    from replica.equivalence import table_at
+    from replica.resolvent import Resolvent
+
+    model = ONE.srf(beta=1.5)
+    beside = _resolvent(model, 0.7)
+    assert beside.bulk is not beside.real
+    bulk = ridge.bulk_of(table_at(model, 3))
+    along = Resolvent(bulk, bulk, 0.7)
+    z = np.array([0.01 + 0.01j, 0.3 + 0.05j, 2 + 0.1j])
+    s = [one.transform(one.at(z)) for one in (beside, along)]
+    assert s[0] == pytest.approx(s[1], rel=1e-9)
+    erf = replica.activation("erf")
+    points = np.array([0.3 + 0.2j, -2 + 0.5j])
+    from scipy.special import erf as exact
+
+    found = complex_moments(erf, points, 0.8)
+    assert found.mean == pytest.approx(exact(points / np.sqrt(1 + 1.6)), rel=1e-11)
+
+
+def test_what_is_refused():
+    with pytest.raises(InvalidArgument, match="alpha"):
+        replica.spectrum(ONE.srf(beta=1), -1.0)
+    with pytest.raises(InvalidArgument, match="bias"):
+        replica.spectrum(
+            SpikedRandomFeatures(student="relu", target="sin", r=1, c=1, gamma=1, train_bias=True),
+            1.0,
+        )
+    found = replica.spectrum(ONE.srf(beta=1), 2.0, quadrature_tol=1e-30)
+    assert not found.converged
+    assert found.quadrature_error < QUADRATURE_TOLERANCE
+
+
+def test_newton_gives_up():
+    """x^2 + 1 from far away on the real axis: no root within reach."""
+
+    def system(x, rows):
+        return x**2 + 1, (2 * x)[..., None]
+
+    _, settled, _ = newton_complex(system, np.array([[0.5 + 0j], [1j]]), reach=0.3)
+    assert settled.tolist() == [False, True]
+
+
+def off_by(step, beta, alpha, dimension, seeds, z):
+    """Relative errors of the transform at z, and of the leading eigenvalue."""
+    model = step.srf(beta=beta)
+    found = replica.spectrum(model, alpha)
+    values = eigenvalues(model, alpha=alpha, dimension=dimension, seeds=seeds, rng=3)
+    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    leading = values[:, -1].mean() / (values.shape[1] * found.outliers[0])
+    return np.abs(simulated / found.stieltjes(z) - 1), abs(leading - 1), values, found
+
+
+@pytest.mark.parametrize("step", [ONE, THREE])
+@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
+def test_simulated_eigenvalues(step, beta, alpha):
+    """d = 400, three draws: 3 % is three times what corrections of order 1/d leave at d = 1200;
+    the leading eigenvalue fluctuates like n^(-1/2)."""
+    z = np.array([0.05 + 0.05j, 0.3 + 0.1j, 1 + 0.1j])
+    transform, leading, values, found = off_by(step, beta, alpha, 400, 3, z)
+    assert transform.max() < 0.03
+    assert leading < 0.1
+    assert np.mean(values < 1e-9) == pytest.approx(found.atom, abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [ONE, THREE])
+@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
+def test_simulated_eigenvalues_at_size(step, beta, alpha):
+    """d = 1200, Im z >= 0.02: the transform to 1 %, the leading eigenvalue to 2 %."""
+    z = np.array([0.05 + 0.02j, 0.1 + 0.05j, 0.3 + 0.05j, 1 + 0.1j, 2 + 0.02j])
+    transform, leading, _, _ = off_by(step, beta, alpha, 1200, 4, z)
+    assert transform.max() < 0.01
+    assert leading < 0.02
+
+
+def test_network_is_closer_than_its_srf():
+    """Small alpha0: the network's own rows make the histogram, and its theory follows it."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+    values = eigenvalues(step, alpha=2.0, beta=1.0, dimension=300, seeds=3, rng=1)
+    z = np.array([0.02 + 0.1j, 0.1 + 0.1j, 0.5 + 0.1j, 1 + 0.1j])
+    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    own, published = (
+        np.abs(replica.spectrum(model, 2.0).stieltjes(z) / simulated - 1)
+        for model in (step.network(beta=1.0), step.srf(beta=1.0))
+    )
+    assert own.max() < 0.04  # of order 1/d
+    assert (published > 0.1).all()
+    assert (own < published / 4).all()
+
+
+@pytest.mark.slow
+def test_learned_function_of_a_simulated_network():
+    """Mean and variance of the output along the spike, sRF at two sizes: the mean within 4
+    standard errors, the variance within an allowance that halves with 1/d."""
+    model = ONE.srf(beta=1.0)
+    kappa = np.array([-2.0, -1.0, 0.0, 0.5, 1.5])
+    learned = replica.learned_function(model, alpha=1.0, lam=0.1)
+    for dimension, allowance in ((300, 0.12), (600, 0.06)):
+        found = measure(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=8, rng=0)
+        error = found.mean.std(axis=0, ddof=1) / np.sqrt(8)
+        assert (np.abs(found.mean.mean(axis=0) - learned.mean(kappa)) < 4 * error + 2e-3).all()
+        assert found.variance.mean(axis=0) == pytest.approx(learned.variance(kappa), rel=allowance)
