@@ -132,6 +132,43 @@ class Library:
         return replica.solve(MODEL, **POINT).residual
 
 
+class Learnable:
+    """Optima and bounds, warm: tables of earlier models already made."""
+
+    def setup(self):
+        self.time_optimal_lambda()
+
+    def time_optimal_lambda(self):
+        replica.optimal_lambda(MODEL, alpha=1.0)
+
+    def time_optimal_eta_and_lambda(self):
+        replica.optimal_eta(STEP, alpha=1.0, beta=1.0)
+
+    def time_gradient(self):
+        replica.gradient(STEP, **POINT, beta=1.0)
+
+    def time_bounds(self):
+        replica.bounds(MODEL)
+
+
+class Density:
+    """The spectrum of one group: its edges, and its density at 1000 points."""
+
+    params = (0.7, 2.0)
+    param_names = ("alpha",)
+
+    def setup(self, alpha):
+        self.found = replica.spectrum(MODEL, alpha)
+        self.x = np.linspace(0, 1.05 * self.found.edges.max(), 1000)
+        self.found.density(self.x)
+
+    def time_density_of_1000(self, alpha):
+        self.found.density(self.x)
+
+    def time_spectrum(self, alpha):
+        replica.spectrum(MODEL, alpha)
+
+
 class Process:
     """Whole processes, the start of the interpreter included."""
 

@@ -23,6 +23,7 @@ from .benchmarks import (
     CURVE,
     MODEL,
     POINT,
+    STEP,
     STEPS,
     groups_table,
     kernel_table,
@@ -54,6 +55,8 @@ def measure(eigenvalues):
         for step in STEPS
         for model in ("srf", "network")
     }
+    spectrum = replica.spectrum(MODEL, 2.0)
+    x = np.linspace(0, 1.05 * spectrum.edges.max(), 1000)
     tasks = {
         "kernel of 1000": (lambda: ridge.solve_points(table, ALPHA, many), 20),
         "kernel of 1": (lambda: ridge.solve_points(table, np.array([0.9]), one), 200),
@@ -61,6 +64,9 @@ def measure(eigenvalues):
         "32 paired": (lambda: ridge.solve_points(paired, np.array([0.9]), one), 3),
         "solve": (lambda: replica.solve(MODEL, **POINT), 50),
         "curve": (lambda: replica.learning_curve(MODEL, alpha=ALPHA, lam=LAM), 20),
+        "best lam": (lambda: replica.optimal_lambda(MODEL, alpha=1.0), 20),
+        "best pair": (lambda: replica.optimal_eta(STEP, alpha=1.0, beta=1.0), 3),
+        "density": (lambda: spectrum.density(x), 10),
         "import": (lambda: python("-c", "import replica"), 2),
         "process": (lambda: python(*CURVE), 2),
         "first run": (lambda: python_first_run(*CURVE), 1),
@@ -100,6 +106,9 @@ def speed_table(times, set_up):
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", None),
         ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 20),
+        ("`replica.optimal_lambda`", middle["best lam"] * 1e3, "ms", 5),
+        ("`replica.optimal_eta`, over eta and lam", middle["best pair"] * 1e3, "ms", 100),
+        ("density of the spectrum at 1 000 points, warm", middle["density"] * 1e3, "ms", 50),
         ("literal baseline, a point, without its set-up", middle["literal"], "s", None),
         ("literal baseline, set-up (one eigendecomposition)", set_up, "s", None),
         ("`replica curve`, five points, whole process, warm", middle["process"], "s", 2.5),

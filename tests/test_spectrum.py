@@ -1,5 +1,7 @@
 """The spectrum: closed forms, moments, exact identities, and simulated eigenvalues."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -217,8 +219,8 @@ def test_simulated_eigenvalues(step, beta, alpha):
 @pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
 def test_simulated_eigenvalues_at_size(step, beta, alpha):
     """d = 1200, Im z >= 0.02: the transform to 1 %, the leading eigenvalue to 2 %."""
-    z = np.array([0.05 + 0.02j, 0.1 + 0.05j, 0.3 + 0.05j, 1 + 0.1j, 2 + 0.02j])
-    transform, leading, _, _ = off_by(step, beta, alpha, 1200, 4, z)
+    z = np.array([0.05 + 0.02j, 0.1 + 0.05j, 0.3 + 0.05j, 1 + 0.1j, 3.5 + 0.02j])
+    transform, leading, _, _ = off_by(step, beta, alpha, 1200, 8, z)
     assert transform.max() < 0.01
     assert leading < 0.02
 
@@ -239,14 +241,17 @@ def test_network_is_closer_than_its_srf():
 
 
 @pytest.mark.slow
-def test_learned_function_of_a_simulated_network():
-    """Mean and variance of the output along the spike, sRF at two sizes: the mean within 4
-    standard errors, the variance within an allowance that halves with 1/d."""
-    model = ONE.srf(beta=1.0)
+@pytest.mark.parametrize(("dimension", "seeds"), [(300, 16), (600, 8)])
+def test_learned_function_of_a_simulated_network(dimension, seeds):
+    """Mean and variance of the output along the spike: 4 standard errors from the theory at
+    the simulated dimension (the limit is 3 to 8 % off in the variance there), with the 1 %
+    that nearby sizes leave."""
+    model = replace(ONE.srf(beta=1.0), dimension=dimension)
     kappa = np.array([-2.0, -1.0, 0.0, 0.5, 1.5])
     learned = replica.learned_function(model, alpha=1.0, lam=0.1)
-    for dimension, allowance in ((300, 0.12), (600, 0.06)):
-        found = measure(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=8, rng=0)
-        error = found.mean.std(axis=0, ddof=1) / np.sqrt(8)
-        assert (np.abs(found.mean.mean(axis=0) - learned.mean(kappa)) < 4 * error + 2e-3).all()
-        assert found.variance.mean(axis=0) == pytest.approx(learned.variance(kappa), rel=allowance)
+    found = measure(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=seeds, rng=5)
+    off = found.mean - learned.mean(kappa)
+    error = off.std(axis=0, ddof=1) / np.sqrt(seeds)
+    assert (np.abs(off.mean(axis=0)) < 4 * error + 1e-3).all()
+    ratio = (found.variance / learned.variance(kappa)).mean(axis=1)
+    assert abs(ratio.mean() - 1) < 4 * ratio.std(ddof=1) / np.sqrt(seeds) + 0.01

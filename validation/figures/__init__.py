@@ -10,7 +10,15 @@ from types import ModuleType
 
 from replica.errors import InvalidArgument
 
-NAMES = ("network", "readout-laws", "sample-exponent", "staircase", "steps")
+NAMES = (
+    "learnable",
+    "network",
+    "readout-laws",
+    "sample-exponent",
+    "spectra",
+    "staircase",
+    "steps",
+)
 
 
 def figure(name: str) -> ModuleType:

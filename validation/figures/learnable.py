@@ -1,0 +1,88 @@
+"""What can be learned at each learning rate, and what is.
+
+tanh network, sin target, one step on 20 d samples: the bounds on the test error at the best
+penalty, with the error at two sizes of the readout's data between them; the functions of the
+projection on the spike that attain them; those within reach of a large penalty as the rate
+varies; and the function learned at one point, theory beside simulated networks.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import replica
+from replica.files import plain
+from replica.learnable_plots import plot_bounds, plot_family, plot_functions, plot_learned
+
+from ..learned import measure
+
+STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
+RATE = 3.0
+FAMILY = (0.3, 1.0, 3.0, 10.0, 30.0)
+ALPHA = (1.0, 4.0)
+POINT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
+
+
+def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Bounds and best errors over the rate, and the outputs of simulated networks."""
+    rates = np.geomspace(0.1, 30, 8 if quick else 60)
+    dimension, seeds = (120, 2) if quick else (700, 8)
+    points = []
+    for done, rate in enumerate(rates, start=1):
+        step = replica.GradientStep(eta=float(rate), **STEP)
+        found = replica.bounds(step)
+        points.append({"eta": float(rate), "lower": found.lower, "upper": found.upper})
+        for alpha in ALPHA:
+            best = replica.optimal_lambda(step.srf(beta=1.0), alpha=alpha)
+            points[-1][f"achieved_{alpha:g}"] = best.test_error
+        if progress is not None:
+            progress(done, len(rates))
+    kappa = np.linspace(-2.5, 2.5, 11)
+    step = replica.GradientStep(eta=RATE, **STEP)
+    drawn = measure(step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **POINT)
+    return dict(
+        plain(
+            {
+                "bounds": points,
+                "linear": found.linear,
+                "kappa": kappa,
+                "mean": drawn.mean.mean(axis=0),
+                "spread": np.sqrt(drawn.variance.mean(axis=0)),
+                "dimension": dimension,
+                "seeds": seeds,
+            }
+        )
+    )
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """Four panels."""
+    picture = Figure(figsize=(10, 7.6), layout="constrained")
+    (first, second), (third, fourth) = picture.subplots(2, 2)
+    plot_bounds(data["bounds"], data["linear"], ALPHA, first)
+    first.set_title("bounds over the learning rate", fontsize="medium")
+    step = replica.GradientStep(eta=RATE, **STEP)
+    plot_functions(replica.bounds(step), second)
+    second.set_title(rf"functions that attain them, $\tilde\eta = {RATE:g}$", fontsize="medium")
+    family = replica.bounds(step, eta=FAMILY)
+    plot_family(family.each, family.eta, third)
+    title = r"within reach at $\lambda\to\infty$, as $\tilde\eta$ varies"
+    third.set_title(title, fontsize="medium")
+    learned = replica.learned_function(step.srf(beta=1.0), **POINT)
+    plot_learned(learned, fourth)
+    fourth.errorbar(
+        data["kappa"],
+        data["mean"],
+        data["spread"],
+        fmt="o",
+        color="C1",
+        markersize=4,
+        capsize=2,
+        label=rf"networks at $d = {data['dimension']}$, ± one s.d.",
+    )
+    fourth.legend(frameon=False, fontsize="small")
+    title = rf"learned at $\tilde\eta = {RATE:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
+    fourth.set_title(title, fontsize="medium")
+    return picture

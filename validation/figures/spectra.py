@@ -1,0 +1,68 @@
+"""Eigenvalues of the features' covariance: the theory's density over simulated histograms.
+
+More neurons than samples and fewer, one group of neurons and three; and a network whose first
+batch was small, with its own theory and that of its spiked random features.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import replica
+from replica.files import plain
+from replica.spectrum_plots import plot_spectrum
+
+from ..spectrum import eigenvalues
+
+ONE = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+THREE = replica.GradientStep(
+    student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5]
+)
+NOISY = replica.GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+# model drawn, beta, alpha, title
+PANELS: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
+    (ONE, 2.0, 3.0, r"sRF, $n > p > d$"),
+    (THREE, 1.5, 0.7, r"sRF of three groups, $n < p$"),
+    (NOISY, 1.0, 2.0, r"network, $\alpha_0 = 0.3$, $\tilde\eta = 6$"),
+)
+
+
+def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Simulated eigenvalues of every panel."""
+    dimension, seeds = (100, 2) if quick else (600, 4)
+    found = []
+    for step, beta, alpha, _ in PANELS:
+        drawn: dict[str, Any] = {"problem": step, "beta": beta}
+        if step is not NOISY:
+            drawn = {"problem": step.srf(beta=beta), "beta": None}
+        values = eigenvalues(alpha=alpha, dimension=dimension, seeds=seeds, rng=0, **drawn)
+        found.append(values)
+        if progress is not None:
+            progress(len(found), len(PANELS))
+    return dict(plain({"eigenvalues": found, "dimension": dimension, "seeds": seeds}))
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """A panel for each spectrum."""
+    picture = Figure(figsize=(12, 3.8), layout="constrained")
+    panels = picture.subplots(1, len(PANELS))
+    for ax, (step, beta, alpha, title), values in zip(
+        panels, PANELS, data["eigenvalues"], strict=True
+    ):
+        srf = replica.spectrum(step.srf(beta=beta), alpha)
+        if step is NOISY:
+            own = replica.spectrum(step.network(beta=beta), alpha)
+            plot_spectrum(own, ax, eigenvalues=np.array(values))
+            ax.lines[0].set_label("theory of the network")
+            x = srf.grid(0, 600)
+            ax.plot(x, x * srf.density(x), "C1--", label="theory of the sRF")
+        else:
+            plot_spectrum(srf, ax, eigenvalues=np.array(values))
+        ax.set_title(rf"{title}, $\beta = {beta:g}$, $\alpha = {alpha:g}$", fontsize="medium")
+        ax.set_ylim(top=1.35 * ax.get_ylim()[1])
+        ax.legend(frameon=False, fontsize="small", loc="upper left")
+    for ax in panels[1:]:
+        ax.set_ylabel("")
+    return picture
