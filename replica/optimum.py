@@ -26,6 +26,7 @@ from .network import Model, Network
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)
 SCAN = 40  # values of lam scanned: 1.5 to 2 a factor of 2
+RESOLVED = 1e-10  # agreement of the scan's table with the one its lowest point needs
 ETA_SCAN = 14  # values of eta: 1 a factor of 2
 
 
@@ -224,10 +225,10 @@ def _search(
     """Minimise ``errors(level, *axes)``, on finer tables until the lowest point is resolved."""
     for level in itertools.count(1):
         optimum = _optimum(minima(partial(errors, level), axes), names, point)
-        model, nodes = optimum.point.model, optimum.point.nodes
-        table, finer = table_at(model, level), table_at(model, level + 1)
-        enough = table is None or nodes <= len(table.weights)
-        if enough or finer is None or model.train_bias or not optimum.converged:
+        resolved = abs(optimum.minima[0].test_error / optimum.test_error - 1) <= RESOLVED
+        model = optimum.point.model
+        finer = table_at(model, level + 1)
+        if resolved or finer is None or model.train_bias or not optimum.converged:
             break
     return optimum
 
