@@ -1,0 +1,120 @@
+"""The commands bounds, optimum and spectrum: documents, files, figures, bad input."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import replica as library
+from replica.cli import app
+from replica.command_line import run
+from validation.cli import app as validate_app
+from validation.figures import figure
+
+STEP = "--student tanh --target sin --alpha0 20"
+
+
+def replica(line):
+    return run(app, line.split())
+
+
+def document(capsys, line):
+    assert replica(line + " --json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_bounds(capsys, tmp_path):
+    found = document(capsys, f"bounds {STEP} --eta 1,3 --alpha 1 --plot {tmp_path / 'a.png'}")
+    one = library.bounds(library.GradientStep(student="tanh", target="sin", alpha0=20, eta=3))
+    assert [point["eta"] for point in found["bounds"]] == [1.0, 3.0]
+    assert found["bounds"][1]["lower"] == one.lower
+    assert found["linear"] == one.linear
+    for point in found["bounds"]:
+        assert point["lower"] < point["achieved_1"] < point["upper"]
+    assert (tmp_path / "a.png").stat().st_size > 5000
+    line = f"bounds {STEP} --eta 3 --out {tmp_path / 'a.csv'} --plot {tmp_path / 'b.svg'}"
+    assert replica(line) == 0
+    assert "best linear predictor: 0.06445292" in capsys.readouterr().out
+    (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
+    assert float(row["upper"]) == one.upper
+    own = document(capsys, f"bounds {STEP} --eta 3 --model network")
+    assert own["bounds"][0]["upper"] == pytest.approx(one.upper, rel=1e-6)  # the same spike
+
+
+def test_optimum(capsys, tmp_path):
+    (point,) = document(capsys, f"optimum {STEP} --alpha 1")["points"]
+    best = library.optimal_eta(
+        library.GradientStep(student="tanh", target="sin", alpha0=20, eta=1), alpha=1, beta=1
+    )
+    assert (point["eta"], point["lam"]) == (best.eta, best.lam)
+    assert point["minima"][0]["test_error"] == pytest.approx(point["test_error"], rel=1e-9)
+    (fixed,) = document(capsys, f"optimum {STEP} --eta 3 --alpha 1")["points"]
+    assert fixed["eta"] is None
+    assert fixed["test_error"] > point["test_error"]
+    assert replica(f"optimum {STEP} --alpha 1 --lam .1 --out {tmp_path / 'a.csv'}") == 0
+    (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
+    assert float(row["lam"]) == 0.1
+    capsys.readouterr()
+
+
+def test_spectrum(capsys, tmp_path):
+    line = f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7 --plot {tmp_path / 'a.png'}"
+    found = document(capsys, line)
+    assert set(found) >= {"edges", "atom", "outliers", "density"}
+    assert found["atom"] == pytest.approx(1 - 0.7 / 1.5, abs=1e-15)
+    x, y = (np.array(found["density"][name]) for name in "xy")
+    assert np.trapezoid(x * y, np.log(x)) == pytest.approx(0.7 / 1.5, abs=1e-4)
+    assert replica(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 --out {tmp_path / 'a.csv'}") == 0
+    assert capsys.readouterr().out.count("density from") == 2
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1001
+
+
+def test_simulated_spectrum(capsys, tmp_path):
+    line = f"spectrum {STEP} --eta 3 --alpha 2 --dimension 100 --rng 1 --plot {tmp_path / 'a.png'}"
+    assert run(validate_app, [*line.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["theory"] == "theory of the network itself"
+    assert np.shape(found["eigenvalues"]) == (2, 100)
+    assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (f"bounds {STEP} --eta 1 --beta 1,2", ["--beta", "single"]),
+        (f"bounds {STEP} --eta 1 --plot a.txt", ["--plot"]),
+        (f"optimum {STEP} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
+        (f"optimum {STEP}", ["--alpha must be given"]),
+        (f"spectrum {STEP} --eta 3 --alpha 1,2", ["--alpha", "single"]),
+        (f"spectrum {STEP} --eta 3 --alpha 1 --train-bias", ["--train_bias"]),
+    ],
+)
+def test_bad_input_is_one_line(line, parts, capsys):
+    assert replica(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    for part in parts:
+        assert part in err
+
+
+def test_what_did_not_converge_exits_1(capsys, monkeypatch):
+    """With an unreachable tolerance the document is printed, unknown values null."""
+    import sys
+
+    module = sys.modules["replica.bounds"]
+    original = module._of_features
+    monkeypatch.setattr(module, "_of_features", lambda *args: original(*args[:-1], -1.0))
+    assert replica(f"bounds {STEP} --eta 3 --json") == 1
+    (point,) = json.loads(capsys.readouterr().out)["bounds"]
+    assert point["lower"] is None
+    assert point["converged"] is False
+
+
+@pytest.mark.parametrize("name", ["learnable", "spectra"])
+def test_figures_draw(name, tmp_path):
+    module = figure(name)
+    data = json.loads(json.dumps(module.data(True)))
+    module.draw(data).savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 20000
