@@ -17,6 +17,7 @@ def bounds(
     target: common.Target = None,
     alpha0: common.Alpha0 = None,
     eta: common.Eta = None,
+    steps: common.Steps = None,
     r: common.R = None,
     c: common.C = None,
     gamma: common.Gamma = None,

@@ -19,6 +19,7 @@ def optimum(
     target: common.Target = None,
     alpha0: common.Alpha0 = None,
     eta: common.Eta = None,
+    steps: common.Steps = None,
     r: common.R = None,
     c: common.C = None,
     gamma: common.Gamma = None,
