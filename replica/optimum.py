@@ -25,9 +25,9 @@ from .network import Model, Network
 
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)
-SCAN = 40  # values of lam scanned: 1.5 to 2 a factor of 2
+SCAN = 40  # values of lam scanned: 3 a decade
 RESOLVED = 1e-10  # agreement of the scan's table with the one its lowest point needs
-ETA_SCAN = 14  # values of eta: 1 a factor of 2
+ETA_SCAN = 12  # values of eta: 3 a decade
 
 
 @dataclass(frozen=True)

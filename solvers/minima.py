@@ -61,12 +61,15 @@ def minima(
     """
     values = _values(function, axes)
     found: list[Minimum] = []
-    best = np.unravel_index(np.argmin(values), values.shape)
-    for index in np.ndindex(values.shape):
+    best = tuple(int(i) for i in np.unravel_index(np.argmin(values), values.shape))
+    k = values.ndim
+    cells = np.lib.stride_tricks.sliding_window_view(
+        np.pad(values, 1, constant_values=np.inf), (3,) * k
+    )
+    lowest = np.isfinite(values) & (values <= cells.min(axis=tuple(range(k, 2 * k))))
+    for index in map(tuple, np.argwhere(lowest).tolist()):
         around = [slice(max(i - 1, 0), i + 2) for i in index]
         cell = values[tuple(around)]
-        if not np.isfinite(values[index]) or values[index] > cell.min():
-            continue
         finite = cell[np.isfinite(cell)]
         if finite.max() - values[index] <= FLAT * abs(values[index]) and index != best:
             continue
@@ -133,6 +136,8 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
         matrix = np.array([[_evaluate(part, x) for part in row] for row in second])
         step = np.zeros(k)
         step[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], -slope, rcond=None)[0]
+        if np.abs(step).max() < 1e-15:
+            break
         trial = np.clip(x + step, -1, 1)
         lower = _evaluate(coefficients, trial)
         if not lower <= height + 1e-15 * np.abs(coefficients).max():
