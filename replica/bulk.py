@@ -36,15 +36,39 @@ class Yield(NamedTuple):
     theta = root root^T theta_hat + cross p_hat, psi = cross^T theta_hat + own p_hat.
 
     root, back : (P, n, n)
-        back^T root = 1 (where root is not singular).
+        back^T root = 1, where root is not singular.
     cross : (P, n, n')
     own : (P, n', n')
+    missing : (P, n, n) or None
+        Projection on the conjugates that no overlap yields to, where there may be any.
     """
 
     root: Array
     back: Array
     cross: Array
     own: Array
+    missing: Array | None = None
+
+    @classmethod
+    def of(cls, M: Array, along: Array, rest: Array) -> "Yield":
+        """From the matrix M (P, N, N) of all overlaps over all conjugates, and which of them
+        belong to theta and to psi."""
+        values, vectors = np.linalg.eigh(M[:, along[:, None], along])
+        root = np.sqrt(np.maximum(values, 0.0))
+        # a singular M has eigenvalues of 1e-16, so roots of 1e-8, relative to the largest
+        kept = root > 1e-7 * root[:, -1:]
+        root = np.where(kept, root, 0.0)
+        inverse = np.where(kept, 1 / np.where(kept, root, 1.0), 0.0)
+        missing = None
+        if not kept.all():
+            missing = (vectors * ~kept[:, None]) @ vectors.transpose(0, 2, 1)
+        return cls(
+            vectors * root[:, None],
+            vectors * inverse[:, None],
+            M[:, along[:, None], rest],
+            M[:, rest[:, None], rest],
+            missing,
+        )
 
 
 class Forces(NamedTuple):
@@ -216,7 +240,8 @@ class Bulk(ABC):
         else:
             limits = {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.size, **limits)
-        slow = np.flatnonzero(first.status != Status.CONVERGED)
+        usable = np.isfinite(first.value) & ((first.value > 0) | self.signed)
+        slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
         if slow.size == 0:
             return first
         second = newton(

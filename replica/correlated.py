@@ -109,14 +109,9 @@ class Correlated(Isotropic):
 
     def yields(self, V: Array, V_hat: Array, alpha: Array) -> Yield:
         """Eq. (15.7)"""
-        block = self._block(V, V_hat)
-        M = (alpha * V[:, 1])[:, None, None] * block.inverse  # (alpha/beta) M'
-        values, vectors = np.linalg.eigh(M[:, :-1, :-1])
-        root = np.sqrt(np.maximum(values, 0.0))
-        inverse = np.where(root > 1e-9 * root[:, -1:], 1 / np.where(root > 0, root, 1.0), 0.0)
-        return Yield(
-            vectors * root[:, None], vectors * inverse[:, None], M[:, :-1, -1:], M[:, -1:, -1:]
-        )
+        M = (alpha * V[:, 1])[:, None, None] * self._block(V, V_hat).inverse  # (alpha/beta) M'
+        order = np.arange(len(self.kept))
+        return Yield.of(M, order[:-1], order[-1:])
 
     def forces(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array

@@ -26,7 +26,7 @@ from .group_covariance import GroupCovariance
 from .groups import Groups
 
 
-class Block(NamedTuple):
+class GroupBlock(NamedTuple):
     """M~ and M' on (u, norms, zeta) by groups, (P, 3A, 3A), with what made them."""
 
     tilde: Array
@@ -62,15 +62,7 @@ class CorrelatedGroups(Groups):
         """Eq. (15.7)"""
         along, rest = self.kept
         M = (alpha / self.beta)[:, None, None] * self._block(V, V_hat).freed
-        values, vectors = np.linalg.eigh(M[:, along[:, None], along])
-        root = np.sqrt(np.maximum(values, 0.0))
-        inverse = np.where(root > 1e-9 * root[:, -1:], 1 / np.where(root > 0, root, 1.0), 0.0)
-        return Yield(
-            vectors * root[:, None],
-            vectors * inverse[:, None],
-            M[:, along[:, None], rest],
-            M[:, rest[:, None], rest],
-        )
+        return Yield.of(M, along, rest)
 
     def forces(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
@@ -101,7 +93,7 @@ class CorrelatedGroups(Groups):
         scale = ((alpha / self.beta) ** 2)[:, None]
         return Forces(np.zeros((len(V), A, A)), scale * self.beta * X2, scale[..., None] * Q1)
 
-    def _block(self, V: Array, V_hat: Array) -> Block:
+    def _block(self, V: Array, V_hat: Array) -> GroupBlock:
         of, A = self.covariance, self.groups
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
         G, P, K = self._coupling(V1_hat, V2)
@@ -122,4 +114,4 @@ class CorrelatedGroups(Groups):
         tilde = M.reshape(len(V), 3 * A, 3 * A)
         unresolved = np.einsum("l,plab->pab", of.pairs[:, 0, 0], back)  # 1 - M~_uu Vh1
         N = V1_hat @ np.linalg.inv(unresolved)
-        return Block(tilde, tilde + tilde[:, :, :A] @ N @ tilde[:, :A], N, G, P, K)
+        return GroupBlock(tilde, tilde + tilde[:, :, :A] @ N @ tilde[:, :A], N, G, P, K)

@@ -18,7 +18,6 @@ from solvers.quadrature import (
     HALF_WIDTH,
     QuadratureError,
     Rule,
-    gauss_hermite,
     gauss_legendre,
     graded,
     interval,
@@ -32,8 +31,9 @@ from .models import GradientStep
 
 TOLERANCE = 1e-12
 MOST = 48  # groups that a continuous readout may need
-CONDENSED = (16, 24, 36, 54, 80, 120)
-NARROW = 0.01  # noise over the scale on which functions of y vary, below which 9 nodes do
+PANEL = 2.0  # in log(1 + t y^2)
+CONDENSED = (10, 12, 14, 16, 20, 24)  # nodes a panel
+WIDE = 20.0  # noise over the square of the scale on which functions of y vary
 
 
 class FirstBatch(NamedTuple):
@@ -76,7 +76,8 @@ def _probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
     sizes = (
         np.abs(even) @ np.abs(weights[0]),
         np.abs(even) @ np.abs(weights[2]),
-        np.abs(odd) @ np.abs(weights[1]),
+        # f(y) s is of the size of f(y), however little it is correlated with s
+        np.abs(odd) @ np.abs(weights[0]),
     )
     return np.concatenate(values), np.concatenate(sizes)
 
@@ -88,17 +89,24 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
     weights[1] *= batch.y  # f(y) s = (f(y)/y) y s, even in y
     stretch = max(scale, 1 / max(float(y2.max()), 1e-300))
     u = np.log1p(stretch * y2)
-    reach = float(u.max())
+    # panels, so that the rounding of large weights does not spoil the small ones of the tails
+    panels = int(np.ceil(float(u.max()) / PANEL))
+    index = np.minimum((u / PANEL).astype(int), panels - 1)
     for n in CONDENSED:
-        if n >= y2.size:
+        if n * panels >= y2.size:
             break
         places = chebpts1(n)
-        basis = chebvander(2 * u / reach - 1, n - 1) @ np.linalg.inv(chebvander(places, n - 1))
-        y = np.sqrt(np.expm1(reach * (places + 1) / 2) / stretch)
-        carried = weights @ basis
+        basis = chebvander(2 * (u / PANEL - index) - 1, n - 1)
+        basis = basis @ np.linalg.inv(chebvander(places, n - 1))
+        carried = np.concatenate(
+            [weights[:, index == k] @ basis[index == k] for k in range(panels)], axis=1
+        )
+        start = np.repeat(np.arange(panels), n)
+        y = np.sqrt(np.expm1(PANEL * (start + np.tile((places + 1) / 2, panels))) / stretch)
         carried[1] /= y
         found = FirstBatch(y, carried)
-        if np.all(np.abs(_probe(found, scale)[0] - values) <= TOLERANCE * size):
+        # where f(y)/y is large at small y, rounding costs a digit
+        if np.all(np.abs(_probe(found, scale)[0] - values) <= 10 * TOLERANCE * size):
             return found
     return batch
 
@@ -109,22 +117,25 @@ def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
     target, noise = step.target, step.first_noise
     assert isinstance(target, Activation)
     layers = graded([*target.kinks, *_zeros(target)], interval(1024))
-    wide = noise * scale > NARROW
+    wide = noise * scale > WIDE
+    # 1 / (1 + scale y^2) has its poles at a distance 1 / sqrt(noise scale) from real xi
+    count = 24 + 88 * np.sqrt(noise * scale)
     trapezoids = () if target.kinks or wide else (64, 128, 256, 512)
     rules = [trapezoid(n, interval(n)) for n in trapezoids]
-    panel = min(2.5, 4 * np.sqrt(noise)) if wide else 2.5
-    sizes = (8, 12, 16, 24, 36, 48)
+    # the noise is as wide as this in s, for a steep target
+    panel = float(np.clip(np.sqrt(noise) / 2, 0.1, 2.5)) if wide else 2.5
+    sizes = (8, 12, 18, 27) if wide else (8, 12, 16, 24, 36, 48)
     rules += [gauss_legendre(n, layers, interval(1024), panel) for n in sizes]
     for index, rule in enumerate(rules):
         if not wide:
             (s, xi), w = rule.nodes[None].repeat(2, axis=0), rule.weights
             if noise:
-                both = tensor(rule, gauss_hermite(9))
+                both = tensor(rule, trapezoid(int(count * (1 + index / 8))))
                 (s, xi), w = both.nodes.T, both.weights
             y = target(s) + np.sqrt(noise) * xi
             yield FirstBatch(y, np.stack([w, w * s, w * s**2]))
         else:
-            yield _in_label(target(rule.nodes), rule, noise, scale, 64 * 2**index)
+            yield _in_label(target(rule.nodes), rule, noise, scale, 256 * 2**index)
 
 
 def _in_label(mean: Array, s: Rule, noise: float, scale: float, n: int) -> FirstBatch:

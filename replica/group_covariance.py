@@ -44,9 +44,7 @@ class GroupCovariance:
 def group_covariance(unit: RowCovariance, readouts: Array) -> GroupCovariance:
     """The covariances of groups with first-step readouts (A,), from that of readout 1."""
     rule = spectral_rule(unit, float((readouts**2).max()))
-    turn = unit.basis.copy()
-    # rows of basis: u, (third vector), zeta  ->  u, zeta, third
-    turn = turn[[0, 2, 1]]
+    turn = unit.basis[[0, 2, 1]]  # u, zeta and the third vector
     y, (w, ws, _) = unit.batch.y, unit.batch.weights
     # (1/n0) sum y x = (E y s) w_* + (its noise) = N u
     N = np.sqrt((ws @ y) ** 2 + w @ y**2 / unit.alpha0)

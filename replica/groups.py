@@ -43,7 +43,7 @@ class Groups(Bulk):
             jacobian[:, range(self.groups), range(self.groups)] += 1
             return np.log(V2 * total / pi), jacobian
 
-        smallest = pi / (level + (omega @ c) * np.diagonal(V1_hat, axis1=1, axis2=2))
+        smallest = pi / (level + self.table.c * np.diagonal(V1_hat, axis1=1, axis2=2))
         # what is not a number stays so, without keeping the other points from their answer
         lost = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
         smallest[lost], level[lost], V1_hat[lost] = 1.0, 1.0, 0.0

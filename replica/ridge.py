@@ -148,6 +148,9 @@ def spikes(
     m, phi = solution[:, :free], solution[:, free:, None]
     theta = (yields.root @ phi)[..., 0] + given
     theta_hat = (yields.back @ phi)[..., 0]
+    if yields.missing is not None:  # what moves nothing is still what it is by definition
+        gap = W * (table.h - m @ table.offsets - theta @ loadings)
+        theta_hat = theta_hat + (yields.missing @ (gap @ loadings.T)[..., None])[..., 0]
     if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
         gap = W * (table.h - m @ table.offsets - theta @ loadings)
         theta_hat = gap @ loadings.T

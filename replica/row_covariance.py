@@ -33,6 +33,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.quadrature import expectation
 from solvers.results import Array
@@ -125,9 +126,10 @@ class RowCovariance:
             C, slope = self.effective(x)
             step = (share - x * C) / (C + x * slope)
             x = x + step
-            if _settled(step, x):
+            moving = _moving(step, x)
+            if not moving.any():
                 break
-        return x
+        return np.where(moving, np.nan, x)
 
     def at_ratio(self, ratio: Array) -> tuple[Array, Array]:
         """x and C_e (P,) with C_e (1 - x C_e) = ratio; NaN above its largest value c.
@@ -140,8 +142,10 @@ class RowCovariance:
             p = 1 - x * C
             step = (C * p - ratio) / (C * (C + x * slope) - slope * p)
             x = x + step
-            if _settled(step, x):
+            moving = _moving(step, x)
+            if not moving.any():
                 break
+        x = np.where(moving, np.nan, x)
         return x, self.effective(x)[0]
 
     @property
@@ -230,9 +234,9 @@ class RowCovariance:
         return value, -(value**2) * self.b * (E2[1] - E2[0])
 
 
-def _settled(step: Array, x: Array) -> bool:
-    """Whether Newton's last step leaves an error, quadratic in it, below rounding."""
-    return not np.any(np.abs(step) > np.maximum(1e-8 * x, 1e-16))
+def _moving(step: Array, x: Array) -> NDArray[np.bool_]:
+    """Whether Newton's last step leaves an error, quadratic in it, above rounding."""
+    return np.abs(step) > np.maximum(1e-8 * np.abs(x), 1e-16)
 
 
 def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
@@ -250,11 +254,13 @@ def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
     if not norms:
         return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
 
-    tol = 1e-11 if student.derivative is not None else 1e-9
+    tol = 1e-11 if student.derivative is not None else 1e-9  # as for ``slope_moments``
 
-    def average(power: int, *, degree: int) -> float:
+    def average(exponent: int, *, degree: int) -> float:
+        """E z^degree (sigma' - h_1)^exponent"""
+
         def integrand(z: Array) -> Array:
-            return z**degree * (student.slope(z) - h1) ** power
+            return z**degree * (student.slope(z) - h1) ** exponent
 
         return float(expectation(integrand, kinks=np.asarray(student.kinks), tol=tol).value)
 

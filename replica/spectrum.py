@@ -127,7 +127,7 @@ class Spectrum:
     def _guides(self) -> list[Callable[[Array], Array]]:
         """V of each interval as a function of the angle, to three digits or so."""
         angle = (np.arange(GUIDES) + 0.5) * np.pi / GUIDES
-        found = []
+        found: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
             V = self.resolvent.at(_place(angle, low, high).astype(complex))
             good = np.isfinite(V).all(axis=1)

@@ -69,6 +69,19 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     assert point.train_error == pytest.approx(train, rel=3e-9)
 
 
+def test_norms_that_follow_the_spike():
+    """alpha0 = inf: a row's norm is a function of its component along u, v = k^2."""
+    for student, target in (("tanh", "sin"), ("erf", "he1")):
+        problem = step(student=student, target=target, alpha0=np.inf, eta=4.0)
+        near = step(student=student, target=target, alpha0=1e12, eta=4.0)
+        for alpha, lam, beta in ((0.1, 1e-6, 1.0), (5.0, 0.01, 20.0), (50.0, 100.0, 0.05)):
+            point, limit = (
+                replica.solve(of.network(beta=beta), alpha=alpha, lam=lam) for of in (problem, near)
+            )
+            assert point.converged
+            assert point.test_error == pytest.approx(limit.test_error, rel=1e-7)  # 1e-12 in y
+
+
 @pytest.mark.parametrize("lam", [1e-6, 0.1, 100.0])
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("changes", [dict(alpha0=np.inf), dict(eta=0.0)])
@@ -221,9 +234,11 @@ def test_simulated_networks():
             point = replica.solve(model, alpha=alpha, lam=lam)
             z[name].append((point.test_error - found.test_mean[0, 0]) / found.test_stderr[0, 0])
     within = {name: np.mean(np.abs(values) <= 3) for name, values in z.items()}
+    # found: all 15, and 8 of 15
     assert within["network"] >= 0.9
     assert within["srf"] <= 0.7
-    # z has Student's t of 9 degrees of freedom: E z^2 = 9/7
+    # z has Student's t of 9 degrees of freedom, E z^2 = 9/7; its mean over 15 settings has a
+    # standard deviation of .6, and the sRF's was 125
     assert np.mean(np.square(z["network"])) < 2.5
     assert np.mean(np.square(z["srf"])) > 25
 
@@ -236,10 +251,12 @@ def test_simulated_networks():
     alpha=st.floats(-2, 2).map(lambda e: 10**e),
     lam=st.floats(-10, 4).map(lambda e: 10**e),
     noise=st.sampled_from([0.0, 1e-3, 0.5]),
-    target=st.sampled_from(["sin", "tanh", "he1", "relu"]),
+    target=st.sampled_from(["sin", "tanh", "he1", "he2", "relu"]),
+    readout=st.sampled_from([1.0, -1.0, [0.5, 1.5], [-1.0, 0.0, 2.0]]),
 )
-def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target):
-    model = step(target=target, alpha0=alpha0, eta=eta, noise=noise).network(beta=beta)
+def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target, readout):
+    problem = step(target=target, alpha0=alpha0, eta=eta, noise=noise, readout=readout)
+    model = problem.network(beta=beta)
     point = replica.solve(model, alpha=alpha, lam=lam)
     if point.converged:
         # 1e-10: what a residual may leave of an exact zero
@@ -279,6 +296,9 @@ def test_a_single_readout_value_is_a_learning_rate():
         dict(target="sin", alpha0=0.3, eta=6.0),
         dict(noise=0.2),
         dict(student="erf", target="he3", alpha0=1.0),
+        dict(target="he1", alpha0=0.1),
+        dict(target="he2", alpha0=10.0),  # uncorrelated with the target direction
+        dict(target="sin", alpha0=1e4),  # almost no noise in the gradient
         dict(alpha0=np.inf),
     ],
 )
@@ -296,10 +316,9 @@ def test_one_group_by_the_equations_of_several(changes):
         np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-11)
         for name in ("V1", "V2", "theta", "psi", "Q1", "q2"):
             left, right = getattr(found.overlaps, name), getattr(expected.overlaps, name)
-            # each against the largest: an overlap may be zero
-            np.testing.assert_allclose(
-                left, right, rtol=1e-9, atol=1e-11 * np.abs(right).max(), err_msg=name
-            )
+            # each against the largest: an overlap may be zero, or rounding where all are
+            atol = 1e-11 * np.abs(right).max() + 1e-25
+            np.testing.assert_allclose(left, right, rtol=1e-9, atol=atol, err_msg=name)
 
 
 def test_opposite_readouts_are_of_a_kind():
