@@ -16,7 +16,7 @@ along the rest of the target: (4.5)-(4.6), or the 2 x 2 block of (15.6).
 """
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,13 @@ from solvers.results import Array, Result, Status, largest
 from .equivalence import Table
 
 PATIENCE = 8  # iterations that cost as much as Newton's, for one group
+
+
+@lru_cache(maxsize=64)
+def _upper(groups: int) -> tuple[Array, Array]:
+    """np.triu_indices, which costs as much as several points of one group."""
+    rows, columns = np.triu_indices(groups)
+    return rows, columns
 
 
 class Yield(NamedTuple):
@@ -87,7 +94,7 @@ class Bulk(ABC):
         self.table = table
         self.beta = table.beta
         self.groups = len(table.mu1)
-        self.upper = np.triu_indices(self.groups)
+        self.upper = _upper(self.groups)
         self._workspace: dict[Any, Array] = {}
 
     @cached_property

@@ -135,7 +135,7 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
         slope = np.array([_evaluate(part, x) for part in slopes])[free]
         matrix = np.array([[_evaluate(part, x) for part in row] for row in second])
         step = np.zeros(k)
-        step[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], -slope, rcond=None)[0]
+        step[free] = np.linalg.pinv(matrix[np.ix_(free, free)], hermitian=True) @ -slope
         if np.abs(step).max() < 1e-15:
             break
         trial = np.clip(x + step, -1, 1)
