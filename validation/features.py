@@ -21,6 +21,7 @@ from replica.models import GradientStep, SpikedRandomFeatures
 from replica.targets import MultiIndex, Target, remainder
 from solvers.results import Array
 
+from . import arrays
 from .arguments import seed_sequence, size, whole
 from .data import gaussian_inputs
 
@@ -52,11 +53,14 @@ class Instance:
     target: Target
     noise: float
 
-    def features(self, X: Array, bias: float = 0.0) -> Array:
-        """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all."""
+    def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
+        """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
+
+        ``rng`` is for models whose features are noisy.
+        """
         fields = X @ self.W.T
-        fields += self.bias + bias
-        return self.student(fields)
+        fields += arrays.like(self.bias + bias, fields)
+        return arrays.apply(self.student, fields)
 
     def targets(self, X: Array) -> Array:
         """Noiseless targets, (n,)."""
@@ -113,7 +117,8 @@ def draw(
     axes = np.eye(least, d)
     directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
     own = shares(np.arange(len(groups.c)), groups.fractions, len(W))
-    W = np.sqrt(groups.c)[own, None] * W + groups.r[own] @ axes[:spikes]
+    W *= np.sqrt(groups.c)[own, None]  # in place: W may fill most of the memory
+    W[:, :spikes] += groups.r[own]
     bias = groups.bias[own]
     return Instance(W, bias, directions, model.student, model.target, model.noise)
 
@@ -203,7 +208,8 @@ def spread(law: Law, count: int) -> Array:
 def sphere_rows(p: int, d: int, rng: Generator) -> Array:
     """p rows uniform on the unit sphere in d dimensions."""
     rows = rng.standard_normal((p, d))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return rows
 
 
 def gradient_step(
@@ -227,4 +233,6 @@ def gradient_step(
         residual = y - student(fields) @ weights  # f0 = (1/p) sum_i a~_i sigma
         total += (residual[:, None] * student.slope(fields)).T @ X
         samples += len(X)
-    return np.asarray(W + eta / samples * np.reshape(readout, (-1, 1)) * total)
+    total *= eta / samples * np.reshape(readout, (-1, 1))
+    total += W
+    return total

@@ -1,32 +1,50 @@
 """Monte Carlo: a problem drawn, trained and tested many times at finite size.
 
-The experiment is a grid of cells (point, seed), a point being a value of alpha.  A cell draws
-everything afresh - initial rows, gradient batch, training set, test set - from a seed that
-depends on the experiment's entropy and its own two indices alone: cells may run in any order,
-and more seeds may be added, without a bit of the others changing.
+Every seed is one cell (``cells.py``): a draw that serves all alpha and lam, so that errors of
+one seed are correlated across the grid, and errors of different seeds independent.
 """
 
+import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.random import SeedSequence, default_rng
+import scipy
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
+from replica import __version__
 from replica.curves import positive
+from replica.errors import InvalidArgument
 from replica.files import plain
-from replica.grids import Problem, describe
+from replica.grids import Problem, attributes, describe
+from replica.models import SpikedRandomFeatures
 from solvers.results import Array
 
-from . import readout
-from .arguments import seed_sequence, size, whole
-from .data import gaussian_inputs
-from .features import draw, spiked_model
+from . import executors
+from . import store as cell_store
+from .arguments import byte_count, fraction, seed_sequence, whole
+from .arrays import check_device
+from .cells import Experiment, Simulated, bytes_needed, check_memory, cost, run_cell
+from .features import spiked_model
+from .identity import describe_cell
+
+if TYPE_CHECKING:
+    import xarray
+
+logger = logging.getLogger(__name__)
 
 # Over the input dimension.  Averaging over 8 d inputs adds some 20 % to the variance between
 # seeds (measured: 1 to 100 %), which the standard error includes; 4 d inputs add twice that.
 TEST_SAMPLES = 8
+MEMORY = "2GB"
+RATE = 2e10  # multiply-adds a second of one core, to tell minutes from seconds
+POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,29 +53,53 @@ class Simulation:
 
     Attributes
     ----------
-    problem : GradientStep or SpikedRandomFeatures
-    beta : float
-        Width over input dimension, p/d.
-    dimension : int
-        Input dimension d.
-    alpha : (N_a,)
-    lam : (N_l,)
+    experiment : Experiment
+        What was simulated.
+    seed : (S,) of int
+        The indices of the seeds.
     test_error : (S, N_a, N_l)
         Mean of (target - prediction)^2 over fresh inputs, on noiseless targets.
     train_error : (S, N_a, N_l)
         (1/n) sum (y - f)^2 over the training set.
-    seed_sequence : numpy.random.SeedSequence
-        As ``rng``, it gives this simulation again.
+    test_variance : (S, N_a, N_l)
+        Variance of ``test_error`` that is due to the finite test set.
     """
 
-    problem: Problem
-    beta: float
-    dimension: int
-    alpha: Array
-    lam: Array
+    experiment: Experiment
+    seed: Array
     test_error: Array
     train_error: Array
-    seed_sequence: SeedSequence
+    test_variance: Array
+
+    @property
+    def problem(self) -> Problem:
+        """The problem object, a GradientStep or SpikedRandomFeatures."""
+        return self.experiment.problem
+
+    @property
+    def beta(self) -> float:
+        """Width over input dimension, p/d."""
+        return self.experiment.model.beta
+
+    @property
+    def dimension(self) -> int:
+        """Input dimension d."""
+        return self.experiment.dimension
+
+    @property
+    def alpha(self) -> Array:
+        """Readout samples over input dimension, (N_a,)."""
+        return np.array(self.experiment.alpha)
+
+    @property
+    def lam(self) -> Array:
+        """Ridge penalties, (N_l,)."""
+        return np.array(self.experiment.lam)
+
+    @property
+    def seed_sequence(self) -> SeedSequence:
+        """As ``rng``, it gives this simulation again."""
+        return self.experiment.root()
 
     @property
     def seeds(self) -> int:
@@ -73,6 +115,11 @@ class Simulation:
     def test_stderr(self) -> Array:
         """Its standard error, (N_a, N_l)."""
         return standard_error(self.test_error)
+
+    @property
+    def test_noise(self) -> Array:
+        """The part of ``test_stderr`` that is due to the finite test sets, (N_a, N_l)."""
+        return np.asarray(np.sqrt(self.test_variance.mean(axis=0) / self.seeds))
 
     @property
     def train_mean(self) -> Array:
@@ -92,6 +139,7 @@ class Simulation:
             "lam": lam,
             "simulated_test": self.test_mean,
             "stderr_test": self.test_stderr,
+            "test_noise": self.test_noise,
             "simulated_train": self.train_mean,
             "stderr_train": self.train_stderr,
         }
@@ -105,15 +153,53 @@ class Simulation:
         rows = zip(*(values.ravel() for values in columns.values()), strict=True)
         document = {
             "problem": describe(self.problem) | {"beta": self.beta},
+            "simulated": str(self.experiment.simulated),
             "points": [dict(zip(columns, row, strict=True)) for row in rows],
             "dimension": self.dimension,
             "seeds": self.seeds,
+            "entropy": self.experiment.entropy,
         }
         return dict(plain(document))
 
+    def dataset(self) -> "xarray.Dataset":
+        """Everything, as an xarray.Dataset with dimensions seed, alpha, lam."""
+        import xarray
+
+        units = "mean squared error"
+        each = {
+            name: (("seed", "alpha", "lam"), getattr(self, name), {"units": unit})
+            for name, unit in (
+                ("test_error", units),
+                ("train_error", units),
+                ("test_variance", f"({units})^2"),
+            )
+        }
+        over = {
+            name: (("alpha", "lam"), getattr(self, name), {"units": units})
+            for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
+        }
+        axes = {
+            "seed": ("seed", self.seed, {"long_name": "index of the draw"}),
+            "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
+            "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
+        }
+        attrs = attributes(self.problem) | {
+            "beta": self.beta,
+            "simulated": str(self.experiment.simulated),
+            "dimension": self.dimension,
+            "test_samples": self.experiment.test_samples,
+            "entropy": str(self.experiment.entropy),
+            "spawn_key": str(self.experiment.spawn_key),
+            "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
+            f"scipy {scipy.__version__}",
+        }
+        return xarray.Dataset({**each, **over}, coords=axes, attrs=attrs)
+
 
 def standard_error(samples: Array) -> Array:
-    """Standard error of the mean over the first axis."""
+    """Standard error of the mean over the first axis; NaN of a single sample."""
+    if len(samples) < 2:
+        return np.full(samples.shape[1:], np.nan)
     return np.asarray(samples.std(axis=0, ddof=1) / np.sqrt(len(samples)))
 
 
@@ -126,7 +212,14 @@ def simulate(
     seeds: int,
     rng: Any = None,
     beta: float | None = None,
+    simulated: str = "network",
     test_samples: int | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    memory: str | float = MEMORY,
+    store: str | PathLike[str] | None = None,
+    shard: str | tuple[int, int] | None = None,
+    device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
     """Train and test ``problem`` at a finite input dimension.
@@ -136,27 +229,58 @@ def simulate(
     problem : GradientStep or SpikedRandomFeatures
         The network with its giant step, Eq. (1.1); or the sRF.
     alpha : float or array
-        Readout samples over input dimension, n/d; n is rounded.  Every value has draws of
-        its own.
+        Readout samples over input dimension, n/d; n is rounded.
     lam : float or array
-        Ridge penalties of (1.2).  All of them are fitted to the same draws, so that at one
-        alpha the errors at different lam are correlated.
+        Ridge penalties of (1.2).  All alpha and lam share the draw of a seed: errors of one
+        seed are correlated.
     dimension : int
         Input dimension d, 2 or more.
     seeds : int
-        Independent draws of each point, 2 or more.
+        Independent draws, 2 or more.
     rng : None, int, SeedSequence or Generator
+        The draw of seed i is a function of this, the problem, the dimension and i alone.
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
+    simulated : {"network", "srf", "gaussian"}
+        What is drawn of a GradientStep: the network itself, its sRF, or the conditional
+        Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.
     test_samples : int
-        Inputs over which a test error is averaged, 8 d unless given.
+        Inputs over which the test errors of a seed are averaged, 8 d unless given.
+        ``Simulation.test_noise`` tells what they contribute to the standard error.
+    executor : concurrent.futures.Executor
+        Where cells run; such as ``Client.get_executor()`` of dask.distributed.
+    workers : int
+        Processes of one thread each, where no executor is given.  Unless given, as many as
+        cores and ``memory`` allow, or this process alone for a few seconds of work or where
+        the problem's functions cannot be sent to another process.
+    memory : str or float
+        Limit of all processes together (of each cell, with an executor): "2GB", "500MB" or
+        a number of bytes.  Features that do not fit are made anew when needed again.
+    store : path
+        Folder in which every finished cell is kept at once.  The same call later, ``rng``
+        included, goes on from there.
+    shard : "i/N" or (i, N)
+        Only the seeds of the i-th of N parts (from 1), for arrays of jobs that share a
+        ``store``.  The call without a shard joins them.
+    device : str
+        "cpu", or a device of torch such as "cuda": same draws, same errors to rounding.
     progress : callable (done, total)
         Called after each cell.
+
+    Returns
+    -------
+    Simulation
+        The same to the last bit whatever ``executor``, ``workers``, ``memory``, ``store`` and
+        shards were, on machines of one kind.
 
     Raises
     ------
     InvalidArgument
         If an argument is out of range, or the problem cannot be simulated.
+    WorkerDied
+        If workers die again and again.
+    StoreError
+        If a finished cell cannot be kept.
 
     Examples
     --------
@@ -166,69 +290,123 @@ def simulate(
     >>> found.test_error.shape, found.test_mean.shape
     ((3, 2, 2), (2, 2))
     """
-    model = spiked_model(problem, beta)
-    alpha, lam = positive("alpha", alpha), positive("lam", lam)
-    d = whole("dimension", dimension, 2, "the input dimension d")
     seeds = whole("seeds", seeds, 2, "a standard error needs two draws")
-    samples = [size("alpha", float(ratio), d) for ratio in alpha]
-    if test_samples is None:
-        test_samples = TEST_SAMPLES * d
-    test_samples = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
-    root = seed_sequence(rng)
-    test_error, train_error = errors = np.empty((2, seeds, len(alpha), len(lam)))
-    for done, (seed, point) in enumerate(np.ndindex(seeds, len(alpha)), start=1):
-        errors[:, seed, point] = run_cell(
-            problem,
-            samples=samples[point],
-            lam=lam,
-            dimension=d,
-            beta=beta,
-            test_samples=test_samples,
-            rng=cell_seed(root, point, seed),
-        )
-        if progress is not None:
-            progress(done, seeds * len(alpha))
-    return Simulation(problem, model.beta, d, alpha, lam, test_error, train_error, root)
-
-
-def cell_seed(root: SeedSequence, point: int, seed: int) -> SeedSequence:
-    """The seed of one cell: a function of the root and the cell's indices alone."""
-    return SeedSequence(
-        root.entropy, spawn_key=(*root.spawn_key, point, seed), pool_size=root.pool_size
+    experiment = plan(
+        problem,
+        alpha=alpha,
+        lam=lam,
+        dimension=dimension,
+        rng=rng,
+        beta=beta,
+        simulated=simulated,
+        test_samples=test_samples,
+        device=device,
     )
+    indices = np.arange(seeds)
+    if shard is not None:
+        part, parts = fraction("shard", shard, seeds)
+        indices = indices[part - 1 :: parts]
+    if store is not None and rng is None:
+        raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
+    limit = byte_count("memory", memory)
+    check_memory(experiment, limit)
+    found = run_cells(
+        experiment,
+        [int(index) for index in indices],
+        executor=executor,
+        workers=None if workers is None else whole("workers", workers, 1, "processes"),
+        memory=limit,
+        folder=None if store is None else cell_store.open_folder(store),
+        progress=progress,
+    )
+    return Simulation(experiment, indices, *np.moveaxis(found, 0, 1))
 
 
-def run_cell(
+def plan(
     problem: Problem,
     *,
-    samples: int,
-    lam: Array,
+    alpha: ArrayLike,
+    lam: ArrayLike,
     dimension: int,
+    rng: Any,
     beta: float | None,
-    test_samples: int,
-    rng: SeedSequence,
-) -> Array:
-    """Test and training errors, (2, N_l), of one draw of everything."""
-    layer, *streams = seed_sequence(rng).spawn(4)
-    inputs, noise, test = map(default_rng, streams)
-    instance = draw(problem, dimension=dimension, rng=layer, beta=beta)
-    X = inputs.standard_normal((samples, dimension))
-    y = instance.labels(X, noise)
-    model = spiked_model(problem, beta)
-    fits = readout.fit(
-        lambda bias: instance.features(X, bias),
-        y,
-        lam,
-        intercept=model.intercept,
-        train_bias=model.train_bias,
+    simulated: str,
+    test_samples: int | None,
+    device: str,
+) -> Experiment:
+    """The arguments of :func:`simulate` that its cells need, checked."""
+    spiked_model(problem, beta)
+    d = whole("dimension", dimension, 2, "the input dimension d")
+    if test_samples is None:
+        test_samples = TEST_SAMPLES * d
+    try:
+        kind = Simulated(simulated)
+    except ValueError:
+        raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
+    if kind is Simulated.network and isinstance(problem, SpikedRandomFeatures):
+        kind = Simulated.srf
+    root = seed_sequence(rng)
+    experiment = Experiment(
+        problem=problem,
+        simulated=kind,
+        beta=beta,
+        dimension=d,
+        alpha=tuple(map(float, positive("alpha", alpha))),
+        lam=tuple(map(float, positive("lam", lam))),
+        test_samples=whole("test_samples", test_samples, 1, "inputs a test error is averaged over"),
+        entropy=root.entropy,
+        spawn_key=tuple(root.spawn_key),
+        pool_size=root.pool_size,
+        device=check_device(device),
     )
-    train = [((y - fit.predict(instance.features(X, fit.bias))) ** 2).mean() for fit in fits]
-    squares = np.zeros(len(lam))
-    for X_test in gaussian_inputs(test_samples, dimension, test, width=len(instance.W)):
-        targets = instance.targets(X_test)
-        for bias in {fit.bias for fit in fits}:
-            features = instance.features(X_test, bias)
-            for i, fit in enumerate(fits):
-                if fit.bias == bias:
-                    squares[i] += ((targets - fit.predict(features)) ** 2).sum()
-    return np.stack([squares / test_samples, train])
+    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
+    return experiment
+
+
+def run_cells(
+    experiment: Experiment,
+    indices: list[int],
+    *,
+    executor: Executor | None,
+    workers: int | None,
+    memory: float,
+    folder: Path | None,
+    progress: Callable[[int, int], None] | None,
+) -> Array:
+    """Errors (S, 3, A, L) of the cells, from the store where they are there."""
+    shape = (3, len(experiment.alpha), len(experiment.lam))
+    found: dict[int, Array] = {}
+    if folder is not None:
+        for index in indices:
+            errors = cell_store.read(folder, describe_cell(experiment, index), shape)
+            if errors is not None:
+                found[index] = errors
+    left = [index for index in indices if index not in found]
+    if progress is not None:
+        progress(len(found), len(indices))
+    processes = 1
+    if executor is None:
+        processes = pool_size(experiment, len(left), memory) if workers is None else workers
+        processes = min(processes, max(1, int(memory // bytes_needed(experiment, keep=False))))
+    keep = processes * bytes_needed(experiment, keep=True) <= memory
+    task = partial(run_cell, experiment, keep=keep)
+    for index, errors in executors.results(task, left, executor, processes):
+        if folder is not None:
+            cell_store.write(folder, describe_cell(experiment, index), errors)
+        found[index] = errors
+        if progress is not None:
+            progress(len(found), len(indices))
+    return np.array([found[index] for index in indices])
+
+
+def pool_size(experiment: Experiment, cells: int, memory: float) -> int:
+    """Processes that pay for so many cells."""
+    if experiment.device != "cpu" or cells * cost(experiment) / RATE < POOL_SECONDS:
+        return 1
+    if not executors.travels(experiment):
+        logger.warning(
+            "the problem's functions cannot be sent to other processes (define them in a module "
+            "to use all cores): running in one"
+        )
+        return 1
+    return max(1, min(executors.cores(), cells))

@@ -1,138 +1,337 @@
-"""The readout: ridge regression on n samples of p features, by Cholesky factorisation.
+"""The readout: ridge regression on nested designs, all sizes and penalties at once.
 
     (Phi^T Phi / p + lam I) a = Phi^T y / sqrt(p),  f(x) = phi(x) . a / sqrt(p)          (1.2)
 
-Both systems below have the same solution; the smaller one is solved.  An unregularised output
-intercept is fitted by centring features and labels; a bias common to all neurons by minimising
-the training objective that is left.
+The designs are the first n rows of one matrix Phi, for several n.  With K = Phi Phi^T / p,
+
+    a = Phi^T w / sqrt(p),  (K + lam I) w = y,  y - f = lam w                           (dual)
+
+is the same solution, and a Cholesky factor of the largest K + lam I contains those of all
+smaller n as leading blocks.  The p x p system takes a factorisation for every n, but needs Phi
+only block by block.  Many penalties are served by one eigendecomposition for every n instead.
+Which systems are solved how is a matter of cost, ``routes``; all ways agree to rounding.
+
+An unregularised output intercept is the mean that features and fit leave of the labels; a bias
+common to all neurons minimises the training objective that is left.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpocon
 from scipy.optimize import minimize_scalar
 
-from replica.errors import InvalidArgument
 from replica.trained_bias import RANGE
 from solvers.results import Array
 
+from . import arrays
+
 SCAN = np.linspace(-RANGE, RANGE, 33)  # as in the theory
+Blocks = Callable[[], Iterable[tuple[Any, Any]]]  # features (b, p) and labels (b,), repeatable
+
+# Times in units of a multiply-add of a matrix product, one thread, n = 500 to 2000: products of
+# a matrix with its transpose .5, factorisations .17 to .26 n^3, eigenvectors 2.8 to 5.2 n^3.
+# Measured with scipy 1.17 and OpenBLAS; eigenvectors pay above some 15 penalties.
+GRAM, FACTOR, EIGEN = 0.5, 0.22, 3.8
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A trained readout: weights a (p,), output intercept, and the bias added to all neurons."""
+class Fits(NamedTuple):
+    """Trained readouts at A sizes and L penalties.
 
-    readout: Array
-    intercept: float
-    bias: float
+    readouts (p, A, L); intercepts (A, L); bias added to all neurons (A, L); mean squared
+    training residuals (A, L).
+    """
 
-    def predict(self, features: Array) -> Array:
-        """f = Phi a / sqrt(p) + intercept, (n,), of features with ``bias`` in them."""
-        return predict(features, self.readout[:, None])[:, 0] + self.intercept
+    readouts: Any
+    intercepts: Array
+    bias: Array
+    train: Array
+
+
+class Routes(NamedTuple):
+    """How systems are solved: the ``dual`` smallest sizes by n x n systems, the others by
+    p x p systems; each kind by Cholesky factors or by eigenvectors."""
+
+    dual: int
+    dual_eigen: bool
+    primal_eigen: bool
+    cost: float = 0.0
+
+
+def routes(sizes: Array, p: int, penalties: int) -> Routes:
+    """The cheapest way for ascending ``sizes``, by the measured costs above.
+
+    Examples
+    --------
+    >>> routes(np.array([200, 250, 1000]), 400, 1)[:3]
+    (2, False, False)
+    >>> routes(np.array([200, 250, 1000]), 400, 100)[:3]
+    (2, True, True)
+    """
+    found = []
+    for dual in range(len(sizes) + 1):
+        small, large = sizes[:dual].astype(float), sizes[dual:].astype(float)
+        n, N = float(max(small, default=0)), float(max(large, default=0))
+        first = penalties * FACTOR * n**3, EIGEN * float((small**3).sum())
+        second = penalties * FACTOR * large.size * p**3, EIGEN * large.size * p**3
+        cost = GRAM * (n**2 * p + N * p**2) + min(first) + min(second)
+        found.append(Routes(dual, first[1] < first[0], second[1] < second[0], cost))
+    return min(found, key=lambda way: way.cost)
 
 
 def fit(
-    features: Callable[[float], Array], y: Array, lam: Array, *, intercept: bool, train_bias: bool
-) -> list[Fit]:
-    """The readout at each penalty.
+    features: Callable[[float], Blocks],
+    sizes: Array,
+    lam: Array,
+    *,
+    intercept: bool,
+    train_bias: bool,
+) -> Fits:
+    """The readout at every size and penalty.
 
     Parameters
     ----------
-    features : callable, bias -> Phi (n, p)
-        The features with that bias added to all neurons.
-    y : (n,)
+    features : callable, bias -> blocks
+        ``blocks()`` yields the rows of Phi, with that bias added to all neurons, and the
+        labels: at least ``max(sizes)`` of them.
+    sizes : (A,) of int
     lam : (L,)
     intercept, train_bias : bool
         What is trained besides the readout.
-    """
-    if not train_bias:
-        return _with_bias(features, y, lam, intercept, 0.0)
-
-    def objective(bias: float, penalty: float) -> float:
-        (found,) = _with_bias(features, y, np.array([penalty]), intercept, bias)
-        residual = y - found.predict(features(bias))
-        return float(residual @ residual + penalty * found.readout @ found.readout)
-
-    fits = []
-    for penalty in lam:
-        start = min(SCAN, key=lambda bias: objective(bias, penalty))
-        step = SCAN[1] - SCAN[0]
-        bottom = minimize_scalar(
-            objective, args=(penalty,), bounds=(start - step, start + step), method="bounded"
-        )
-        fits += _with_bias(features, y, np.array([penalty]), intercept, float(bottom.x))
-    return fits
-
-
-def _with_bias(
-    features: Callable[[float], Array], y: Array, lam: Array, intercept: bool, bias: float
-) -> list[Fit]:
-    Phi = features(bias)
-    if not intercept:
-        return [Fit(a, 0.0, bias) for a in ridge(Phi, y, lam).T]
-    centre, level = Phi.mean(axis=0), float(y.mean())
-    readouts = ridge(Phi - centre, y - level, lam)
-    levels = level - predict(centre[None], readouts)[0]
-    return [Fit(a, float(b), bias) for a, b in zip(readouts.T, levels, strict=True)]
-
-
-def ridge(features: Array, y: Array, lam: Array) -> Array:
-    """Readouts (p, L) at penalties ``lam`` (L,), from features (n, p) and labels (n,).
 
     Raises
     ------
     InvalidArgument
         If a penalty is too small for the system to be solved in double precision.
+    """
+
+    def at(bias: float, sizes: Array, lam: Array) -> Fits:
+        return ridge(features(bias), sizes, lam, intercept=intercept)._replace(
+            bias=np.full((len(sizes), len(lam)), bias)
+        )
+
+    if not train_bias:
+        return at(0.0, sizes, lam)
+
+    def objective(found: Fits, sizes: Array, lam: Array) -> Array:
+        power = arrays.to_host((found.readouts**2).sum(axis=0))
+        return sizes[:, None] * found.train + lam * power
+
+    scan = np.array([objective(at(bias, sizes, lam), sizes, lam) for bias in SCAN])
+    start = SCAN[scan.argmin(axis=0)]
+    step = SCAN[1] - SCAN[0]
+    fits = []
+    for (a, b), near in np.ndenumerate(start):
+        one = sizes[a : a + 1], lam[b : b + 1]
+        bottom = minimize_scalar(
+            lambda bias, one=one: objective(at(bias, *one), *one).item(),
+            bounds=(near - step, near + step),
+            method="bounded",
+        )
+        fits.append(at(float(bottom.x), *one))
+    shape = start.shape
+    readouts = np.concatenate([arrays.to_host(f.readouts) for f in fits], axis=1)
+    intercepts, bias, train = (
+        np.reshape([getattr(f, name) for f in fits], shape)
+        for name in ("intercepts", "bias", "train")
+    )
+    joined = arrays.like(readouts.reshape(-1, *shape), fits[0].readouts)
+    return Fits(joined, intercepts, bias, train)
+
+
+def ridge(
+    blocks: Blocks,
+    sizes: Array,
+    lam: Array,
+    *,
+    intercept: bool = False,
+    way: Routes | None = None,
+) -> Fits:
+    """``fit`` with a bias of 0, by the cheapest routes or by those of ``way``.
 
     Examples
     --------
-    >>> readouts = ridge(np.eye(2), np.array([1.0, 2.0]), np.array([0.5]))
-    >>> predict(np.eye(2), readouts).round(12).tolist()
-    [[0.5], [1.0]]
+    >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
+    >>> found = ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
+    >>> predict(Phi, found)[:, 0, 0].round(12).tolist()
+    [0.5, 1.0]
     """
-    n, p = features.shape
-    return (primal if n >= p else dual)(features, y, lam)
+    order = np.argsort(sizes, kind="stable")
+    p = next(iter(blocks()))[0].shape[1]
+    chosen = routes(sizes[order], p, len(lam)) if way is None else way
+    parts = []
+    if chosen.dual:
+        solve = _dual_eigen if chosen.dual_eigen else _dual_cholesky
+        parts.append(dual(blocks, sizes[order[: chosen.dual]], lam, intercept, solve))
+    if chosen.dual < len(sizes):
+        eigen = chosen.primal_eigen
+        parts.append(primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
+    place = np.argsort(order)
+    intercepts, bias, train = (
+        np.concatenate([part[i] for part in parts])[place] for i in range(1, 4)
+    )
+    if isinstance(parts[0].readouts, np.ndarray):
+        readouts = np.concatenate([part.readouts for part in parts], axis=1)[:, place]
+    else:
+        from array_api_compat import array_namespace
+
+        xp = array_namespace(parts[0].readouts)
+        readouts = xp.concat([part.readouts for part in parts], axis=1)
+        readouts = xp.take(readouts, arrays.like(place, readouts), axis=1)
+    return Fits(readouts, intercepts, bias, train)
 
 
-def primal(features: Array, y: Array, lam: Array) -> Array:
-    """``ridge`` by the p x p system above."""
-    p = features.shape[1]
-    return solve_shifted(features.T @ features / p, features.T @ y / np.sqrt(p), lam)
+def predict(features: Any, fits: Fits) -> Any:
+    """f = Phi a / sqrt(p) + intercept, (n, A, L)."""
+    p = len(fits.readouts)
+    values = features @ fits.readouts.reshape(p, -1) / p**0.5
+    return values.reshape(-1, *fits.intercepts.shape) + arrays.like(fits.intercepts, features)
 
 
-def dual(features: Array, y: Array, lam: Array) -> Array:
-    """``ridge`` by the n x n system: a = Phi^T (Phi Phi^T / p + lam I)^-1 y / sqrt(p)."""
-    p = features.shape[1]
-    return features.T @ solve_shifted(features @ features.T / p, y, lam) / np.sqrt(p)
+# n x n systems
 
 
-def predict(features: Array, readouts: Array) -> Array:
-    """f = Phi a / sqrt(p), (n, L), for readouts (p, L)."""
-    return np.asarray(features @ readouts / np.sqrt(len(readouts)))
+def dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) -> Fits:
+    """Fits at ascending ``sizes``; ``solve`` is one of the two functions below."""
+    Phi, y = _first(blocks, int(sizes[-1]))
+    gram = arrays.add_gram(arrays.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
+    weights, levels = solve(gram, y, sizes, lam, intercept)
+    flat = arrays.like(weights.reshape(len(y), -1), Phi)
+    readouts = (Phi.T @ flat / Phi.shape[1] ** 0.5).reshape(-1, *levels.shape)
+    train = lam**2 * (weights**2).sum(axis=0) / sizes[:, None]  # y - f = lam w
+    return Fits(readouts, levels, np.zeros(levels.shape), train)
 
 
-def solve_shifted(gram: Array, b: Array, shifts: Array) -> Array:
-    """Columns (gram + shift I)^-1 b, one for each shift, for a symmetric ``gram`` >= 0."""
-    norm = np.linalg.norm(gram, 1)
+def _dual_cholesky(
+    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """Weights w (N, A, L), zero beyond each size, and intercepts (A, L).
+
+    With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
+    w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
+    beyond n is that of the leading block, and zero beyond n too.
+    """
+    N, (A, L) = len(y), (len(sizes), len(lam))
+    weights, levels = np.empty((N, A, L)), np.zeros((A, L))
+    within = np.arange(N)[:, None] < sizes
+    for i, penalty in enumerate(lam):
+        factor = arrays.cholesky(gram, float(penalty), overwrite=i == L - 1)
+        sides = arrays.like(np.stack([y, np.ones(N)], axis=1), gram)
+        z, one = arrays.to_host(arrays.solve_lower(factor, sides, transposed=False)).T
+        if intercept:
+            levels[:, i] = (one * z) @ within / (one**2 @ within)
+        rest = np.where(within, z[:, None] - one[:, None] * levels[:, i], 0.0)
+        found = arrays.solve_lower(factor, arrays.like(rest, gram), transposed=True)
+        weights[:, :, i] = arrays.to_host(found)
+    return weights, levels
+
+
+def _dual_eigen(
+    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """The same from the eigenvectors of each leading block."""
+    weights = np.zeros((len(y), len(sizes), len(lam)))
+    levels = np.zeros((len(sizes), len(lam)))
+    for j, n in enumerate(sizes):
+        values, vectors = arrays.eigen(arrays.copy(gram[:n, :n]))
+        arrays.check_shifts(values, lam)
+        sides = arrays.like(np.stack([y[:n], np.ones(n)], axis=1), gram)
+        z, one = arrays.to_host(vectors.T @ sides).T
+        inverse = 1 / (values[:, None] + lam)
+        if intercept:
+            levels[j] = (one * z) @ inverse / (one**2 @ inverse)
+        rest = inverse * (z[:, None] - one[:, None] * levels[j])
+        weights[:n, j] = arrays.to_host(vectors @ arrays.like(rest, gram))
+    return weights, levels
+
+
+def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
+    """The first ``count`` rows of the features, and their labels on the host."""
+    Phi, labels, filled = None, np.empty(count), 0
+    for part, y in blocks():
+        stop = min(filled + len(y), count)
+        if Phi is None:
+            Phi = arrays.empty(count, part)
+        Phi[filled:stop] = part[: stop - filled]
+        labels[filled:stop] = arrays.to_host(y)[: stop - filled]
+        filled = stop
+        if filled == count:
+            break
+    return Phi, labels
+
+
+# p x p systems
+
+
+def primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: bool) -> Fits:
+    """Fits at ascending ``sizes``; a second run through the blocks finds the residuals.
+
+    (The residual's square as a difference of quadratic forms would lose the digits by which
+    it is smaller than the labels'.)
+    """
+    solve = _primal_eigen if eigen else _primal_cholesky
+    readouts, levels = [], np.zeros((len(sizes), len(lam)))
+    gram = None
+    for done, (Phi, y) in _cut(blocks, sizes):
+        p = Phi.shape[1]
+        if gram is None:
+            gram = arrays.zeros(p, Phi)
+            moment, total = arrays.like(np.zeros((2, p)), Phi)
+            labels = 0.0
+        gram = arrays.add_gram(gram, Phi, 1 / p, rows=False)
+        moment = moment + Phi.T @ y / p**0.5
+        total = total + Phi.sum(axis=0)
+        labels += float(y.sum())
+        for j in np.flatnonzero(sizes == done):
+            centre, level = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
+            system = arrays.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
+            if intercept:
+                system = arrays.subtract_outer(system, centre, done / p)
+            found = solve(system, moment - level * total / p**0.5, lam)
+            levels[j] = level - arrays.to_host(centre @ found) / p**0.5
+            readouts.append(found)
+    stacked = arrays.stack(readouts)
+    fits = Fits(stacked, levels, np.zeros(levels.shape), np.zeros(levels.shape))
+    return fits._replace(train=_training_errors(blocks, sizes, fits))
+
+
+def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
+    """Readouts (p, L); ``gram`` is used up."""
     columns = []
-    for shift in shifts:
-        system = gram.copy(order="F")
-        np.fill_diagonal(system, np.diagonal(gram) + shift)
-        try:
-            factor, lower = cho_factor(system, overwrite_a=True, check_finite=False)
-            reciprocal_condition, _ = dpocon(factor, norm + shift)
-        except LinAlgError:
-            reciprocal_condition = 0.0
-        # The test scipy.linalg.solve makes: beyond it no digit of the solution is certain.
-        if not reciprocal_condition > np.finfo(float).eps:
-            raise InvalidArgument(
-                "lam",
-                float(shift),
-                "larger for these features, whose Gram matrix is singular in double precision",
-            )
-        columns.append(cho_solve((factor, lower), b, check_finite=False))
-    return np.stack(columns, axis=1)
+    for i, penalty in enumerate(lam):
+        factor = arrays.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
+        half = arrays.solve_lower(factor, b[:, None], transposed=False)
+        columns.append(arrays.solve_lower(factor, half, transposed=True))
+    return arrays.stack(columns)[:, :, 0]
+
+
+def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
+    """The same from eigenvectors."""
+    values, vectors = arrays.eigen(gram)
+    arrays.check_shifts(values, lam)
+    inverse = arrays.like(1 / (values[:, None] + lam), b)
+    return vectors @ (inverse * (vectors.T @ b)[:, None])
+
+
+def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """Blocks cut at every size, each with the number of rows up to its end."""
+    start = 0
+    for Phi, y in blocks():
+        stop = min(start + len(y), int(sizes[-1]))
+        inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
+        edges = [start, *inside.tolist(), stop]
+        for low, high in itertools.pairwise(edges):
+            yield high, (Phi[low - start : high - start], y[low - start : high - start])
+        start = stop
+        if start >= sizes[-1]:
+            return
+
+
+def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
+    """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
+    squares = np.zeros(fits.intercepts.shape)
+    for done, (Phi, y) in _cut(blocks, sizes):
+        found = ((y[:, None, None] - predict(Phi, fits)) ** 2).sum(axis=0)
+        squares += np.where(sizes[:, None] >= done, arrays.to_host(found), 0.0)
+    return squares / sizes[:, None]

@@ -1,0 +1,132 @@
+"""Ridge on nested designs: every route against the equation it solves, and the others."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from replica import InvalidArgument
+from validation.readout import SCAN, Routes, fit, predict, ridge, routes
+
+LAM = np.array([1e-3, 0.1, 10.0])
+P = 50
+SIZES = np.array([80, 20, 50, 20, 65])  # neither sorted nor distinct
+WAYS = [
+    Routes(dual, eigen_d, eigen_p)
+    for dual in (0, 2, 5)
+    for eigen_d in (False, True)
+    for eigen_p in (False, True)
+]
+
+
+def design(seed=0, offset=0.0, rows=100):
+    """Features with a mean, their labels, and both in uneven blocks."""
+    rng = np.random.default_rng(seed)
+    Phi, y = rng.standard_normal((rows, P)) + offset, rng.standard_normal(rows) + offset
+    edges = [0, 17, 50, 51, rows]
+    blocks = [(Phi[i:j], y[i:j]) for i, j in pairwise(edges)]
+    return Phi, y, lambda: blocks
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_every_route_solves_the_normal_equations(way, intercept):
+    Phi, y, blocks = design(offset=1.0)
+    found = ridge(blocks, SIZES, LAM, intercept=intercept, way=way)
+    assert found.readouts.shape == (P, len(SIZES), len(LAM))
+    for i, n in enumerate(SIZES):
+        for j, lam in enumerate(LAM):
+            a, b = found.readouts[:, i, j], found.intercepts[i, j]
+            residual = y[:n] - Phi[:n] @ a / np.sqrt(P) - b
+            # (1.2) as a gradient.  Condition numbers stay below 1e5 and labels are of order 1.
+            np.testing.assert_allclose(Phi[:n].T @ residual / np.sqrt(P), lam * a, atol=1e-10)
+            assert found.train[i, j] == pytest.approx((residual**2).mean(), rel=1e-10)
+            # Beyond n = p, the n x n weights have a part 1 / lam = 1e3 larger that cancels here.
+            assert residual.sum() == pytest.approx(0, abs=1e-9) if intercept else b == 0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_routes_agree(intercept):
+    _, _, blocks = design(seed=1, offset=0.5)
+    first, *others = (ridge(blocks, SIZES, LAM, intercept=intercept, way=way) for way in WAYS)
+    for other in others:
+        for mine, theirs in zip(first, other, strict=True):
+            # Relative to 1e-10: condition numbers below 1e5, and nothing cancels.
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
+
+
+def test_small_training_errors_keep_their_digits():
+    """Residuals 1e9 times smaller than the labels, and squares 1e18: no route subtracts."""
+    Phi, y, blocks = design(seed=2)
+    n, lam = np.array([30]), np.array([1e-8])
+    exact = lam * np.linalg.solve(Phi[:30] @ Phi[:30].T / P + 1e-8 * np.eye(30), y[:30])
+    for way in (Routes(1, False, False), Routes(1, True, False)):
+        found = ridge(blocks, n, lam, way=way)
+        # The condition number of the system is below 1e3.
+        np.testing.assert_allclose(found.train.item(), (exact**2).mean(), rtol=1e-10)
+
+
+def test_routes_follow_the_costs():
+    """Many penalties call for eigenvectors, designs taller than wide for p x p systems."""
+    sizes = np.array([100, 150, 900])
+    few, many = routes(sizes, 300, 1), routes(sizes, 300, 99)
+    assert few[:3] == (2, False, False)
+    assert many[:3] == (2, True, True)
+    assert many.cost > few.cost
+    assert routes(np.array([20]), 300, 12).dual_eigen is False
+    assert routes(np.array([20]), 300, 20).dual_eigen is True
+
+
+def test_readout_minimises_the_penalised_loss():
+    """(1.2) itself: no neighbour of the readout has a smaller sum of squares and penalty."""
+    Phi, y, blocks = design(seed=3)
+
+    def objective(a):
+        misfit = y[:40] - Phi[:40] @ a / np.sqrt(P)
+        return misfit @ misfit / 2 + 0.1 / 2 * a @ a
+
+    best = ridge(blocks, np.array([40]), np.array([0.1])).readouts[:, 0, 0]
+    for direction in np.random.default_rng(0).standard_normal((20, P)):
+        assert objective(best + 1e-3 * direction) > objective(best)
+
+
+@pytest.mark.parametrize("way", WAYS[:4] + WAYS[-4:], ids=str)
+def test_a_singular_system_is_refused(way):
+    ones = [(np.ones((4, 3)), np.ones(4))]
+    way = way._replace(dual=min(way.dual, 1))
+    with pytest.raises(InvalidArgument, match="singular in double precision") as caught:
+        ridge(lambda: ones, np.array([4]), np.array([0.1, 1e-18]), way=way)
+    assert (caught.value.name, caught.value.value) == ("lam", 1e-18)
+
+
+def test_predictions():
+    Phi, _, blocks = design(seed=4)
+    found = ridge(blocks, SIZES, LAM, intercept=True)
+    expected = Phi @ found.readouts[:, 1, 2] / np.sqrt(P) + found.intercepts[1, 2]
+    np.testing.assert_allclose(predict(Phi, found)[:, 1, 2], expected, rtol=1e-12)
+
+
+def test_trained_bias_minimises_the_objective():
+    """No bias of a fine grid has a lower objective than the one found, at any point."""
+    rng = np.random.default_rng(1)
+    Z, y = rng.standard_normal((40, 15)), rng.standard_normal(40) + 1
+    sizes, lam = np.array([40, 10]), np.array([0.2, 2.0])
+
+    def features(bias):
+        return lambda: [(np.tanh(Z + bias), y)]
+
+    def objective(n, penalty, bias):
+        Phi = np.tanh(Z[:n] + bias)
+        system = Phi.T @ Phi / 15 + penalty * np.eye(15)
+        readout = np.linalg.solve(system, Phi.T @ y[:n] / np.sqrt(15))
+        residual = y[:n] - Phi @ readout / np.sqrt(15)
+        return residual @ residual + penalty * readout @ readout
+
+    found = fit(features, sizes, lam, intercept=False, train_bias=True)
+    for (i, j), bias in np.ndenumerate(found.bias):
+        n, penalty = sizes[i], lam[j]
+        lowest = min(objective(n, penalty, t) for t in np.linspace(SCAN[0], SCAN[-1], 400))
+        # The minimum is found to 1e-5 of the bias, where the objective is flat to 1e-9.
+        assert objective(n, penalty, bias) <= lowest + 1e-9
+        residual = y[:n] - predict(features(bias)()[0][0], found)[:n, i, j]
+        assert found.train[i, j] == pytest.approx((residual**2).mean(), rel=1e-10)

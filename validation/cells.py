@@ -1,0 +1,226 @@
+"""One cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
+
+A cell draws a first layer, one design of max(n) training samples and one test set.  The first
+n samples serve each n = alpha d, and every penalty.  Each stream of random numbers starts from
+a seed that is a function of the experiment's entropy, the dimension and the seed's index alone:
+cells may run in any order and on any machine, and more may be added, without a bit of the
+others changing.  With one BLAS thread a cell, neither do the errors.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+
+from replica.errors import InvalidArgument
+from replica.grids import Problem
+from replica.models import SpikedRandomFeatures
+from solvers.results import Array
+
+from . import arrays, readout
+from .arguments import size
+from .conditional_gaussian import draw_gaussian
+from .data import BLOCK, gaussian_inputs
+from .features import Instance, draw, spiked_model
+from .threads import one_thread
+
+PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
+BLOCKS = 8  # arrays of one block at a time: inputs, fields, features, temporaries
+
+
+class Simulated(StrEnum):
+    """What is drawn of a problem."""
+
+    network = "network"
+    srf = "srf"
+    gaussian = "gaussian"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What all cells of a Monte Carlo share, in plain values: it travels to workers.
+
+    ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.
+    """
+
+    problem: Problem
+    simulated: Simulated
+    beta: float | None
+    dimension: int
+    alpha: tuple[float, ...]
+    lam: tuple[float, ...]
+    test_samples: int
+    entropy: Any
+    spawn_key: tuple[int, ...]
+    pool_size: int
+    device: str = "cpu"
+
+    @property
+    def model(self) -> SpikedRandomFeatures:
+        """The sRF that the theory makes of the problem."""
+        return spiked_model(self.problem, self.beta)
+
+    @property
+    def sizes(self) -> Array:
+        """Training samples n at every alpha, (A,) of int."""
+        return np.array([size("alpha", ratio, self.dimension) for ratio in self.alpha])
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return size("beta", self.model.beta, self.dimension)
+
+    def root(self) -> SeedSequence:
+        """As ``rng``, it gives this experiment again."""
+        return SeedSequence(self.entropy, spawn_key=self.spawn_key, pool_size=self.pool_size)
+
+    def seed(self, index: int) -> SeedSequence:
+        """The seed of one cell."""
+        key = (*self.spawn_key, self.dimension, index)
+        return SeedSequence(self.entropy, spawn_key=key, pool_size=self.pool_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of a drawn layer, in blocks that come out the same every time they are asked for.
+
+    Attributes
+    ----------
+    layer : Instance
+    count : int
+    inputs, features, noise : SeedSequence
+        Of the inputs, of features that are noisy, and of the label noise; without the last,
+        labels are noiseless.
+    device : str
+        Where features and labels are put.
+    """
+
+    layer: Instance
+    count: int
+    inputs: SeedSequence
+    features: SeedSequence
+    noise: SeedSequence | None
+    device: str
+
+    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
+        """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
+        noise = None if self.noise is None else default_rng(self.noise)
+        own = default_rng(self.features)
+        layer = self.layer
+        if self.device != "cpu":
+            layer = replace(layer, W=arrays.to_device(layer.W, self.device))
+        rng, p = default_rng(self.inputs), len(self.layer.W)
+        for X in gaussian_inputs(self.count, self.layer.W.shape[1], rng, width=p):
+            y = self.layer.targets(X) if noise is None else self.layer.labels(X, noise)
+            moved = arrays.to_device(X, self.device)
+            yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
+
+    def repeatable(self, keep: bool) -> Callable[[float], readout.Blocks]:
+        """``blocks`` by bias; kept in memory, or else made anew each time they are gone
+        through.  The numbers are the same to the last bit."""
+        if not keep:
+            return lambda bias: lambda: self.blocks(bias)
+
+        def kept(bias: float) -> readout.Blocks:
+            found = list(self.blocks(bias))
+            return lambda: found
+
+        return kept
+
+
+def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
+    """Errors (3, A, L) of one seed: test, training, and the variance of the first of them
+    that the finite test set leaves.
+
+    ``keep`` holds all training features in memory, for speed.
+    """
+    with one_thread():
+        layer_seed, *streams = experiment.seed(index).spawn(6)
+        layer = draw_layer(experiment, layer_seed)
+        sizes, lam = experiment.sizes, np.array(experiment.lam)
+        train = Samples(layer, int(sizes.max()), *streams[:3], experiment.device)
+        model = experiment.model
+        fits = readout.fit(
+            train.repeatable(keep),
+            sizes,
+            lam,
+            intercept=model.intercept,
+            train_bias=model.train_bias,
+        )
+        test = Samples(layer, experiment.test_samples, *streams[3:], None, experiment.device)
+        mean, variance = errors_on(test, fits)
+        return np.stack([mean, fits.train, variance])
+
+
+def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
+    """The first layer of the model that is simulated."""
+    problem, d = experiment.problem, experiment.dimension
+    if experiment.simulated is Simulated.gaussian:
+        return draw_gaussian(experiment.model, dimension=d, rng=rng)
+    if experiment.simulated is Simulated.srf:
+        return draw(experiment.model, dimension=d, rng=rng)
+    return draw(problem, dimension=d, rng=rng, beta=experiment.beta)
+
+
+def errors_on(test: Samples, fits: readout.Fits) -> tuple[Array, Array]:
+    """Mean over the test set of (target - prediction)^2 and the variance of that mean,
+    (A, L) each."""
+    total, squares = np.zeros((2, *fits.bias.shape))
+    for bias in np.unique(fits.bias):
+        own = fits.bias == bias
+        for Phi, y in test.blocks(float(bias)):
+            error = (y[:, None, None] - readout.predict(Phi, fits)) ** 2
+            total += np.where(own, arrays.to_host(error.sum(axis=0)), 0.0)
+            squares += np.where(own, arrays.to_host((error**2).sum(axis=0)), 0.0)
+    mean = total / test.count
+    return mean, np.maximum(squares / test.count - mean**2, 0.0) / test.count
+
+
+def cost(experiment: Experiment) -> float:
+    """Multiply-adds of a matrix product that take as long as one cell."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    step = 0.0
+    if experiment.simulated is Simulated.network:
+        step = 2 * getattr(experiment.problem, "alpha0", 0.0) * d * d * p
+    samples = 2 * float(sizes[-1]) + experiment.test_samples
+    ways = readout.routes(sizes, p, len(experiment.lam)).cost
+    return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)
+
+
+def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
+    """Peak memory of a process that runs one cell, an upper estimate."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    way = readout.routes(sizes, p, len(experiment.lam))
+    several = len(experiment.lam) > 1
+    n = float(sizes[way.dual - 1]) if way.dual else 0.0
+    dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
+    last = way.dual == len(sizes)
+    primal = 0.0 if last else p**2 * (5.0 if way.primal_eigen else 2.0)
+    fits = 3.0 * p * len(sizes) * len(experiment.lam)
+    # a network's step sums gradients, block by block, beside its rows
+    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
+    layer = float(p * d)
+    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
+    rows = BLOCKS * max(BLOCK, d, p)
+    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
+    return PROCESS + 8 * numbers
+
+
+def check_memory(experiment: Experiment, limit: float) -> None:
+    """Refuse an experiment of which no cell fits.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    need = bytes_needed(experiment, keep=False)
+    if need > limit:
+        raise InvalidArgument(
+            "memory",
+            f"{limit / 1e9:.3g}GB",
+            f"{need / 1e9:.3g}GB or more for one cell of this size (d = {experiment.dimension}, "
+            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
+        )

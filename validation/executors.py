@@ -1,0 +1,141 @@
+"""Runs the cells of a Monte Carlo: in this process, in a pool of its own, or in any executor.
+
+The pool is of spawned processes (never forked: threads of numerical libraries do not survive
+a fork) that end with their parent, even one that is killed.  A worker that dies - out of
+memory, say - costs the cells it was on: they are run again in a new pool.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from typing import Any
+
+DEATHS = 3  # pools in a row that break before any of their cells is done
+
+Results = Iterator[tuple[int, Any]]
+
+
+class WorkerDied(RuntimeError):
+    """Workers died again and again, or those of an executor given by the caller died."""
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def travels(task: Any) -> bool:
+    """Whether spawned processes can be given ``task``: it can be pickled, and what it refers to
+    in the main module can be imported from there (not from a notebook).
+
+    Examples
+    --------
+    >>> travels(lambda x: x)
+    False
+    """
+    try:
+        content = pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    main = sys.modules.get("__main__")
+    return b"__main__" not in content or hasattr(main, "__file__")
+
+
+def results(
+    task: Callable[[int], Any], cells: Sequence[int], executor: Executor | None, workers: int
+) -> Results:
+    """(cell, task(cell)) of every cell, as they are done.
+
+    Parameters
+    ----------
+    task : callable
+    cells : sequence of int
+    executor : Executor, optional
+        Where to run them; otherwise ``workers`` spawned processes, or this one if 1.
+
+    Raises
+    ------
+    WorkerDied
+    """
+    if executor is not None:
+        yield from _in_executor(task, cells, executor)
+    elif workers > 1:
+        yield from _in_pools(task, cells, workers)
+    else:
+        for cell in cells:
+            yield cell, task(cell)
+
+
+def _in_executor(task: Callable[[int], Any], cells: Sequence[int], executor: Executor) -> Results:
+    futures: dict[Future[Any], int] = {executor.submit(task, cell): cell for cell in cells}
+    try:
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
+    except BrokenExecutor as error:
+        raise WorkerDied(f"a worker of the executor died ({error}): {_ADVICE}") from error
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
+    left, deaths = list(cells), 0
+    while left:
+        try:
+            for cell, result in _in_pool(task, left, workers):
+                left.remove(cell)
+                deaths = 0
+                yield cell, result
+        except BrokenExecutor as error:
+            deaths += 1
+            if deaths == DEATHS:
+                raise WorkerDied(f"workers died {DEATHS} times in a row: {_ADVICE}") from error
+
+
+_ADVICE = (
+    "what was finished is kept in the store, if there is one.  Memory may have run out (lower "
+    "--memory or the number of workers), or a script lacks if __name__ == '__main__'"
+)
+
+
+def _in_pool(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(workers, len(cells)),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+    )
+    try:
+        yield from ((cell, result) for cell, result in _completed(pool, task, cells))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _completed(pool: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
+    futures = {pool.submit(task, cell): cell for cell in cells}
+    for future in as_completed(futures):
+        yield futures[future], future.result()
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,71 @@
+"""What a cell is, in plain values: equal descriptions mean equal draws and equal errors.
+
+Functions are told apart by their values, on top of their names: a user's functions may share
+a name, and may be edited.
+"""
+
+import hashlib
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from replica import __version__
+from replica.activations import Activation
+from replica.grids import describe
+from replica.laws import Law
+from replica.targets import MultiIndex
+
+from .cells import Experiment
+
+DIGITS = 9  # of the values compared: the last ones differ between mathematical libraries
+GRID = np.linspace(-6.07, 5.93, 121)  # off the zeros of the usual functions
+
+
+def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
+    """Everything the errors of a cell depend on, and the library's version."""
+    problem = experiment.problem
+    values = {
+        f.name: fingerprint(getattr(problem, f.name))
+        for f in fields(problem)
+        if isinstance(getattr(problem, f.name), (Activation, MultiIndex, Law))
+    }
+    return {
+        "version": __version__,
+        "problem": describe(problem),
+        "kind": type(problem).__name__,
+        "values": values,
+        "simulated": str(experiment.simulated),
+        "beta": experiment.beta,
+        "dimension": experiment.dimension,
+        "alpha": list(experiment.alpha),
+        "lam": list(experiment.lam),
+        "test_samples": experiment.test_samples,
+        "entropy": experiment.entropy,
+        "spawn_key": list(experiment.spawn_key),
+        "pool_size": experiment.pool_size,
+        "device": experiment.device,
+        "seed": index,
+    }
+
+
+def fingerprint(of: Activation | MultiIndex | Law) -> str:
+    """A hash of the values of a function or a law, to so many digits.
+
+    Examples
+    --------
+    >>> one, two = Activation(np.tanh), Activation(lambda x: np.tanh(x) + 1e-6 * x**2)
+    >>> fingerprint(one) == fingerprint(two)
+    False
+    """
+    if isinstance(of, Activation):
+        parts = [of(GRID), of.slope(GRID) if of.derivative is not None else [], of.kinks]
+    elif isinstance(of, MultiIndex):
+        at = np.random.default_rng(0).standard_normal((of.dimension, GRID.size))
+        parts = [of(*at)]
+    elif of.continuous is None:
+        parts = [of.values, of.fractions]
+    else:
+        parts = [of.distribution.ppf(np.linspace(0.01, 0.99, 99))]
+    text = [f"{value:.{DIGITS - 1}e}" for part in parts for value in part]
+    return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
