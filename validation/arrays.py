@@ -41,6 +41,15 @@ def check_device(device: str) -> str:
     return device
 
 
+def namespace(x: Any) -> Any:
+    """The functions of the array standard for arrays like ``x``."""
+    if isinstance(x, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(x)
+
+
 def to_device(x: Array, device: str) -> Any:
     """A host array in float64 on ``device``; itself on "cpu"."""
     if device == "cpu":
@@ -54,27 +63,21 @@ def like(x: Array, other: Any) -> Any:
     """The host array ``x`` as an array of the library, and on the device, of ``other``."""
     if isinstance(other, np.ndarray):
         return x
-    from array_api_compat import array_namespace, device
+    from array_api_compat import device
 
-    return array_namespace(other).asarray(x, device=device(other))
+    return namespace(other).asarray(x, device=device(other))
 
 
 def to_host(x: Any) -> Array:
     """The numbers of an array of any library as a numpy array."""
-    if isinstance(x, np.ndarray):
-        return x
-    from array_api_compat import to_device as move
-
-    return np.asarray(move(x, "cpu"))
+    return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself
 
 
 def apply(function: Activation, x: Any) -> Any:
     """sigma(x): by a function of the array's own library where there is one."""
     if isinstance(x, np.ndarray):
         return function(x)
-    from array_api_compat import array_namespace
-
-    xp = array_namespace(x)
+    xp = namespace(x)
     if function.name in ("tanh", "sin"):
         return getattr(xp, function.name)(x)
     if function.name == "relu":
@@ -130,11 +133,9 @@ def cholesky(gram: Any, shift: float, *, overwrite: bool = False) -> Any:
 
 
 def _device_cholesky(gram: Any, shift: float) -> Any:
-    from array_api_compat import array_namespace
-
-    xp = array_namespace(gram)
+    xp = namespace(gram)
     try:
-        factor = xp.linalg.cholesky(gram + like(shift * np.eye(len(gram)), gram))
+        factor = xp.linalg.cholesky(gram + like(shift * np.eye(gram.shape[0]), gram))
     except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
         raise InvalidArgument("lam", shift, SINGULAR) from None
     diagonal = to_host(xp.linalg.diagonal(factor))
@@ -147,9 +148,7 @@ def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
     """L^-1 b, or L^-T b, (n, k)."""
     if isinstance(factor, np.ndarray):
         return blas.dtrsm(1, factor, b, lower=1, trans_a=transposed)
-    from array_api_compat import array_namespace
-
-    xp = array_namespace(factor)
+    xp = namespace(factor)
     matrix = factor.T if transposed else factor
     if hasattr(xp.linalg, "solve_triangular"):  # torch's, not of the array standard
         return xp.linalg.solve_triangular(matrix, b, upper=transposed)
@@ -161,9 +160,7 @@ def eigen(gram: Any) -> tuple[Array, Any]:
     if isinstance(gram, np.ndarray):
         values, vectors = eigh(gram, lower=True, driver="evd", overwrite_a=True, check_finite=False)
     else:
-        from array_api_compat import array_namespace
-
-        values, vectors = array_namespace(gram).linalg.eigh(gram)
+        values, vectors = namespace(gram).linalg.eigh(gram)
     return np.maximum(to_host(values), 0.0), vectors
 
 
@@ -181,20 +178,4 @@ def check_shifts(values: Array, shifts: Array) -> None:
 
 def copy(a: Any) -> Any:
     """A copy of a matrix, in the order of this module."""
-    return a.copy(order="F") if isinstance(a, np.ndarray) else like(to_host(a).copy(), a)
-
-
-def empty(rows: int, other: Any) -> Any:
-    """Uninitialised rows of the length, library and device of ``other``'s."""
-    if isinstance(other, np.ndarray):
-        return np.empty((rows, other.shape[1]))
-    return like(np.empty((rows, other.shape[1])), other)
-
-
-def stack(parts: list[Any]) -> Any:
-    """Arrays (p, L) as (p, len(parts), L)."""
-    if isinstance(parts[0], np.ndarray):
-        return np.stack(parts, axis=1)
-    from array_api_compat import array_namespace
-
-    return array_namespace(parts[0]).stack(parts, axis=1)
+    return a.copy(order="F") if isinstance(a, np.ndarray) else namespace(a).asarray(a, copy=True)

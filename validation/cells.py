@@ -138,10 +138,10 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     ``keep`` holds all training features in memory, for speed.
     """
     with one_thread():
-        layer_seed, *streams = experiment.seed(index).spawn(6)
-        layer = draw_layer(experiment, layer_seed)
+        own, inputs, features, noise, *unseen = experiment.seed(index).spawn(6)
+        layer, device = draw_layer(experiment, own), experiment.device
         sizes, lam = experiment.sizes, np.array(experiment.lam)
-        train = Samples(layer, int(sizes.max()), *streams[:3], experiment.device)
+        train = Samples(layer, int(sizes.max()), inputs, features, noise, device)
         model = experiment.model
         fits = readout.fit(
             train.repeatable(keep),
@@ -150,7 +150,8 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
             intercept=model.intercept,
             train_bias=model.train_bias,
         )
-        test = Samples(layer, experiment.test_samples, *streams[3:], None, experiment.device)
+        inputs, features = unseen
+        test = Samples(layer, experiment.test_samples, inputs, features, None, device)
         mean, variance = errors_on(test, fits)
         return np.stack([mean, fits.train, variance])
 
@@ -173,8 +174,9 @@ def errors_on(test: Samples, fits: readout.Fits) -> tuple[Array, Array]:
         own = fits.bias == bias
         for Phi, y in test.blocks(float(bias)):
             error = (y[:, None, None] - readout.predict(Phi, fits)) ** 2
-            total += np.where(own, arrays.to_host(error.sum(axis=0)), 0.0)
-            squares += np.where(own, arrays.to_host((error**2).sum(axis=0)), 0.0)
+            xp = arrays.namespace(error)
+            total += np.where(own, arrays.to_host(xp.sum(error, axis=0)), 0.0)
+            squares += np.where(own, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
     mean = total / test.count
     return mean, np.maximum(squares / test.count - mean**2, 0.0) / test.count
 

@@ -58,6 +58,7 @@ def fingerprint(of: Activation | MultiIndex | Law) -> str:
     >>> fingerprint(one) == fingerprint(two)
     False
     """
+    parts: list[Any]
     if isinstance(of, Activation):
         parts = [of(GRID), of.slope(GRID) if of.derivative is not None else [], of.kinks]
     elif isinstance(of, MultiIndex):

@@ -115,7 +115,7 @@ def fit(
         return at(0.0, sizes, lam)
 
     def objective(found: Fits, sizes: Array, lam: Array) -> Array:
-        power = arrays.to_host((found.readouts**2).sum(axis=0))
+        power = (arrays.to_host(found.readouts) ** 2).sum(axis=0)
         return sizes[:, None] * found.train + lam * power
 
     scan = np.array([objective(at(bias, sizes, lam), sizes, lam) for bias in SCAN])
@@ -130,14 +130,13 @@ def fit(
             method="bounded",
         )
         fits.append(at(float(bottom.x), *one))
-    shape = start.shape
-    readouts = np.concatenate([arrays.to_host(f.readouts) for f in fits], axis=1)
+    xp, shape = arrays.namespace(fits[0].readouts), start.shape
+    readouts = xp.reshape(xp.stack([f.readouts for f in fits], axis=1), (-1, *shape))
     intercepts, bias, train = (
         np.reshape([getattr(f, name) for f in fits], shape)
         for name in ("intercepts", "bias", "train")
     )
-    joined = arrays.like(readouts.reshape(-1, *shape), fits[0].readouts)
-    return Fits(joined, intercepts, bias, train)
+    return Fits(readouts, intercepts, bias, train)
 
 
 def ridge(
@@ -171,22 +170,18 @@ def ridge(
     intercepts, bias, train = (
         np.concatenate([part[i] for part in parts])[place] for i in range(1, 4)
     )
-    if isinstance(parts[0].readouts, np.ndarray):
-        readouts = np.concatenate([part.readouts for part in parts], axis=1)[:, place]
-    else:
-        from array_api_compat import array_namespace
-
-        xp = array_namespace(parts[0].readouts)
-        readouts = xp.concat([part.readouts for part in parts], axis=1)
-        readouts = xp.take(readouts, arrays.like(place, readouts), axis=1)
+    xp = arrays.namespace(parts[0].readouts)
+    readouts = xp.concat([part.readouts for part in parts], axis=1)
+    readouts = xp.take(readouts, arrays.like(place, readouts), axis=1)
     return Fits(readouts, intercepts, bias, train)
 
 
 def predict(features: Any, fits: Fits) -> Any:
     """f = Phi a / sqrt(p) + intercept, (n, A, L)."""
-    p = len(fits.readouts)
-    values = features @ fits.readouts.reshape(p, -1) / p**0.5
-    return values.reshape(-1, *fits.intercepts.shape) + arrays.like(fits.intercepts, features)
+    xp, p = arrays.namespace(features), fits.readouts.shape[0]
+    values = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
+    values = xp.reshape(values, (-1, *fits.intercepts.shape))
+    return values + arrays.like(fits.intercepts, features)
 
 
 # n x n systems
@@ -198,7 +193,8 @@ def dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) 
     gram = arrays.add_gram(arrays.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
     weights, levels = solve(gram, y, sizes, lam, intercept)
     flat = arrays.like(weights.reshape(len(y), -1), Phi)
-    readouts = (Phi.T @ flat / Phi.shape[1] ** 0.5).reshape(-1, *levels.shape)
+    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
+    readouts = arrays.namespace(Phi).reshape(readouts, (-1, *levels.shape))
     train = lam**2 * (weights**2).sum(axis=0) / sizes[:, None]  # y - f = lam w
     return Fits(readouts, levels, np.zeros(levels.shape), train)
 
@@ -250,10 +246,11 @@ def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
     """The first ``count`` rows of the features, and their labels on the host."""
     Phi, labels, filled = None, np.empty(count), 0
     for part, y in blocks():
-        stop = min(filled + len(y), count)
         if Phi is None:
-            Phi = arrays.empty(count, part)
-        Phi[filled:stop] = part[: stop - filled]
+            xp = arrays.namespace(part)
+            Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
+        stop = min(filled + y.shape[0], count)
+        Phi[filled:stop, :] = part[: stop - filled, :]
         labels[filled:stop] = arrays.to_host(y)[: stop - filled]
         filled = stop
         if filled == count:
@@ -277,12 +274,13 @@ def primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: boo
         p = Phi.shape[1]
         if gram is None:
             gram = arrays.zeros(p, Phi)
-            moment, total = arrays.like(np.zeros((2, p)), Phi)
+            moment = total = arrays.like(np.zeros(p), Phi)
             labels = 0.0
         gram = arrays.add_gram(gram, Phi, 1 / p, rows=False)
+        xp = arrays.namespace(Phi)
         moment = moment + Phi.T @ y / p**0.5
-        total = total + Phi.sum(axis=0)
-        labels += float(y.sum())
+        total = total + xp.sum(Phi, axis=0)
+        labels += float(xp.sum(y))
         for j in np.flatnonzero(sizes == done):
             centre, level = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
             system = arrays.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
@@ -291,7 +289,7 @@ def primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: boo
             found = solve(system, moment - level * total / p**0.5, lam)
             levels[j] = level - arrays.to_host(centre @ found) / p**0.5
             readouts.append(found)
-    stacked = arrays.stack(readouts)
+    stacked = arrays.namespace(gram).stack(readouts, axis=1)
     fits = Fits(stacked, levels, np.zeros(levels.shape), np.zeros(levels.shape))
     return fits._replace(train=_training_errors(blocks, sizes, fits))
 
@@ -303,7 +301,7 @@ def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
         factor = arrays.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
         half = arrays.solve_lower(factor, b[:, None], transposed=False)
         columns.append(arrays.solve_lower(factor, half, transposed=True))
-    return arrays.stack(columns)[:, :, 0]
+    return arrays.namespace(b).concat(columns, axis=1)
 
 
 def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
@@ -318,11 +316,11 @@ def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
     """Blocks cut at every size, each with the number of rows up to its end."""
     start = 0
     for Phi, y in blocks():
-        stop = min(start + len(y), int(sizes[-1]))
+        stop = min(start + y.shape[0], int(sizes[-1]))
         inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
         edges = [start, *inside.tolist(), stop]
         for low, high in itertools.pairwise(edges):
-            yield high, (Phi[low - start : high - start], y[low - start : high - start])
+            yield high, (Phi[low - start : high - start, :], y[low - start : high - start])
         start = stop
         if start >= sizes[-1]:
             return
@@ -332,6 +330,7 @@ def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
     """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
     squares = np.zeros(fits.intercepts.shape)
     for done, (Phi, y) in _cut(blocks, sizes):
-        found = ((y[:, None, None] - predict(Phi, fits)) ** 2).sum(axis=0)
-        squares += np.where(sizes[:, None] >= done, arrays.to_host(found), 0.0)
+        error = (y[:, None, None] - predict(Phi, fits)) ** 2
+        found = arrays.to_host(arrays.namespace(error).sum(error, axis=0))
+        squares += np.where(sizes[:, None] >= done, found, 0.0)
     return squares / sizes[:, None]
