@@ -10,7 +10,6 @@ import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
 from validation.compare import compare
-from validation.readout import fit, ridge
 
 FOUR = dict(readout=[-1.5, -0.5, 0.5, 1.5])
 TANH = dict(student="tanh", target="sin", alpha0=3, eta=1.5)
@@ -112,30 +111,3 @@ def test_network_with_biases_stays_near_its_srf():
     found = compare(CASES["biases"], alpha=[0.6, 2.0], lam=0.1, allowance=0.07, **size)
     assert found.theory.published is None
     assert found.agrees, found.document()
-
-
-def test_intercept_is_that_of_the_augmented_problem():
-    """Centring gives the minimiser over readout and intercept: its gradient is zero."""
-    rng = np.random.default_rng(0)
-    Phi, y, lam = rng.standard_normal((30, 9)) + 1, rng.standard_normal(30) + 3, 0.3
-    (found,) = fit(lambda bias: Phi, y, np.array([lam]), intercept=True, train_bias=False)
-    residual = y - found.predict(Phi)
-    assert residual.sum() == pytest.approx(0, abs=1e-12)
-    np.testing.assert_allclose(Phi.T @ residual / 3, lam * found.readout, atol=1e-12)
-
-
-def test_trained_bias_minimises_the_objective():
-    """No bias of a fine grid has a lower objective than the one found."""
-    rng = np.random.default_rng(1)
-    Z, y, lam = rng.standard_normal((40, 15)), rng.standard_normal(40) + 1, 0.2
-
-    def features(bias):
-        return np.tanh(Z + bias)
-
-    def objective(bias):
-        readout = ridge(features(bias), y, np.array([lam]))[:, 0]
-        residual = y - features(bias) @ readout / np.sqrt(15)
-        return residual @ residual + lam * readout @ readout
-
-    (found,) = fit(features, y, np.array([lam]), intercept=False, train_bias=True)
-    assert objective(found.bias) <= min(map(objective, np.linspace(-6, 6, 400))) + 1e-9

@@ -2,6 +2,17 @@
 
 from .compare import Comparison, compare
 from .features import Instance, draw, trajectory
+from .ladder import Ladder, ladder
 from .monte_carlo import Simulation, simulate
 
-__all__ = ["Comparison", "Instance", "Simulation", "compare", "draw", "simulate", "trajectory"]
+__all__ = [
+    "Comparison",
+    "Instance",
+    "Ladder",
+    "Simulation",
+    "compare",
+    "draw",
+    "ladder",
+    "simulate",
+    "trajectory",
+]

@@ -1,6 +1,6 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
-from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,25 +10,36 @@ from replica.errors import InvalidArgument
 from replica.grids import Problem
 from replica.options import Request
 
+from .cells import Simulated
+
 TABLES = (".csv", ".json")
-
-
-class Simulated(StrEnum):
-    """What is drawn when a gradient step is given."""
-
-    network = "network"
-    srf = "srf"
-
 
 Dimension = Annotated[int, typer.Option(help="Input dimension d of the simulation.")]
 Seeds = Annotated[int, typer.Option(help="Independent draws of each point, 2 or more.")]
 Rng = Annotated[int | None, typer.Option(help="Seed of the random numbers.")]
 What = Annotated[
-    Simulated, typer.Option(help="Simulate the network itself, or the sRF its step makes.")
+    Simulated,
+    typer.Option(
+        help="What is drawn: the network itself, the sRF its step makes, or the conditional "
+        "Gaussian model."
+    ),
 ]
+Store = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps every finished draw: the same line goes on from there."),
+]
+Shard = Annotated[
+    str | None,
+    typer.Option(help="i/N: only this part of the seeds, into --store; without it, join them."),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes, of one thread each (what pays, unless given).")
+]
+Memory = Annotated[str, typer.Option(help="Limit of all processes together, such as 500MB.")]
+Device = Annotated[str, typer.Option(help="cpu, or cuda (needs torch).")]
 
 
-def single(asked: Request, simulated: Simulated) -> tuple[Problem, float | None]:
+def single(asked: Request) -> tuple[Problem, float | None]:
     """The one problem to simulate, and its beta where that is not a field of it.
 
     Raises
@@ -43,7 +54,5 @@ def single(asked: Request, simulated: Simulated) -> tuple[Problem, float | None]
     if isinstance(problem, SpikedRandomFeatures):
         return problem, None
     if isinstance(problem, Network):
-        step, beta = problem.step, problem.beta
-    else:
-        step, beta = problem, float(asked.grids["beta"][0])
-    return (step.srf(beta=beta), None) if simulated is Simulated.srf else (step, beta)
+        return problem.step, problem.beta
+    return problem, float(asked.grids["beta"][0])

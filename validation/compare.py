@@ -10,7 +10,6 @@ closer the readout comes to interpolation.  A few seeds that miss the rare large
 low in mean and in standard error alike; it is the relative standard error that they estimate.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from scipy.special import stdtr
 
 from replica.grids import Problem, sweep
 from replica.models import FINITE, number
+from replica.network import Model
 from solvers.results import Array
 
 from .monte_carlo import Simulation, simulate
@@ -86,9 +86,19 @@ class Comparison:
     theory: Theory
 
     @property
+    def alpha(self) -> Array:
+        """Readout samples over input dimension, (N_a,)."""
+        return self.simulation.alpha
+
+    @property
+    def lam(self) -> Array:
+        """Ridge penalties, (N_l,)."""
+        return self.simulation.lam
+
+    @property
     def share_within_two(self) -> float:
         """Share of all test and training errors with abs(z) <= 2."""
-        return float((np.abs([self.test.z, self.train.z]) <= 2).mean())
+        return share_within_two(self.test, self.train)
 
     @property
     def agrees(self) -> bool:
@@ -107,28 +117,36 @@ class Comparison:
             f"theory and simulation {'agree' if self.agrees else 'disagree'} to within "
             f"{STANDARD_ERRORS:g} standard errors and {self.allowance:.2g} of the theory for "
             f"finite size; {self.share_within_two:.0%} of the errors are within 2 standard errors, "
-            f"where {expected:.0%} are expected of {seeds} seeds without such a bias; "
-            f"{self.theory.note}"
+            f"where {expected:.0%} are expected of {seeds} seeds without such a bias (the points "
+            f"of a seed share its draw, and miss together); {self.theory.note}"
         )
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
-        known = self.simulation.columns()
-        document = self.simulation.document(
-            {
-                "alpha": known["alpha"],
-                "lam": known["lam"],
-                "theory_test": self.test.theory,
-                "simulated_test": self.test.simulated,
-                "stderr_test": self.test.stderr,
-                "z": self.test.z,
-                "theory_train": self.train.theory,
-                "simulated_train": self.train.simulated,
-                "stderr_train": self.train.stderr,
-                "z_train": self.train.z,
-            }
-        )
+        document = self.simulation.document(columns(self.simulation, self.test, self.train))
         return document | {"theory": self.theory.note}
+
+
+def share_within_two(*checks: Check) -> float:
+    """Share of all errors with abs(z) <= 2."""
+    return float((np.abs([check.z for check in checks]) <= 2).mean())
+
+
+def columns(simulation: Simulation, test: Check, train: Check) -> dict[str, Array]:
+    """What a comparison knows of every point, by name: arrays (N_a, N_l)."""
+    known = simulation.columns()
+    return {
+        "alpha": known["alpha"],
+        "lam": known["lam"],
+        "theory_test": test.theory,
+        "simulated_test": test.simulated,
+        "stderr_test": test.stderr,
+        "z": test.z,
+        "theory_train": train.theory,
+        "simulated_train": train.simulated,
+        "stderr_train": train.stderr,
+        "z_train": train.z,
+    }
 
 
 def compare(
@@ -138,19 +156,18 @@ def compare(
     lam: ArrayLike,
     dimension: int,
     seeds: int,
-    rng: Any = None,
     beta: float | None = None,
-    test_samples: int | None = None,
+    simulated: str = "network",
     allowance: float | None = None,
     finite_size: bool = False,
     model: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Comparison:
     """Simulate ``problem`` and put its theory beside it.
 
     Parameters
     ----------
-    problem, alpha, lam, dimension, seeds, rng, beta, test_samples, progress
+    problem, alpha, lam, dimension, seeds, beta, simulated
         As in :func:`simulate`.
     allowance : float
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless given.
@@ -158,8 +175,10 @@ def compare(
         Take the theory at the simulated dimension instead of its limit (the ``dimension`` of
         SpikedRandomFeatures): the price of large overlaps m, below.
     model : {"network", "srf"}, optional
-        The theory to take for a GradientStep; the network's own where there is one, else
+        The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless given.
+    **options
+        The other arguments of :func:`simulate`: rng, store, workers and so on.
 
     Raises
     ------
@@ -203,26 +222,31 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
-    theory = theory_of(problem, beta, model)
+    theory = theory_of(problem, beta, model, simulated)
     simulation = simulate(
         problem,
         alpha=alpha,
         lam=lam,
         dimension=dimension,
         seeds=seeds,
-        rng=rng,
         beta=beta,
-        test_samples=test_samples,
-        progress=progress,
+        simulated=simulated,
+        **options,
     )
     if finite_size:
         theory = replace(theory, model=replace(theory.model, dimension=simulation.dimension))
-    found = sweep(theory.model, alpha=simulation.alpha, lam=simulation.lam, grids={}).columns
-    shape = simulation.test_mean.shape
+    test, train = theory_at(theory.model, simulation)
     return Comparison(
         simulation,
-        Check(found["test_error"].reshape(shape), simulation.test_mean, simulation.test_stderr),
-        Check(found["train_error"].reshape(shape), simulation.train_mean, simulation.train_stderr),
+        Check(test, simulation.test_mean, simulation.test_stderr),
+        Check(train, simulation.train_mean, simulation.train_stderr),
         ALLOWANCE / simulation.dimension if allowance is None else allowance,
         theory,
     )
+
+
+def theory_at(model: Model, simulation: Simulation) -> tuple[Array, Array]:
+    """Test and training errors of the theory at the points simulated, (N_a, N_l) each."""
+    theory = sweep(model, alpha=simulation.alpha, lam=simulation.lam, grids={}).columns
+    shape = simulation.test_mean.shape
+    return theory["test_error"].reshape(shape), theory["train_error"].reshape(shape)

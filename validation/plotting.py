@@ -8,6 +8,7 @@ from replica.grids import Grid
 from replica.plotting import LABELS, is_logarithmic
 
 from .compare import Comparison
+from .ladder import Ladder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ BARS = 2  # standard errors shown
 
 
 def plot_comparison(
-    comparison: Comparison,
+    comparison: Comparison | Ladder,
     theory: Grid,
     published: Grid | None = None,
     ax: "Axes | None" = None,
@@ -25,7 +26,7 @@ def plot_comparison(
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : Comparison or Ladder
     theory : Grid
         The theory over a denser alpha and the same lam, drawn as lines.
     published : Grid, optional
@@ -41,12 +42,12 @@ def plot_comparison(
         from matplotlib.figure import Figure
 
         ax = Figure(figsize=(6, 4), layout="constrained").subplots()
-    lams = comparison.simulation.lam
+    lams = comparison.lam
+    simulated = "extrapolated" if isinstance(comparison, Ladder) else "simulated"
     shape = (theory.axes["alpha"].size, lams.size)
     for name, line, marker in (("test", "-", "o"), ("train", "--", "s")):
         curve = theory.columns[f"{name}_error"].reshape(shape)
-        mean = getattr(comparison.simulation, f"{name}_mean")
-        stderr = getattr(comparison.simulation, f"{name}_stderr")
+        check = getattr(comparison, name)
         for i, lam in enumerate(lams):
             colour = f"C{i}"
             label = "training" if name == "train" else "test"
@@ -64,17 +65,17 @@ def plot_comparison(
                     label=f"{prefix}{label}, sRF",
                 )
             ax.errorbar(
-                comparison.simulation.alpha,
-                mean[:, i],
-                BARS * stderr[:, i],
+                comparison.alpha,
+                check.simulated[:, i],
+                BARS * check.stderr[:, i],
                 fmt=marker,
                 color=colour,
                 markerfacecolor=colour if name == "test" else "white",
                 markersize=5,
                 capsize=2,
-                label=f"{prefix}{label}, simulated (±{BARS} s.e.)",
+                label=f"{prefix}{label}, {simulated} (±{BARS} s.e.)",
             )
-    if is_logarithmic(comparison.simulation.alpha):
+    if is_logarithmic(comparison.alpha):
         ax.set_xscale("log")
     ax.set_xlabel(LABELS["alpha"])
     ax.set_ylabel("mean squared error")

@@ -29,7 +29,9 @@ class Theory:
     note: str
 
 
-def theory_of(problem: Problem, beta: float | None, model: str | None = None) -> Theory:
+def theory_of(
+    problem: Problem, beta: float | None, model: str | None = None, simulated: str = "network"
+) -> Theory:
     """The network's own theory where ``problem`` is a step that it covers, else that of the sRF.
 
     Parameters
@@ -39,6 +41,8 @@ def theory_of(problem: Problem, beta: float | None, model: str | None = None) ->
         Width over input dimension p/d, for a GradientStep.
     model : {"network", "srf"}, optional
         The theory of a step to take, instead.
+    simulated : {"network", "srf", "gaussian"}
+        What is drawn of a step, as in :func:`simulate`.
 
     Raises
     ------
@@ -48,10 +52,13 @@ def theory_of(problem: Problem, beta: float | None, model: str | None = None) ->
     srf = spiked_model(problem, beta)
     if model not in (None, *MODELS):
         raise InvalidArgument("model", model, "srf or network")
-    if not isinstance(problem, GradientStep):
+    if not isinstance(problem, GradientStep) or simulated != "network":
         if model == "network":
-            raise InvalidArgument("model", model, "srf: an sRF is what is simulated")
-        return Theory(srf, None, "theory of the sRF, which is what is simulated")
+            raise InvalidArgument(
+                "model", model, "srf: an sRF, or its equivalent, is what is simulated"
+            )
+        drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
+        return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
     reason = unsuited(problem)
     if model == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")

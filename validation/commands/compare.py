@@ -1,16 +1,33 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from replica import command_line as common
 from replica import files
+from replica.errors import InvalidArgument
 from replica.grids import sweep
 from replica.options import merge, request
 
-from ..command_line import TABLES, Dimension, Rng, Seeds, Simulated, What, single
+from ..cells import Simulated
+from ..command_line import (
+    TABLES,
+    Device,
+    Dimension,
+    Memory,
+    Rng,
+    Seeds,
+    Store,
+    What,
+    Workers,
+    single,
+)
+from ..compare import Comparison
 from ..compare import compare as run_comparison
+from ..ladder import Ladder
+from ..ladder import ladder as run_ladder
+from ..monte_carlo import MEMORY
 
 
 def compare(
@@ -34,33 +51,55 @@ def compare(
     train_bias: common.TrainBias = None,
     config: common.Config = None,
     dimension: Dimension = 500,
+    ladder: Annotated[
+        str | None,
+        typer.Option(help="Dimensions such as 250,500,1000: compare their limit d -> inf."),
+    ] = None,
     seeds: Seeds = 5,
     rng: Rng = None,
     simulated: What = Simulated.network,
     finite_size: Annotated[
         bool, typer.Option("--finite-size", help="Theory at the simulated d, not its limit.")
     ] = False,
+    store: Store = None,
+    workers: Workers = None,
+    memory: Memory = MEMORY,
+    device: Device = "cpu",
     out: common.Out = None,
     plot: common.Plot = None,
     as_json: common.Json = False,
 ) -> None:
-    """Theory beside a Monte Carlo of the same problem, with a z-score for every point."""
+    """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
+
+    With --ladder, the limit that simulations at several dimensions point to; --seeds is then
+    for the largest of them.
+    """
     asked = request(merge(common.typed(locals()), config))
     common.check_outputs(out, plot, TABLES)
-    problem, width = single(asked, simulated)
+    problem, width = single(asked)
+    options: dict[str, Any] = {
+        "alpha": asked.alpha,
+        "lam": asked.lam,
+        "seeds": seeds,
+        "rng": rng,
+        "beta": width,
+        "simulated": simulated,
+        "model": asked.model,
+        "store": store,
+        "workers": workers,
+        "memory": memory,
+        "device": device,
+    }
+    comparison: Comparison | Ladder
     with common.progress("draws") as advance:
-        comparison = run_comparison(
-            problem,
-            alpha=asked.alpha,
-            lam=asked.lam,
-            dimension=dimension,
-            seeds=seeds,
-            rng=rng,
-            beta=width,
-            finite_size=finite_size,
-            model=asked.model,
-            progress=advance,
-        )
+        options["progress"] = advance
+        if ladder is not None:
+            sizes = dimensions(ladder, finite_size)
+            comparison = run_ladder(problem, dimensions=sizes, **options)
+        else:
+            comparison = run_comparison(
+                problem, dimension=dimension, finite_size=finite_size, **options
+            )
     document = comparison.document()
     if out is not None:
         common.save_points(out, document)
@@ -81,3 +120,18 @@ def compare(
         typer.echo(comparison.verdict)
     if not comparison.agrees:
         raise typer.Exit(1)
+
+
+def dimensions(ladder: str, finite_size: bool) -> list[int]:
+    """The sizes of ``--ladder``.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if finite_size:
+        raise InvalidArgument("finite_size", None, "left out: --ladder is compared with the limit")
+    try:
+        return [int(part) for part in ladder.split(",")]
+    except ValueError:
+        raise InvalidArgument("ladder", ladder, "dimensions such as 250,500,1000") from None

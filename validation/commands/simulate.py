@@ -4,9 +4,23 @@ import typer
 
 from replica import command_line as common
 from replica import files
+from replica.errors import InvalidArgument
 from replica.options import merge, request
 
-from ..command_line import TABLES, Dimension, Rng, Seeds, Simulated, What, single
+from ..cells import Simulated
+from ..command_line import (
+    Device,
+    Dimension,
+    Memory,
+    Rng,
+    Seeds,
+    Shard,
+    Store,
+    What,
+    Workers,
+    single,
+)
+from ..monte_carlo import MEMORY
 from ..monte_carlo import simulate as run_simulation
 
 
@@ -33,13 +47,24 @@ def simulate(
     seeds: Seeds = 5,
     rng: Rng = None,
     simulated: What = Simulated.network,
+    store: Store = None,
+    shard: Shard = None,
+    workers: Workers = None,
+    memory: Memory = MEMORY,
+    device: Device = "cpu",
     out: common.Out = None,
     as_json: common.Json = False,
 ) -> None:
-    """A Monte Carlo by itself: mean errors and their standard errors."""
+    """A Monte Carlo by itself: mean errors and their standard errors.
+
+    With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
+    does one part of it in a job array.
+    """
     asked = request(merge(common.typed(locals()), config))
-    common.check_outputs(out, None, TABLES)
-    problem, width = single(asked, simulated)
+    common.check_outputs(out, None)
+    problem, width = single(asked)
+    if shard is not None and store is None:
+        raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
     with common.progress("draws") as advance:
         simulation = run_simulation(
             problem,
@@ -49,11 +74,19 @@ def simulate(
             seeds=seeds,
             rng=rng,
             beta=width,
+            simulated=simulated,
+            store=store,
+            shard=shard,
+            workers=workers,
+            memory=memory,
+            device=device,
             progress=advance,
         )
     document = simulation.document()
     if out is not None:
-        common.save_points(out, document)
+        common.save_points(
+            out, document, lambda path: simulation.dataset().to_netcdf(path, engine="h5netcdf")
+        )
     if as_json:
         typer.echo(files.to_json(document))
     else:

@@ -1,0 +1,275 @@
+"""Any executor, any order, kills at any moment: the same bytes in the end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replica import SpikedRandomFeatures
+from replica.command_line import run
+from validation import executors, simulate
+from validation.cli import app
+
+MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
+OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=60, seeds=5, rng=3)
+LINE = (
+    "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --noise .1 --alpha .5,1.5 "
+    "--lam .01,1 --dimension 60 --seeds 5 --rng 3"
+)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return simulate(MODEL, **OPTIONS)
+
+
+def assert_same(found, reference):
+    np.testing.assert_array_equal(found.test_error, reference.test_error)
+    np.testing.assert_array_equal(found.train_error, reference.train_error)
+    np.testing.assert_array_equal(found.test_variance, reference.test_variance)
+
+
+class DieOnce:
+    """A task that kills its own process the first time a worker runs it."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __call__(self, cell):
+        if cell == 2:
+            try:
+                self.marker.touch(exist_ok=False)
+            except FileExistsError:
+                return cell
+            os.kill(os.getpid(), signal.SIGKILL)
+        return cell
+
+
+def die(cell):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# Executors
+
+
+def test_threads(reference):
+    with ThreadPoolExecutor(3) as executor:
+        assert_same(simulate(MODEL, executor=executor, **OPTIONS), reference)
+
+
+def test_spawned_pool(reference):
+    assert_same(simulate(MODEL, workers=2, **OPTIONS), reference)
+
+
+def test_a_worker_that_is_killed_costs_only_time(tmp_path):
+    task = DieOnce(tmp_path / "died")
+    found = dict(executors.results(task, list(range(6)), None, 2))
+    assert found == {cell: cell for cell in range(6)}
+    assert (tmp_path / "died").exists()
+
+
+def test_workers_that_always_die_are_given_up():
+    with pytest.raises(executors.WorkerDied, match="3 times in a row"):
+        list(executors.results(die, [0, 1], None, 2))
+
+
+def test_a_broken_executor_is_reported():
+    with (
+        executors.ProcessPoolExecutor(1) as executor,
+        pytest.raises(executors.WorkerDied, match="executor died"),
+    ):
+        list(executors.results(die, [0], executor, 1))
+
+
+def test_a_failing_cell_ends_the_pool():
+    """The first error comes out at once, and no process stays behind."""
+    before = set(executors.multiprocessing.active_children())
+    with pytest.raises(ZeroDivisionError):
+        list(executors.results((0).__rfloordiv__, [1, 2, 3], None, 2))
+    for process in set(executors.multiprocessing.active_children()) - before:
+        process.join(timeout=10)
+        assert not process.is_alive()
+
+
+def test_functions_that_cannot_travel_stay_here(caplog):
+    model = SpikedRandomFeatures(student=lambda x: np.tanh(x), target="sin", r=1, c=1, gamma=0.8)
+    options = OPTIONS | dict(dimension=30, seeds=2)
+    expected = simulate(model, **options)
+    from validation import monte_carlo
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(monte_carlo, "POOL_SECONDS", 0.0)
+        assert_same(simulate(model, **options), expected)
+    assert "cannot be sent" in caplog.text
+
+
+def test_dask_with_a_worker_killed(reference, tmp_path):
+    """Cells of a worker that is killed are run by another; the result is the same."""
+    pytest.importorskip("distributed")
+    script = Path(__file__).with_name("dask_kill.py")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["killed"]) == 1
+    assert found["begun"] > OPTIONS["seeds"]  # the cell it was on was begun twice
+    np.testing.assert_array_equal(found["test_error"], reference.test_error)
+
+
+# Kill and resume, through the command line
+
+
+def validate(line, *more):
+    return run(app, [*line.split(), *more])
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    for suffix in ("csv", "json", "nc"):
+        assert validate(f"{LINE} --out {folder / suffix}.{suffix}") == 0
+    return {
+        suffix: (folder / f"{suffix}.{suffix}").read_bytes() for suffix in ("csv", "json", "nc")
+    }
+
+
+def cells(folder):
+    return sorted(path for path in folder.glob("*.json") if len(path.stem) == 40)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
+    """SIGKILL after the first cells; the same line goes on, and its files are the same."""
+    store, out = tmp_path / "store", tmp_path / "a.csv"
+    line = f"{LINE} --store {store} --workers {workers}"
+    slow = "import time, validation.store as s; w = s.write\n" \
+        "s.write = lambda *a: (w(*a), time.sleep(60))\n" \
+        "from validation.cli import main; main()"  # fmt: skip
+    command = [sys.executable, "-c", slow, *line.split(), "--out", str(out)]
+    with subprocess.Popen(command) as process:
+        deadline = time.monotonic() + 60
+        while not cells(store) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    kept = {path: path.stat().st_mtime_ns for path in cells(store)}
+    assert 1 <= len(kept) < OPTIONS["seeds"]
+    assert not out.exists()
+    for suffix, expected in uninterrupted.items():
+        target = tmp_path / f"a.{suffix}"
+        assert validate(f"{line} --out {target}") == 0
+        assert target.read_bytes() == expected
+    assert len(cells(store)) == OPTIONS["seeds"]
+    for path, written in kept.items():
+        assert path.stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+def test_a_kill_while_writing(tmp_path, uninterrupted, at):
+    """SIGKILL before the second cell is synced, or renamed: it is not there, and not half."""
+    store, out = tmp_path / "store", tmp_path / "a.csv"
+    code = (
+        "import os, signal, validation.store as s\nw, done = s.write, []\n"
+        "def write(*a):\n"
+        f"    if done: os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    w(*a); done.append(1)\n"
+        "s.write = write\n"
+        "from validation.cli import main; main()"
+    )
+    line = f"{LINE} --store {store} --out {out}"
+    killed = subprocess.run([sys.executable, "-c", code, *line.split()])
+    assert killed.returncode == -signal.SIGKILL
+    left = set(store.iterdir()) - set(cells(store))
+    assert len(cells(store)) == len(left) == 1
+    assert validate(line) == 0
+    assert out.read_bytes() == uninterrupted["csv"]
+    assert set(store.iterdir()) - set(cells(store)) == left  # reported, never deleted
+
+
+def children_of(pid):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look in")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    code = (
+        "import time\nfrom validation import executors\n"
+        "if __name__ == '__main__':\n    list(executors.results(time.sleep, [60] * 2, None, 2))\n"
+    )
+    script = tmp_path / "sleeper.py"
+    script.write_text(code)
+    with subprocess.Popen([sys.executable, script]) as process:
+        deadline = time.monotonic() + 30
+        while len(children_of(process.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)  # two workers and the tracker of resources
+        workers = children_of(process.pid)
+        time.sleep(1.0)  # time to start watching the parent
+        process.send_signal(signal.SIGKILL)
+    assert len(workers) >= 2
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def test_shards_are_joined(tmp_path, uninterrupted, capsys):
+    """In any order, the last two killed halfway or not: joining gives the same bytes."""
+    line = f"{LINE} --store {tmp_path / 'store'}"
+    for shard in ("3/3", "1/3", "2/3"):
+        assert validate(f"{line} --shard {shard} --json") == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["seeds"] == {"1/3": 2, "2/3": 2, "3/3": 1}[shard]
+    before = {path: path.stat().st_mtime_ns for path in cells(tmp_path / "store")}
+    assert len(before) == OPTIONS["seeds"]
+    for suffix, expected in uninterrupted.items():
+        assert validate(f"{line} --out {tmp_path / 'a'}.{suffix}") == 0
+        assert (tmp_path / f"a.{suffix}").read_bytes() == expected
+    assert before == {path: path.stat().st_mtime_ns for path in cells(tmp_path / "store")}
+
+
+def test_a_shard_needs_a_store(capsys):
+    assert validate(f"{LINE} --shard 1/2") == 2
+    assert "--store" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
+    """The kernel refuses the third cell's bytes; the first two stay and are gone on from."""
+    store, out = tmp_path / "store", tmp_path / "a.csv"
+    code = (
+        "import resource, signal, sys\nimport validation.store as s\nw, done = s.write, []\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "def write(*a):\n"
+        "    if len(done) == 2: resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))\n"
+        "    w(*a); done.append(1)\n"
+        "s.write = write\n"
+        "from validation.cli import main; main()"
+    )
+    line = f"{LINE} --store {store} --out {out}"
+    full = subprocess.run(
+        [sys.executable, "-c", code, *line.split()], capture_output=True, text=True
+    )
+    assert full.returncode == 2
+    (message,) = full.stderr.splitlines()
+    assert "could not be kept" in message
+    assert str(store) in message
+    assert len(list(store.iterdir())) == len(cells(store)) == 2
+    assert validate(line) == 0
+    assert out.read_bytes() == uninterrupted["csv"]

@@ -1,0 +1,145 @@
+"""Extrapolation in 1/d: exact on lines, honest error bars, and the theory as its limit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.command_line import run
+from validation import ladder
+from validation.cli import app
+from validation.ladder import extrapolate
+
+MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
+SIZES = np.array([50, 100, 200, 400])
+SEEDS = np.array([40, 20, 10, 5])
+
+
+def test_a_line_is_found_exactly():
+    limits, slopes = np.array([[1.0, -2.0]]), np.array([[30.0, 0.0]])
+    means = limits + slopes / SIZES[:, None, None]
+    line = extrapolate(SIZES, means, np.full(means.shape, 0.1), SEEDS)
+    np.testing.assert_allclose(line.limit, limits, rtol=1e-12)
+    np.testing.assert_allclose(line.slope, slopes, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(line.p_value, 1.0)
+
+
+def test_error_bars_of_the_limit():
+    """10 000 repeated experiments: the limit scatters by its standard error around the truth."""
+    rng = np.random.default_rng(0)
+    spread = 0.3 / np.sqrt(SIZES * SEEDS)
+    means = 1 + 20 / SIZES[:, None] + spread[:, None] * rng.standard_normal((4, 10_000))
+    line = extrapolate(SIZES, means, np.broadcast_to(spread[:, None], means.shape), SEEDS)
+    # Standard deviations of 10 000 values are known to 0.7 %; five of these.
+    assert line.limit.std() == pytest.approx(line.stderr[0], rel=0.035)
+    assert line.limit.mean() == pytest.approx(1, abs=5 * line.stderr[0] / 100)
+    # p values are uniform: their mean is 1/2 with a standard error of 0.003; five of these.
+    assert line.p_value.mean() == pytest.approx(0.5, abs=0.015)
+
+
+def test_curvature_shows_in_the_p_value():
+    means = 1 + 20 / SIZES + 5e4 / SIZES**2
+    line = extrapolate(SIZES, means, np.full(4, 0.1), SEEDS)
+    assert line.p_value < 1e-3
+    two = extrapolate(SIZES[:2], means[:2], np.full(2, 0.1), SEEDS[:2])
+    assert np.isnan(two.p_value)
+
+
+@pytest.mark.parametrize("simulated", ["srf", "gaussian"])
+def test_the_limit_is_the_theory(simulated):
+    """Within 4 standard errors and (20/80)^2 = 6 %: at d = 80 the bias itself is up to 12 %."""
+    found = ladder(
+        MODEL, alpha=[0.5, 2], lam=[0.05, 0.5], dimensions=[320, 80, 160], seeds=12, rng=0,
+        simulated=simulated,
+    )  # fmt: skip
+    assert [one.dimension for one in found.simulations] == [80, 160, 320]
+    assert [one.seeds for one in found.simulations] == [48, 24, 12]
+    assert found.agrees, found.document()
+    # A wrong theory is found out.
+    wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
+    from dataclasses import replace
+
+    from validation.compare import theory_at
+
+    test, train = theory_at(wrong, found.simulations[-1])
+    other = replace(
+        found, test=replace(found.test, theory=test), train=replace(found.train, theory=train)
+    )
+    assert not other.agrees
+    assert "disagree" in other.verdict
+
+
+def test_progress_runs_from_0_to_1000():
+    calls = []
+    ladder(
+        MODEL, alpha=1, lam=0.1, dimensions=[30, 60], seeds=2, rng=0,
+        progress=lambda done, total: calls.append((done, total)),
+    )  # fmt: skip
+    done = [part for part, total in calls if total == 1000]
+    assert len(done) == len(calls) == 5 + 3
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"dimensions": [50]}, "ladder"),
+        ({"dimensions": [50, 50]}, "ladder"),
+        ({"dimensions": [1, 50]}, "ladder"),
+        ({"dimensions": [50, 60.5]}, "ladder"),
+        ({"seeds": 1}, "seeds"),
+        ({"shard": "1/2"}, "shard"),
+    ],
+)
+def test_bad_input_is_named(options, name):
+    usual = {"alpha": 1, "lam": 0.1, "dimensions": [30, 60], "seeds": 2}
+    with pytest.raises(InvalidArgument) as caught:
+        ladder(MODEL, **(usual | options))
+    assert caught.value.name == name
+
+
+LINE = (
+    "compare --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,2 --lam .1 --rng 0 "
+    "--ladder 40,80,160 --seeds 4"
+)
+
+
+def test_command(tmp_path, capsys):
+    line = f"{LINE} --plot {tmp_path / 'a.png'} --out {tmp_path / 'a.csv'} --store {tmp_path / 's'}"
+    assert run(app, line.split()) == 0
+    out = capsys.readouterr().out
+    assert "extrapolated from d = 40, 80, 160" in out
+    assert (tmp_path / "a.png").stat().st_size > 5000
+    assert len(list((tmp_path / "s").iterdir())) == 16 + 8 + 4
+    assert run(app, f"{line} --json".split()) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["dimension"] == "inf"
+    assert document["seeds"] == [16, 8, 4]
+    assert [one["dimension"] for one in document["ladder"]] == [40, 80, 160]
+    point = document["points"][1]
+    expected = (point["theory_test"] - point["simulated_test"]) / point["stderr_test"]
+    assert point["z"] == pytest.approx(expected, rel=1e-12)
+    assert {"slope_test", "slope_train", "p_value_test", "p_value_train"} <= set(point)
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder"), ("--finite-size", "--finite_size")],
+)
+def test_bad_lines(more, option, capsys):
+    assert run(app, f"{LINE} {more}".split()) == 2
+    assert option in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulated", ["srf", "gaussian"])
+def test_published_setting(simulated):
+    """tanh/sin, alpha0 = 20, eta = 3, lam = .1: the limit of four sizes up to d = 600."""
+    step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    found = ladder(
+        step, alpha=[0.2, 0.9, 1.6, 2.3, 3.0], lam=0.1, dimensions=[75, 150, 300, 600], seeds=12,
+        rng=0, beta=1.0, simulated=simulated,
+    )  # fmt: skip
+    assert found.agrees, found.document()

@@ -1,0 +1,245 @@
+"""A ladder of sizes: simulations at several dimensions, extrapolated to infinity.
+
+Mean errors of a problem approach their limit like e(d) = e + s / d.  The limit is fitted by
+weighted least squares.  Variances between seeds fall like 1/d, so a mean of S seeds weighs
+S d; the error bar of e comes from the variances as they were found at each size, not from the
+weights.  What is left of the bias is of order 1/d^2.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc
+
+from replica.errors import InvalidArgument
+from replica.files import plain
+from replica.grids import Problem
+from solvers.results import Array
+
+from .arguments import whole
+from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
+from .monte_carlo import Simulation, simulate
+from .theory import Theory, theory_of
+
+
+@dataclass(frozen=True, eq=False)
+class Extrapolation:
+    """A line in 1/d through mean errors, (N_a, N_l) each.
+
+    Attributes
+    ----------
+    limit, stderr : array
+        The error at d = infinity and its standard error.
+    slope : array
+        The finite-size correction times d.
+    p_value : array
+        Chance of means as far off the line as these, if there were only a term in 1/d; NaN for
+        two sizes, which leave nothing to test.
+    """
+
+    limit: Array
+    stderr: Array
+    slope: Array
+    p_value: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Simulations of one problem at growing dimension, and their limit beside the theory.
+
+    Attributes
+    ----------
+    simulations : list of Simulation
+    test, train : Check
+        The theory, and the extrapolated errors in the place of simulated ones.
+    test_line, train_line : Extrapolation
+    allowance : float
+        What the extrapolation may be off by, relative to the theory.
+    theory : Theory
+        Which theory it is.
+    """
+
+    simulations: list[Simulation]
+    test: Check
+    train: Check
+    test_line: Extrapolation
+    train_line: Extrapolation
+    allowance: float
+    theory: Theory
+
+    @property
+    def alpha(self) -> Array:
+        """Readout samples over input dimension, (N_a,)."""
+        return self.simulations[-1].alpha
+
+    @property
+    def lam(self) -> Array:
+        """Ridge penalties, (N_l,)."""
+        return self.simulations[-1].lam
+
+    @property
+    def share_within_two(self) -> float:
+        """Share of all test and training errors with abs(z) <= 2."""
+        return share_within_two(self.test, self.train)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every limit is within 4 standard errors and the allowance of the theory."""
+        return all(bool(check.agrees(self.allowance).all()) for check in (self.test, self.train))
+
+    @property
+    def verdict(self) -> str:
+        """A sentence: the answer, and how many limits lie within two standard errors."""
+        sizes = ", ".join(str(found.dimension) for found in self.simulations)
+        return (
+            f"extrapolated from d = {sizes}, theory and simulation "
+            f"{'agree' if self.agrees else 'disagree'} to within {STANDARD_ERRORS:g} standard "
+            f"errors and {self.allowance:.2g} of the theory for terms in 1/d^2; "
+            f"{self.share_within_two:.0%} of the errors are within 2 standard errors (the points "
+            f"of a seed share its draw, and miss together); {self.theory.note}"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Plain values for JSON: problem, points, and the simulations they come from."""
+        last = self.simulations[-1]
+        lines = {
+            f"{field}_{name}": getattr(line, field)
+            for name, line in (("test", self.test_line), ("train", self.train_line))
+            for field in ("slope", "p_value")
+        }
+        document = last.document(columns(last, self.test, self.train) | lines)
+        each = [found.document() for found in self.simulations]
+        return document | {
+            "theory": self.theory.note,
+            "dimension": "inf",
+            "seeds": [found.seeds for found in self.simulations],
+            "ladder": [
+                plain({name: one[name] for name in ("dimension", "seeds", "points")})
+                for one in each
+            ],
+        }
+
+
+def ladder(
+    problem: Problem,
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    dimensions: Sequence[int],
+    seeds: int,
+    beta: float | None = None,
+    simulated: str = "network",
+    model: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Ladder:
+    """Simulate ``problem`` at several dimensions and put their limit beside its theory.
+
+    Parameters
+    ----------
+    problem, alpha, lam, beta, simulated
+        As in :func:`simulate`.
+    dimensions : sequence of int
+        Two or more sizes.
+    seeds : int
+        Draws at the largest size.  Smaller ones, which are cheap, get more in proportion:
+        every size then has the same weight.
+    model : {"network", "srf"}, optional
+        The theory to take, as in :func:`compare`.
+    progress : callable (done, total)
+        Called after each cell, in units of work.
+    **options
+        The other arguments of :func:`simulate`: rng, store, workers and so on.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures
+    >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
+    >>> found = ladder(model, alpha=[0.5, 2], lam=0.1, dimensions=[40, 80, 160], seeds=5, rng=0)
+    >>> found.agrees, found.test_line.limit.shape
+    (True, (2, 1))
+    """
+    sizes = sorted({whole("ladder", d, 2, "an input dimension d") for d in dimensions})
+    if len(sizes) < 2:
+        raise InvalidArgument("ladder", list(dimensions), "two or more different dimensions")
+    if options.get("shard") is not None:
+        raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
+    whole("seeds", seeds, 2, "a standard error needs two draws")
+    theory = theory_of(problem, beta, model, simulated)
+    draws = [round(seeds * sizes[-1] / d) for d in sizes]
+    work = np.array([float(count) * d**3 for count, d in zip(draws, sizes, strict=True)])
+    simulations = []
+    for i, (d, count) in enumerate(zip(sizes, draws, strict=True)):
+        simulations.append(
+            simulate(
+                problem,
+                alpha=alpha,
+                lam=lam,
+                dimension=d,
+                seeds=count,
+                beta=beta,
+                simulated=simulated,
+                progress=_part(progress, work, i),
+                **options,
+            )
+        )
+    lines = {
+        name: extrapolate(
+            np.array(sizes),
+            np.array([getattr(found, f"{name}_mean") for found in simulations]),
+            np.array([getattr(found, f"{name}_stderr") for found in simulations]),
+            np.array(draws),
+        )
+        for name in ("test", "train")
+    }
+    test, train = theory_at(theory.model, simulations[-1])
+    return Ladder(
+        simulations,
+        Check(test, lines["test"].limit, lines["test"].stderr),
+        Check(train, lines["train"].limit, lines["train"].stderr),
+        lines["test"],
+        lines["train"],
+        (ALLOWANCE / sizes[0]) ** 2,
+        theory,
+    )
+
+
+def _part(
+    progress: Callable[[int, int], None] | None, work: Array, i: int
+) -> Callable[[int, int], None] | None:
+    """Progress of one size among all, by work."""
+    if progress is None:
+        return None
+    before, total = work[:i].sum(), work.sum()
+    return lambda done, of: progress(round(1000 * (before + work[i] * done / of) / total), 1000)
+
+
+def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Extrapolation:
+    """The line e + s / d through ``means`` (K, ...) at ``sizes`` (K,), by ``seeds`` (K,).
+
+    Examples
+    --------
+    >>> d = np.array([100, 200, 400])
+    >>> line = extrapolate(d, 2 + 30 / d, np.full(3, 0.1), np.array([4, 2, 1]))
+    >>> float(line.limit.round(12)), float(line.slope.round(9))
+    (2.0, 30.0)
+    """
+    weights = np.sqrt(seeds * sizes)
+    design = np.stack([np.ones(len(sizes)), 1 / sizes], axis=1)
+    # value = coefficients @ means, (2, K)
+    coefficients = np.linalg.pinv(weights[:, None] * design) * weights
+    limit, slope = np.tensordot(coefficients, means, axes=1)
+    variance = np.tensordot(coefficients[0] ** 2, stderrs**2, axes=1)
+    rest = means - limit - np.multiply.outer(1 / sizes, slope)
+    with np.errstate(divide="ignore", invalid="ignore"):  # constant errors have stderr 0
+        chi2 = (rest**2 / stderrs**2).sum(axis=0)
+    freedom = len(sizes) - 2
+    p_value = chdtrc(freedom, chi2) if freedom else np.full(limit.shape, np.nan)
+    return Extrapolation(limit, np.sqrt(variance), slope, np.asarray(p_value))
