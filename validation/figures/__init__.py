@@ -11,6 +11,7 @@ from types import ModuleType
 from replica.errors import InvalidArgument
 
 NAMES = (
+    "ladder",
     "learnable",
     "network",
     "readout-laws",

@@ -1,0 +1,122 @@
+"""``python -m benchmarks.simulation``: the Monte Carlo beside the plain way, time and memory.
+
+The plain way is what one types first: a fresh first layer, design and test set for every point,
+and the inverse of the p x p matrix.  Both ways have the same cores, draws and test inputs: by
+threads of BLAS there, by processes here.  Each runs in a process of its own, whose peak
+resident size, children included, is read when it ends.  Writes SIMULATION.md beside this file.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from replica import GradientStep
+from validation import draw, simulate
+
+from .report import machine
+
+MODEL = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+ALPHA = (0.2, 0.6, 1.0, 1.4, 1.8, 2.4, 3.0)
+LAM, D, SEEDS = 0.1, 2000, 3
+TEST = 8 * D  # test inputs of a point
+RESULTS = Path(__file__).with_name("SIMULATION.md")
+
+
+def plain():
+    """Test errors (SEEDS, A) as typed first."""
+    errors = np.empty((SEEDS, len(ALPHA)))
+    for seed in range(SEEDS):
+        for i, alpha in enumerate(ALPHA):
+            rng = np.random.default_rng([seed, i])
+            layer = draw(MODEL, dimension=D, rng=rng)
+            X = rng.standard_normal((round(alpha * D), D))
+            Phi, y = layer.features(X), layer.labels(X, rng)
+            p = Phi.shape[1]
+            a = np.linalg.inv(Phi.T @ Phi / p + LAM * np.eye(p)) @ (Phi.T @ y / np.sqrt(p))
+            unseen = rng.standard_normal((TEST, D))
+            found = layer.features(unseen) @ a / np.sqrt(p)
+            errors[seed, i] = ((layer.targets(unseen) - found) ** 2).mean()
+    return errors
+
+
+def library(workers, memory):
+    """The same by ``simulate``."""
+    return simulate(
+        MODEL, alpha=ALPHA, lam=LAM, dimension=D, seeds=SEEDS, rng=0, test_samples=TEST,
+        workers=workers, memory=memory,
+    ).test_error[:, :, 0]  # fmt: skip
+
+
+def peak():
+    """Peak resident bytes of this process, or of the largest of its children."""
+    import resource
+
+    both = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(who).ru_maxrss for who in both) * 1024
+
+
+WAYS = {
+    "plain": plain,
+    "library": lambda: library(None, "4GB"),
+    "one process": lambda: library(1, "600MB"),
+}
+
+
+def measured(way):
+    """Seconds, peak bytes, mean errors and their standard errors of one way, run by itself."""
+    command = [sys.executable, "-m", "benchmarks.simulation", way]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def run(way):
+    """Print what ``measured`` returns."""
+    start = time.perf_counter()
+    errors = WAYS[way]()
+    seconds = time.perf_counter() - start
+    stderr = errors.std(axis=0, ddof=1) / np.sqrt(SEEDS)
+    print(json.dumps([seconds, peak(), errors.mean(axis=0).tolist(), stderr.tolist()]))
+
+
+def main():
+    """Measure all ways and write SIMULATION.md."""
+    found = {way: measured(way) for way in WAYS}
+    ratio = found["plain"][0] / found["library"][0]
+    names = {
+        "plain": "plain way, BLAS threads on all cores",
+        "library": "`simulate`, its own choice of processes",
+        "one process": "`simulate(workers=1, memory='600MB')`, one thread",
+    }
+    lines = [
+        "# The Monte Carlo beside the plain way",
+        "",
+        "Written by `python -m benchmarks.simulation`. sRF of tanh / sin, alpha0 = 20, eta = 3, "
+        f"d = p = {D}, {len(ALPHA)} alpha, {SEEDS} seeds, lam = {LAM}, {TEST} test inputs.",
+        "",
+        machine() + f" OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'unset')}.",
+        "",
+        "| way | time | largest process | mean relative standard error |",
+        "|---|---|---|---|",
+    ]
+    for way, (seconds, size, mean, stderr) in found.items():
+        relative = np.mean(np.divide(stderr, mean))
+        lines.append(f"| {names[way]} | {seconds:.0f} s | {size / 1e9:.2f} GB | {relative:.1%} |")
+    verdict = "met" if ratio >= 4 else "**not met**"
+    apart = np.subtract(found["plain"][2], found["library"][2])
+    z = np.abs(apart) / np.hypot(found["plain"][3], found["library"][3])
+    lines += [
+        "",
+        f"The plain way takes {ratio:.1f} times as long (bar: 4 times, {verdict}). The two ways' "
+        f"mean errors differ by {z.mean():.1f} joint standard errors on average.",
+        "",
+    ]
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    run(sys.argv[1]) if len(sys.argv) > 1 else main()

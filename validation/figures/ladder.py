@@ -1,0 +1,91 @@
+"""How simulations approach the theory as they grow: test errors against 1/d.
+
+The published setting at two sizes of the training set.  Spiked random features and the
+conditional Gaussian model meet the theory in the limit; the network has a limit of its own.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from replica import GradientStep
+from replica.files import plain
+
+from ..ladder import ladder
+
+STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
+LAM = 0.1
+MODELS = {
+    "srf": ("spiked random features", "o", -1),
+    "gaussian": ("conditional Gaussian model", "s", 0),
+    "network": ("the network itself", "^", 1),
+}
+
+
+def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Means and standard errors at every size, and the extrapolation, of each model."""
+    alpha = np.array([0.9, 2.3])
+    sizes, seeds = ([40, 80], 4) if quick else ([100, 200, 400, 800], 12)
+    found: dict[str, Any] = {}
+    for i, model in enumerate(MODELS):
+
+        def advance(done: int, total: int, i: int = i) -> None:
+            if progress is not None:
+                progress(i * total + done, len(MODELS) * total)
+
+        result = ladder(
+            GradientStep(**STEP),
+            alpha=alpha,
+            lam=LAM,
+            dimensions=sizes,
+            seeds=seeds,
+            rng=0,
+            beta=1.0,
+            simulated=model,
+            progress=advance,
+        )
+        found[model] = {
+            "mean": [one.test_mean[:, 0] for one in result.simulations],
+            "stderr": [one.test_stderr[:, 0] for one in result.simulations],
+            "limit": result.test_line.limit[:, 0],
+            "limit_stderr": result.test_line.stderr[:, 0],
+            "slope": result.test_line.slope[:, 0],
+        }
+        theory = result.test.theory[:, 0]
+    shared = {"step": STEP, "lam": LAM, "alpha": alpha, "sizes": sizes, "seeds": seeds}
+    return dict(plain({**shared, "theory": theory, "models": found}))
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """A panel for each alpha: points with two standard errors, their lines, the theory."""
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    panels = figure.subplots(1, len(data["alpha"]), squeeze=False)[0]
+    x = 1 / np.array(data["sizes"])
+    nudge = 0.012 * x.max()  # keeps error bars of different models apart
+    for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
+        for i, (model, (label, marker, side)) in enumerate(MODELS.items()):
+            one, colour = data["models"][model], f"C{i}"
+            mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
+            limit, slope = one["limit"][j], one["slope"][j]
+            ends = np.array([0, 1.05 * x.max()])
+            ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
+            ax.errorbar(
+                np.append(0, x) + side * nudge,
+                np.append(limit, mean),
+                2 * np.append(one["limit_stderr"][j], stderr),
+                fmt=marker,
+                color=colour,
+                markersize=5,
+                capsize=2,
+                label=label,
+            )
+        ax.plot(0, data["theory"][j], "*", color="black", markersize=11, zorder=3, label="theory")
+        ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
+        ax.tick_params(axis="x", labelrotation=45)
+        ax.set_xlabel(r"$1/d$")
+        ax.set_title(rf"$\alpha$ = {alpha:g}")
+    panels[0].set_ylabel(r"test error $\epsilon_g$")
+    panels[-1].legend(frameon=False, fontsize="small")
+    return figure
