@@ -1,6 +1,7 @@
 """Extrapolation in 1/d: exact on lines, honest error bars, and the theory as its limit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.command_line import run
 from validation import ladder
 from validation.cli import app
+from validation.compare import theory_at
 from validation.ladder import extrapolate
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
@@ -46,22 +48,16 @@ def test_curvature_shows_in_the_p_value():
     assert np.isnan(two.p_value)
 
 
-@pytest.mark.parametrize("simulated", ["srf", "gaussian"])
-def test_the_limit_is_the_theory(simulated):
+def test_the_limit_is_the_theory():
     """Within 4 standard errors and (20/80)^2 = 6 %: at d = 80 the bias itself is up to 12 %."""
     found = ladder(
         MODEL, alpha=[0.5, 2], lam=[0.05, 0.5], dimensions=[320, 80, 160], seeds=12, rng=0,
-        simulated=simulated,
     )  # fmt: skip
     assert [one.dimension for one in found.simulations] == [80, 160, 320]
     assert [one.seeds for one in found.simulations] == [48, 24, 12]
     assert found.agrees, found.document()
     # A wrong theory is found out.
     wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
-    from dataclasses import replace
-
-    from validation.compare import theory_at
-
     test, train = theory_at(wrong, found.simulations[-1])
     other = replace(
         found, test=replace(found.test, theory=test), train=replace(found.train, theory=train)

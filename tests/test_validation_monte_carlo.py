@@ -1,6 +1,9 @@
 """Monte Carlo and comparison: reproducible cells, shared draws, and the theory."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -281,6 +284,60 @@ def test_document_is_json_with_null_for_unknown():
     assert point["z"] is None
     assert point["simulated_train"] == comparison.simulation.train_mean[0, 1]
     assert point["z_train"] == comparison.train.z[0, 1]
+
+
+def test_dataset_says_what_it_holds(tmp_path):
+    """Through NetCDF and back: dimensions, units, problem, seeds and versions."""
+    import xarray
+
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, readout=[-1, 2])
+    simulation = simulate(
+        step, alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, seeds=4, rng=7, beta=0.5
+    )
+    simulation.dataset().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as found:
+        assert dict(found.sizes) == {"seed": 4, "alpha": 2, "lam": 3}
+        np.testing.assert_array_equal(found.test_error, simulation.test_error)
+        np.testing.assert_array_equal(found.test_variance, simulation.test_variance)
+        np.testing.assert_array_equal(found.train_stderr, simulation.train_stderr)
+        np.testing.assert_array_equal(found.lam, [0.1, 1, 2])
+        assert found.test_error.attrs["units"] == "mean squared error"
+        assert found.attrs["student"] == "tanh"
+        assert found.attrs["readout"] == "[[-1.0, 2.0], [0.5, 0.5]]"
+        assert (found.attrs["dimension"], found.attrs["beta"]) == (30, 0.5)
+        assert (found.attrs["simulated"], found.attrs["entropy"]) == ("network", "7")
+        assert "replica-srf 0.1.0, numpy" in found.attrs["versions"]
+
+
+MEASURE = """
+import resource
+from replica import GradientStep
+from validation import simulate
+step = GradientStep(student="tanh", target="sin", alpha0=1, eta=1.0)
+found = simulate(step, beta=1.0, rng=0, seeds=2, workers=1, shard="1/2", test_samples=1000,
+                 {options})
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ("alpha=[1, 3], lam=0.1, dimension=4000, simulated='gaussian', memory='1GB'", 1e9),
+        ("alpha=[1, 3], lam=0.1, dimension=2000, simulated='network', memory='450MB'", 450e6),
+        ("alpha=[.5, 3], lam=[.1] * 30, dimension=1000, simulated='srf', memory='400MB'", 400e6),
+    ],
+)
+def test_the_memory_limit_holds(options, limit):
+    """Peak resident size of a whole process; n = 12 000 at d = p = 4000."""
+    code = MEASURE.format(options=options)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert int(done.stdout) <= limit
 
 
 def test_document_of_a_simulation_alone():

@@ -28,7 +28,7 @@ from .features import Instance, draw, spiked_model
 from .threads import one_thread
 
 PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
-BLOCKS = 8  # arrays of one block at a time: inputs, fields, features, temporaries
+BLOCKS = 12  # arrays of one block at a time: inputs, fields, features, temporaries
 
 
 class Simulated(StrEnum):

@@ -389,7 +389,7 @@ def run_cells(
         progress(len(found), len(indices))
     processes = 1
     if executor is None:
-        processes = pool_size(experiment, len(left), memory) if workers is None else workers
+        processes = pool_size(experiment, len(left)) if workers is None else workers
         processes = min(processes, max(1, int(memory // bytes_needed(experiment, keep=False))))
     keep = processes * bytes_needed(experiment, keep=True) <= memory
     task = partial(run_cell, experiment, keep=keep)
@@ -402,7 +402,7 @@ def run_cells(
     return np.array([found[index] for index in indices])
 
 
-def pool_size(experiment: Experiment, cells: int, memory: float) -> int:
+def pool_size(experiment: Experiment, cells: int) -> int:
     """Processes that pay for so many cells."""
     if experiment.device != "cpu" or cells * cost(experiment) / RATE < POOL_SECONDS:
         return 1
