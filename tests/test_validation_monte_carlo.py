@@ -369,7 +369,8 @@ def test_verdict_counts():
     assert spread.verdict == (
         "theory and simulation agree to within 4 standard errors and 0 of the theory for finite "
         "size; 75% of the errors are within 2 standard errors, where 82% are expected of 3 seeds "
-        "without such a bias (the points of a seed share its draw, and miss together)"
+        "without such a bias (the points of a seed share its draw, and miss together); theory of "
+        "the sRF, which is what is simulated"
     )
     apart = replace(spread, train=Check(ones, 2 * ones, 0.1 * ones))
     assert "disagree" in apart.verdict
