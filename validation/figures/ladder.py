@@ -1,7 +1,7 @@
 """How simulations approach the theory as they grow: test errors against 1/d.
 
 The published setting at two sizes of the training set.  Spiked random features and the
-conditional Gaussian model meet the theory in the limit; the network has a limit of its own.
+conditional Gaussian model meet the theory in the limit; the network has a theory of its own.
 """
 
 from collections.abc import Callable
@@ -52,10 +52,10 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "limit": result.test_line.limit[:, 0],
             "limit_stderr": result.test_line.stderr[:, 0],
             "slope": result.test_line.slope[:, 0],
+            "theory": result.test.theory[:, 0],
         }
-        theory = result.test.theory[:, 0]
     shared = {"step": STEP, "lam": LAM, "alpha": alpha, "sizes": sizes, "seeds": seeds}
-    return dict(plain({**shared, "theory": theory, "models": found}))
+    return dict(plain({**shared, "models": found}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -81,7 +81,11 @@ def draw(data: dict[str, Any]) -> Figure:
                 capsize=2,
                 label=label,
             )
-        ax.plot(0, data["theory"][j], "*", color="black", markersize=11, zorder=3, label="theory")
+        for model, colour in (("srf", "black"), ("network", "C2")):
+            value = data["models"][model]["theory"][j]
+            label = "theory of the sRF" if model == "srf" else "theory of the network"
+            star = {"markersize": 11, "markeredgecolor": "black", "zorder": 3}
+            ax.plot(-3 * nudge, value, "*", color=colour, label=label, **star)
         ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
