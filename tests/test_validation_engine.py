@@ -83,7 +83,7 @@ def test_workers_that_always_die_are_given_up():
 def test_a_broken_executor_is_reported():
     with (
         executors.ProcessPoolExecutor(1) as executor,
-        pytest.raises(executors.WorkerDied, match="executor died"),
+        pytest.raises(executors.WorkerDied, match="executor's died"),
     ):
         list(executors.results(die, [0], executor, 1))
 

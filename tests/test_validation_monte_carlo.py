@@ -14,7 +14,7 @@ from validation import compare, simulate
 from validation.cells import Samples, draw_layer, errors_on, run_cell
 from validation.compare import ALLOWANCE, Check
 from validation.monte_carlo import plan
-from validation.readout import ridge
+from validation.ridge import ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 

@@ -3,7 +3,8 @@
 from .compare import Comparison, compare
 from .features import Instance, draw, trajectory
 from .ladder import Ladder, ladder
-from .monte_carlo import Simulation, simulate
+from .monte_carlo import simulate
+from .simulation import Simulation
 
 __all__ = [
     "Comparison",

@@ -15,20 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.errors import InvalidArgument
 from replica.grids import Problem
 from replica.models import SpikedRandomFeatures
 from solvers.results import Array
 
-from . import arrays, readout
+from . import arrays, readout, ridge
 from .arguments import size
 from .conditional_gaussian import draw_gaussian
-from .data import BLOCK, gaussian_inputs
+from .data import gaussian_inputs
 from .features import Instance, draw, spiked_model
 from .threads import one_thread
-
-PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
-BLOCKS = 12  # arrays of one block at a time: inputs, fields, features, temporaries
 
 
 class Simulated(StrEnum):
@@ -118,13 +114,13 @@ class Samples:
             moved = arrays.to_device(X, self.device)
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
-    def repeatable(self, keep: bool) -> Callable[[float], readout.Blocks]:
+    def repeatable(self, keep: bool) -> Callable[[float], ridge.Blocks]:
         """``blocks`` by bias; kept in memory, or else made anew each time they are gone
         through.  The numbers are the same to the last bit."""
         if not keep:
             return lambda bias: lambda: self.blocks(bias)
 
-        def kept(bias: float) -> readout.Blocks:
+        def kept(bias: float) -> ridge.Blocks:
             found = list(self.blocks(bias))
             return lambda: found
 
@@ -166,63 +162,16 @@ def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
     return draw(problem, dimension=d, rng=rng, beta=experiment.beta)
 
 
-def errors_on(test: Samples, fits: readout.Fits) -> tuple[Array, Array]:
+def errors_on(test: Samples, fits: ridge.Fits) -> tuple[Array, Array]:
     """Mean over the test set of (target - prediction)^2 and the variance of that mean,
     (A, L) each."""
     total, squares = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
         own = fits.bias == bias
         for Phi, y in test.blocks(float(bias)):
-            error = (y[:, None, None] - readout.predict(Phi, fits)) ** 2
+            error = (y[:, None, None] - ridge.predict(Phi, fits)) ** 2
             xp = arrays.namespace(error)
             total += np.where(own, arrays.to_host(xp.sum(error, axis=0)), 0.0)
             squares += np.where(own, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
     mean = total / test.count
     return mean, np.maximum(squares / test.count - mean**2, 0.0) / test.count
-
-
-def cost(experiment: Experiment) -> float:
-    """Multiply-adds of a matrix product that take as long as one cell."""
-    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    step = 0.0
-    if experiment.simulated is Simulated.network:
-        step = 2 * getattr(experiment.problem, "alpha0", 0.0) * d * d * p
-    samples = 2 * float(sizes[-1]) + experiment.test_samples
-    ways = readout.routes(sizes, p, len(experiment.lam)).cost
-    return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)
-
-
-def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
-    """Peak memory of a process that runs one cell, an upper estimate."""
-    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    way = readout.routes(sizes, p, len(experiment.lam))
-    several = len(experiment.lam) > 1
-    n = float(sizes[way.dual - 1]) if way.dual else 0.0
-    dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
-    last = way.dual == len(sizes)
-    primal = 0.0 if last else p**2 * (5.0 if way.primal_eigen else 2.0)
-    fits = 3.0 * p * len(sizes) * len(experiment.lam)
-    # a network's step sums gradients, block by block, beside its rows
-    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
-    layer = float(p * d)
-    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
-    rows = BLOCKS * max(BLOCK, d, p)
-    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
-    return PROCESS + 8 * numbers
-
-
-def check_memory(experiment: Experiment, limit: float) -> None:
-    """Refuse an experiment of which no cell fits.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    need = bytes_needed(experiment, keep=False)
-    if need > limit:
-        raise InvalidArgument(
-            "memory",
-            f"{limit / 1e9:.3g}GB",
-            f"{need / 1e9:.3g}GB or more for one cell of this size (d = {experiment.dimension}, "
-            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
-        )

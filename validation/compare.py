@@ -22,7 +22,8 @@ from replica.models import FINITE, number
 from replica.network import Model
 from solvers.results import Array
 
-from .monte_carlo import Simulation, simulate
+from .monte_carlo import simulate
+from .simulation import Simulation
 from .theory import Theory, theory_of
 
 STANDARD_ERRORS = 4.0

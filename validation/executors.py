@@ -5,6 +5,7 @@ a fork) that end with their parent, even one that is killed.  A worker that dies
 memory, say - costs the cells it was on: they are run again in a new pool.
 """
 
+import errno
 import multiprocessing
 import os
 import pickle
@@ -20,7 +21,7 @@ DEATHS = 3  # pools in a row that break before any of their cells is done
 Results = Iterator[tuple[int, Any]]
 
 
-class WorkerDied(RuntimeError):
+class WorkerDied(ChildProcessError):
     """Workers died again and again, or those of an executor given by the caller died."""
 
 
@@ -79,7 +80,7 @@ def _in_executor(task: Callable[[int], Any], cells: Sequence[int], executor: Exe
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     except BrokenExecutor as error:
-        raise WorkerDied(f"a worker of the executor died ({error}): {_ADVICE}") from error
+        raise _died(f"one of the executor's died ({error})") from error
     finally:
         for future in futures:
             future.cancel()
@@ -96,13 +97,15 @@ def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) ->
         except BrokenExecutor as error:
             deaths += 1
             if deaths == DEATHS:
-                raise WorkerDied(f"workers died {DEATHS} times in a row: {_ADVICE}") from error
+                raise _died(f"some died {DEATHS} times in a row") from error
 
 
-_ADVICE = (
-    "what was finished is kept in the store, if there is one.  Memory may have run out (lower "
-    "--memory or the number of workers), or a script lacks if __name__ == '__main__'"
-)
+def _died(what: str) -> WorkerDied:
+    advice = (
+        "what was finished is kept in the store, if there is one; memory may have run out (give "
+        "less, or fewer workers), or a script lacks if __name__ == '__main__'"
+    )
+    return WorkerDied(errno.ECHILD, f"{what}: {advice}", "workers")
 
 
 def _in_pool(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:

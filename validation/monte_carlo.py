@@ -5,24 +5,19 @@ one seed are correlated across the grid, and errors of different seeds independe
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import scipy
-from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from replica import __version__
 from replica.curves import positive
 from replica.errors import InvalidArgument
-from replica.files import plain
-from replica.grids import Problem, attributes, describe
+from replica.grids import Problem
 from replica.models import SpikedRandomFeatures
 from solvers.results import Array
 
@@ -30,12 +25,11 @@ from . import executors
 from . import store as cell_store
 from .arguments import byte_count, fraction, seed_sequence, whole
 from .arrays import check_device
-from .cells import Experiment, Simulated, bytes_needed, check_memory, cost, run_cell
+from .cells import Experiment, Simulated, run_cell
 from .features import spiked_model
 from .identity import describe_cell
-
-if TYPE_CHECKING:
-    import xarray
+from .resources import bytes_needed, check_memory, cost
+from .simulation import Simulation
 
 logger = logging.getLogger(__name__)
 
@@ -46,162 +40,6 @@ TEST_SAMPLES = 8
 MEMORY = "2GB"
 RATE = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
-
-
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """Test and training errors of S seeds at N_a values of alpha and N_l of lam.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        What was simulated.
-    seed : (S,) of int
-        The indices of the seeds.
-    test_error : (S, N_a, N_l)
-        Mean of (target - prediction)^2 over fresh inputs, on noiseless targets.
-    train_error : (S, N_a, N_l)
-        (1/n) sum (y - f)^2 over the training set.
-    test_variance : (S, N_a, N_l)
-        Variance of ``test_error`` that is due to the finite test set.
-    """
-
-    experiment: Experiment
-    seed: Array
-    test_error: Array
-    train_error: Array
-    test_variance: Array
-
-    @property
-    def problem(self) -> Problem:
-        """The problem object, a GradientStep or SpikedRandomFeatures."""
-        return self.experiment.problem
-
-    @property
-    def beta(self) -> float:
-        """Width over input dimension, p/d."""
-        return self.experiment.model.beta
-
-    @property
-    def dimension(self) -> int:
-        """Input dimension d."""
-        return self.experiment.dimension
-
-    @property
-    def alpha(self) -> Array:
-        """Readout samples over input dimension, (N_a,)."""
-        return np.array(self.experiment.alpha)
-
-    @property
-    def lam(self) -> Array:
-        """Ridge penalties, (N_l,)."""
-        return np.array(self.experiment.lam)
-
-    @property
-    def seed_sequence(self) -> SeedSequence:
-        """As ``rng``, it gives this simulation again."""
-        return self.experiment.root()
-
-    @property
-    def seeds(self) -> int:
-        """S, the number of independent draws of each point."""
-        return len(self.test_error)
-
-    @property
-    def test_mean(self) -> Array:
-        """Mean test error over the seeds, (N_a, N_l)."""
-        return np.asarray(self.test_error.mean(axis=0))
-
-    @property
-    def test_stderr(self) -> Array:
-        """Its standard error, (N_a, N_l)."""
-        return standard_error(self.test_error)
-
-    @property
-    def test_noise(self) -> Array:
-        """The part of ``test_stderr`` that is due to the finite test sets, (N_a, N_l)."""
-        return np.asarray(np.sqrt(self.test_variance.mean(axis=0) / self.seeds))
-
-    @property
-    def train_mean(self) -> Array:
-        """Mean training error over the seeds, (N_a, N_l)."""
-        return np.asarray(self.train_error.mean(axis=0))
-
-    @property
-    def train_stderr(self) -> Array:
-        """Its standard error, (N_a, N_l)."""
-        return standard_error(self.train_error)
-
-    def columns(self) -> dict[str, Array]:
-        """What is known of every point, by name: arrays (N_a, N_l)."""
-        alpha, lam = np.meshgrid(self.alpha, self.lam, indexing="ij")
-        return {
-            "alpha": alpha,
-            "lam": lam,
-            "simulated_test": self.test_mean,
-            "stderr_test": self.test_stderr,
-            "test_noise": self.test_noise,
-            "simulated_train": self.train_mean,
-            "stderr_train": self.train_stderr,
-        }
-
-    def document(self, columns: Mapping[str, Array] | None = None) -> dict[str, Any]:
-        """Plain values for JSON: problem, points, dimension and seeds; None for NaN.
-
-        ``columns``, (N_a, N_l) each, take the place of those above.
-        """
-        columns = self.columns() if columns is None else columns
-        rows = zip(*(values.ravel() for values in columns.values()), strict=True)
-        document = {
-            "problem": describe(self.problem) | {"beta": self.beta},
-            "simulated": str(self.experiment.simulated),
-            "points": [dict(zip(columns, row, strict=True)) for row in rows],
-            "dimension": self.dimension,
-            "seeds": self.seeds,
-            "entropy": self.experiment.entropy,
-        }
-        return dict(plain(document))
-
-    def dataset(self) -> "xarray.Dataset":
-        """Everything, as an xarray.Dataset with dimensions seed, alpha, lam."""
-        import xarray
-
-        units = "mean squared error"
-        each = {
-            name: (("seed", "alpha", "lam"), getattr(self, name), {"units": unit})
-            for name, unit in (
-                ("test_error", units),
-                ("train_error", units),
-                ("test_variance", f"({units})^2"),
-            )
-        }
-        over = {
-            name: (("alpha", "lam"), getattr(self, name), {"units": units})
-            for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
-        }
-        axes = {
-            "seed": ("seed", self.seed, {"long_name": "index of the draw"}),
-            "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
-            "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
-        }
-        attrs = attributes(self.problem) | {
-            "beta": self.beta,
-            "simulated": str(self.experiment.simulated),
-            "dimension": self.dimension,
-            "test_samples": self.experiment.test_samples,
-            "entropy": str(self.experiment.entropy),
-            "spawn_key": str(self.experiment.spawn_key),
-            "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
-            f"scipy {scipy.__version__}",
-        }
-        return xarray.Dataset({**each, **over}, coords=axes, attrs=attrs)
-
-
-def standard_error(samples: Array) -> Array:
-    """Standard error of the mean over the first axis; NaN of a single sample."""
-    if len(samples) < 2:
-        return np.full(samples.shape[1:], np.nan)
-    return np.asarray(samples.std(axis=0, ddof=1) / np.sqrt(len(samples)))
 
 
 def simulate(

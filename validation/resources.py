@@ -1,0 +1,60 @@
+"""What a cell takes: time and memory, from its sizes."""
+
+import numpy as np
+
+from replica.errors import InvalidArgument
+
+from . import ridge
+from .cells import Experiment, Simulated
+from .data import BLOCK
+
+PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
+BLOCKS = 12  # arrays of one block at a time: inputs, fields, features, temporaries
+
+
+def cost(experiment: Experiment) -> float:
+    """Multiply-adds of a matrix product that take as long as one cell."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    step = 0.0
+    if experiment.simulated is Simulated.network:
+        step = 2 * getattr(experiment.problem, "alpha0", 0.0) * d * d * p
+    samples = 2 * float(sizes[-1]) + experiment.test_samples
+    ways = ridge.routes(sizes, p, len(experiment.lam)).cost
+    return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)
+
+
+def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
+    """Peak memory of a process that runs one cell, an upper estimate."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    way = ridge.routes(sizes, p, len(experiment.lam))
+    several = len(experiment.lam) > 1
+    n = float(sizes[way.dual - 1]) if way.dual else 0.0
+    dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
+    last = way.dual == len(sizes)
+    primal = 0.0 if last else p**2 * (5.0 if way.primal_eigen else 2.0)
+    block = BLOCK // max(d, p) + 1  # samples
+    fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
+    # a network's step sums gradients, block by block, beside its rows
+    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
+    layer = float(p * d)
+    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
+    rows = BLOCKS * max(BLOCK, d, p)
+    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
+    return PROCESS + 8 * numbers
+
+
+def check_memory(experiment: Experiment, limit: float) -> None:
+    """Refuse an experiment of which no cell fits.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    need = bytes_needed(experiment, keep=False)
+    if need > limit:
+        raise InvalidArgument(
+            "memory",
+            f"{limit / 1e9:.3g}GB",
+            f"{need / 1e9:.3g}GB or more for one cell of this size (d = {experiment.dimension}, "
+            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
+        )

@@ -1,0 +1,288 @@
+"""Ridge regression on nested designs, at all sizes and penalties at once.
+
+    (Phi^T Phi / p + lam I) a = Phi^T y / sqrt(p),  f(x) = phi(x) . a / sqrt(p)          (1.2)
+
+The designs are the first n rows of one matrix Phi, for several n.  With K = Phi Phi^T / p,
+
+    a = Phi^T w / sqrt(p),  (K + lam I) w = y,  y - f = lam w                           (dual)
+
+is the same solution, and a Cholesky factor of the largest K + lam I contains those of all
+smaller n as leading blocks.  The p x p system takes a factorisation for every n, but needs Phi
+only block by block.  Many penalties are served by one eigendecomposition for every n instead.
+Which systems are solved how is a matter of cost, ``routes``; all ways agree to rounding.
+
+An unregularised output intercept is the mean that features and fit leave of the labels.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+
+from . import arrays
+
+Blocks = Callable[[], Iterable[tuple[Any, Any]]]  # features (b, p) and labels (b,), repeatable
+
+# Times in units of a multiply-add of a matrix product, one thread, n = 500 to 2000: products of
+# a matrix with its transpose .5, factorisations .17 to .26 n^3, eigenvectors 2.8 to 5.2 n^3.
+# Measured with scipy 1.17 and OpenBLAS; eigenvectors pay above some 15 penalties.
+GRAM, FACTOR, EIGEN = 0.5, 0.22, 3.8
+
+
+class Fits(NamedTuple):
+    """Trained readouts at A sizes and L penalties.
+
+    readouts (p, A, L); intercepts (A, L); bias added to all neurons (A, L); mean squared
+    training residuals (A, L).
+    """
+
+    readouts: Any
+    intercepts: Array
+    bias: Array
+    train: Array
+
+
+class Routes(NamedTuple):
+    """How systems are solved: the ``dual`` smallest sizes by n x n systems, the others by
+    p x p systems; each kind by Cholesky factors or by eigenvectors."""
+
+    dual: int
+    dual_eigen: bool
+    primal_eigen: bool
+    cost: float = 0.0
+
+
+def routes(sizes: Array, p: int, penalties: int) -> Routes:
+    """The cheapest way for ascending ``sizes``, by the measured costs above.
+
+    Examples
+    --------
+    >>> routes(np.array([200, 250, 1000]), 400, 1)[:3]
+    (2, False, False)
+    >>> routes(np.array([200, 250, 1000]), 400, 100)[:3]
+    (2, True, True)
+    """
+    found = []
+    for dual in range(len(sizes) + 1):
+        small, large = sizes[:dual].astype(float), sizes[dual:].astype(float)
+        n, N = float(max(small, default=0)), float(max(large, default=0))
+        first = penalties * FACTOR * n**3, EIGEN * float((small**3).sum())
+        second = penalties * FACTOR * large.size * p**3, EIGEN * large.size * p**3
+        cost = GRAM * (n**2 * p + N * p**2) + min(first) + min(second)
+        found.append(Routes(dual, first[1] < first[0], second[1] < second[0], cost))
+    return min(found, key=lambda way: way.cost)
+
+
+def ridge(
+    blocks: Blocks,
+    sizes: Array,
+    lam: Array,
+    *,
+    intercept: bool = False,
+    way: Routes | None = None,
+) -> Fits:
+    """The readout at every size and penalty, by the cheapest routes or by those of ``way``.
+
+    Parameters
+    ----------
+    blocks : callable
+        ``blocks()`` yields the rows of Phi and the labels: at least ``max(sizes)`` of them.
+    sizes : (A,) of int
+    lam : (L,)
+    intercept : bool
+    way : Routes, optional
+        For ascending sizes.
+
+    Raises
+    ------
+    InvalidArgument
+        If a penalty is too small for the system to be solved in double precision.
+
+    Examples
+    --------
+    >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
+    >>> found = ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
+    >>> predict(Phi, found)[:, 0, 0].round(12).tolist()
+    [0.5, 1.0]
+    """
+    order = np.argsort(sizes, kind="stable")
+    p = next(iter(blocks()))[0].shape[1]
+    chosen = routes(sizes[order], p, len(lam)) if way is None else way
+    parts = []
+    if chosen.dual:
+        solve = _dual_eigen if chosen.dual_eigen else _dual_cholesky
+        parts.append(dual(blocks, sizes[order[: chosen.dual]], lam, intercept, solve))
+    if chosen.dual < len(sizes):
+        eigen = chosen.primal_eigen
+        parts.append(primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
+    place = np.argsort(order)
+    intercepts, bias, train = (
+        np.concatenate([part[i] for part in parts])[place] for i in range(1, 4)
+    )
+    xp = arrays.namespace(parts[0].readouts)
+    readouts = xp.concat([part.readouts for part in parts], axis=1)
+    readouts = xp.take(readouts, arrays.like(place, readouts), axis=1)
+    return Fits(readouts, intercepts, bias, train)
+
+
+def predict(features: Any, fits: Fits) -> Any:
+    """f = Phi a / sqrt(p) + intercept, (n, A, L)."""
+    xp, p = arrays.namespace(features), fits.readouts.shape[0]
+    values = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
+    values = xp.reshape(values, (-1, *fits.intercepts.shape))
+    return values + arrays.like(fits.intercepts, features)
+
+
+# n x n systems
+
+
+def dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) -> Fits:
+    """Fits at ascending ``sizes``; ``solve`` is one of the two functions below."""
+    Phi, y = _first(blocks, int(sizes[-1]))
+    gram = arrays.add_gram(arrays.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
+    weights, levels = solve(gram, y, sizes, lam, intercept)
+    flat = arrays.like(weights.reshape(len(y), -1), Phi)
+    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
+    readouts = arrays.namespace(Phi).reshape(readouts, (-1, *levels.shape))
+    train = lam**2 * (weights**2).sum(axis=0) / sizes[:, None]  # y - f = lam w
+    return Fits(readouts, levels, np.zeros(levels.shape), train)
+
+
+def _dual_cholesky(
+    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """Weights w (N, A, L), zero beyond each size, and intercepts (A, L).
+
+    With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
+    w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
+    beyond n is that of the leading block, and zero beyond n too.
+    """
+    N, (A, L) = len(y), (len(sizes), len(lam))
+    weights, levels = np.empty((N, A, L)), np.zeros((A, L))
+    within = np.arange(N)[:, None] < sizes
+    for i, penalty in enumerate(lam):
+        factor = arrays.cholesky(gram, float(penalty), overwrite=i == L - 1)
+        sides = arrays.like(np.stack([y, np.ones(N)], axis=1), gram)
+        z, one = arrays.to_host(arrays.solve_lower(factor, sides, transposed=False)).T
+        if intercept:
+            levels[:, i] = (one * z) @ within / (one**2 @ within)
+        rest = np.where(within, z[:, None] - one[:, None] * levels[:, i], 0.0)
+        found = arrays.solve_lower(factor, arrays.like(rest, gram), transposed=True)
+        weights[:, :, i] = arrays.to_host(found)
+    return weights, levels
+
+
+def _dual_eigen(
+    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """The same from the eigenvectors of each leading block."""
+    weights = np.zeros((len(y), len(sizes), len(lam)))
+    levels = np.zeros((len(sizes), len(lam)))
+    for j, n in enumerate(sizes):
+        values, vectors = arrays.eigen(arrays.copy(gram[:n, :n]))
+        arrays.check_shifts(values, lam)
+        sides = arrays.like(np.stack([y[:n], np.ones(n)], axis=1), gram)
+        z, one = arrays.to_host(vectors.T @ sides).T
+        inverse = 1 / (values[:, None] + lam)
+        if intercept:
+            levels[j] = (one * z) @ inverse / (one**2 @ inverse)
+        rest = inverse * (z[:, None] - one[:, None] * levels[j])
+        weights[:n, j] = arrays.to_host(vectors @ arrays.like(rest, gram))
+    return weights, levels
+
+
+def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
+    """The first ``count`` rows of the features, and their labels on the host."""
+    Phi, labels, filled = None, np.empty(count), 0
+    for part, y in blocks():
+        if Phi is None:
+            xp = arrays.namespace(part)
+            Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
+        stop = min(filled + y.shape[0], count)
+        Phi[filled:stop, :] = part[: stop - filled, :]
+        labels[filled:stop] = arrays.to_host(y)[: stop - filled]
+        filled = stop
+        if filled == count:
+            break
+    return Phi, labels
+
+
+# p x p systems
+
+
+def primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: bool) -> Fits:
+    """Fits at ascending ``sizes``; a second run through the blocks finds the residuals.
+
+    (The residual's square as a difference of quadratic forms would lose the digits by which
+    it is smaller than the labels'.)
+    """
+    solve = _primal_eigen if eigen else _primal_cholesky
+    readouts, levels = [], np.zeros((len(sizes), len(lam)))
+    gram = None
+    for done, (Phi, y) in _cut(blocks, sizes):
+        p = Phi.shape[1]
+        if gram is None:
+            gram = arrays.zeros(p, Phi)
+            moment = total = arrays.like(np.zeros(p), Phi)
+            labels = 0.0
+        gram = arrays.add_gram(gram, Phi, 1 / p, rows=False)
+        xp = arrays.namespace(Phi)
+        moment = moment + Phi.T @ y / p**0.5
+        total = total + xp.sum(Phi, axis=0)
+        labels += float(xp.sum(y))
+        for j in np.flatnonzero(sizes == done):
+            centre, level = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
+            system = arrays.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
+            if intercept:
+                system = arrays.subtract_outer(system, centre, done / p)
+            found = solve(system, moment - level * total / p**0.5, lam)
+            levels[j] = level - arrays.to_host(centre @ found) / p**0.5
+            readouts.append(found)
+    stacked = arrays.namespace(gram).stack(readouts, axis=1)
+    fits = Fits(stacked, levels, np.zeros(levels.shape), np.zeros(levels.shape))
+    return fits._replace(train=_training_errors(blocks, sizes, fits))
+
+
+def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
+    """Readouts (p, L); ``gram`` is used up."""
+    columns = []
+    for i, penalty in enumerate(lam):
+        factor = arrays.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
+        half = arrays.solve_lower(factor, b[:, None], transposed=False)
+        columns.append(arrays.solve_lower(factor, half, transposed=True))
+    return arrays.namespace(b).concat(columns, axis=1)
+
+
+def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
+    """The same from eigenvectors."""
+    values, vectors = arrays.eigen(gram)
+    arrays.check_shifts(values, lam)
+    inverse = arrays.like(1 / (values[:, None] + lam), b)
+    return vectors @ (inverse * (vectors.T @ b)[:, None])
+
+
+def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """Blocks cut at every size, each with the number of rows up to its end."""
+    start = 0
+    for Phi, y in blocks():
+        stop = min(start + y.shape[0], int(sizes[-1]))
+        inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
+        edges = [start, *inside.tolist(), stop]
+        for low, high in itertools.pairwise(edges):
+            yield high, (Phi[low - start : high - start, :], y[low - start : high - start])
+        start = stop
+        if start >= sizes[-1]:
+            return
+
+
+def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
+    """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
+    squares = np.zeros(fits.intercepts.shape)
+    for done, (Phi, y) in _cut(blocks, sizes):
+        error = (y[:, None, None] - predict(Phi, fits)) ** 2
+        found = arrays.to_host(arrays.namespace(error).sum(error, axis=0))
+        squares += np.where(sizes[:, None] >= done, found, 0.0)
+    return squares / sizes[:, None]
