@@ -68,7 +68,7 @@ WAYS = {
 
 
 def measured(way):
-    """Seconds, CPU seconds, peak bytes, mean errors and their standard errors of one way, run by itself."""
+    """What ``run`` prints of one way: seconds, CPU seconds, peak bytes, errors and their bars."""
     command = [sys.executable, "-m", "benchmarks.simulation", way]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
