@@ -3,6 +3,7 @@
 import numpy as np
 
 from replica.errors import InvalidArgument
+from replica.models import GradientStep
 
 from . import ridge
 from .cells import Experiment, Simulated
@@ -16,8 +17,9 @@ def cost(experiment: Experiment) -> float:
     """Multiply-adds of a matrix product that take as long as one cell."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     step = 0.0
-    if experiment.simulated is Simulated.network:
-        step = 2 * getattr(experiment.problem, "alpha0", 0.0) * d * d * p
+    if isinstance(experiment.problem, GradientStep) and experiment.simulated is Simulated.network:
+        batches = sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
+        step = 2 * batches * d * d * p
     samples = 2 * float(sizes[-1]) + experiment.test_samples
     ways = ridge.routes(sizes, p, len(experiment.lam)).cost
     return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)

@@ -6,8 +6,8 @@ The published experiment of [D]: the labels lose their estimated mean and linear
 
 so that a step on n ~ d^2 samples sees the second Hermite tensor of the target instead of the
 first (THEORY 11); one step (1.1) of rate eta p is made and the readout fitted by (1.2), both on
-these n samples.  Samples are generated anew at each of the three passes over them - linear part,
-gradient, features - so that memory does not grow with n.
+these n samples.  Samples are generated anew at each pass over them - linear part, gradient,
+features, residuals - so that memory does not grow with n.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
-from scipy.linalg.blas import dsyrk
 
 from replica.activations import Activation
 from replica.curves import positive
@@ -29,7 +28,7 @@ from .alignment import cosines
 from .arguments import seed_sequence, whole
 from .data import gaussian_inputs
 from .features import Instance, gradient_step
-from .readout import predict, solve_shifted
+from .ridge import Fits, predict, ridge
 
 RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
 
@@ -171,31 +170,23 @@ def single_step(
         readout=readout,
     )
     stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0)
-    fitted, train_error = fit_readout(stepped, train, part, penalty)
+    fits = fit_readout(stepped, train, part, penalty)
     own = LinearPart.of(layer, test) if preprocess else nothing
     squares = np.zeros(2)
     for X in test.blocks(p):
-        rest = layer.targets(X) - predict(stepped.features(X), fitted[:, None])[:, 0]
+        rest = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
         squares += [((rest - removed(X)) ** 2).sum() for removed in (part, own)]
     errors = squares / tests
     return SingleStep(
-        float(errors[0]), float(errors[1]), train_error, cosines(after, layer.directions)
+        float(errors[0]), float(errors[1]), fits.train.item(), cosines(after, layer.directions)
     )
 
 
-def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> tuple[Array, float]:
-    """Readout (p,) of (1.2) for the labels less ``part``, and its training error.
+def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> Fits:
+    """The readout of (1.2) for the labels less ``part``."""
 
-    Only sums over the samples are kept: Phi^T Phi, Phi^T y and y^T y.
-    """
-    p = len(layer.W)
-    gram, projected, power = np.zeros((p, p), order="F"), np.zeros(p), 0.0
-    for X in batch.blocks(p):
-        y = layer.targets(X) - part(X)
-        Phi = layer.features(X)
-        gram = dsyrk(1 / p, Phi.T, beta=1.0, c=gram, overwrite_c=True)  # upper triangle
-        projected += y @ Phi / np.sqrt(p)
-        power += float(y @ y)
-    gram += np.triu(gram, 1).T
-    a = solve_shifted(gram, projected, lam)[:, 0]
-    return a, float(power - 2 * a @ projected + a @ gram @ a) / batch.samples
+    def blocks() -> Iterator[tuple[Array, Array]]:
+        for X in batch.blocks(len(layer.W)):
+            yield layer.features(X), layer.targets(X) - part(X)
+
+    return ridge(blocks, np.array([batch.samples]), lam)

@@ -11,7 +11,7 @@ from replica.grids import describe
 from replica.options import merge, request
 
 from ..alignment import compare_alignment
-from ..command_line import TABLES, Dimension, Rng, Seeds, Simulated, single
+from ..command_line import TABLES, Dimension, Rng, Seeds, single
 
 
 def alignment(
@@ -39,7 +39,7 @@ def alignment(
     options = merge(common.typed(locals()), config)
     asked = request(replace(options, alpha="1", lam="1"))  # no readout is trained here
     common.check_outputs(out, None, TABLES)
-    problem, width = single(asked, Simulated.network)
+    problem, width = single(asked)
     if not isinstance(problem, GradientStep) or width is None:
         raise InvalidArgument("r", options.r, "left out: a step is what is followed here")
     with common.progress("draws") as advance:
