@@ -1,7 +1,7 @@
 """The function that a simulated network has learned along its spike."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from replica.grids import Problem
 from replica.models import GradientStep
 from solvers.results import Array
 
-from . import readout
+from . import readout, ridge
 from .arguments import seed_sequence, size, whole
 from .features import Instance, draw, spiked_model
 
@@ -94,9 +94,9 @@ def measure(
         data, noise, test = map(default_rng, streams)
         instance = draw(problem, dimension=d, rng=layer, beta=beta)
         X = data.standard_normal((size("alpha", float(ratio), d), d))
-        (fit,) = readout.fit(
-            partial(instance.features, X),
-            instance.labels(X, noise),
+        fits = readout.fit(
+            _design(instance, X, instance.labels(X, noise)),
+            np.array([len(X)]),
             penalty,
             intercept=model.intercept,
             train_bias=model.train_bias,
@@ -105,9 +105,13 @@ def measure(
         for j, place in enumerate(places):
             X = test.standard_normal((count, d))
             X += np.outer(place - X @ u, u)
-            output = fit.predict(instance.features(X, fit.bias))
+            output = ridge.predict(instance.features(X, fits.bias.item()), fits)
             mean[i, j], variance[i, j] = output.mean(), output.var(ddof=1)
     return MeasuredFunction(places, mean, variance)
+
+
+def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], ridge.Blocks]:
+    return lambda bias: lambda: [(instance.features(X, bias), y)]
 
 
 def _spike(problem: Problem, instance: Instance) -> Array:

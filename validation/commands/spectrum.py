@@ -8,10 +8,13 @@ import typer
 from replica import command_line as common
 from replica import files
 from replica.commands.spectrum import spectrum_document
+from replica.errors import InvalidArgument
 from replica.options import merge, request
 from replica.spectrum import spectrum as compute
 
-from ..command_line import TABLES, Dimension, Rng, Simulated, What, single
+from ..cells import Simulated
+from ..command_line import TABLES, Dimension, Rng, What, single
+from ..features import spiked_model
 from ..spectrum import eigenvalues
 from ..theory import theory_of
 
@@ -44,7 +47,11 @@ def spectrum(
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n."""
     asked = request(merge(common.typed(locals()), config), required=("alpha",))
     common.check_outputs(out, plot, TABLES[1:])
-    problem, width = single(asked, simulated)
+    if simulated is Simulated.gaussian:
+        raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
+    problem, width = single(asked)
+    if simulated is Simulated.srf:
+        problem, width = spiked_model(problem, width), None
     ratio = common.one_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
     found = compute(theory.model, ratio)
