@@ -7,11 +7,13 @@ how far they can be trusted.
 
 from .activations import Activation
 from .bounds import best_bounds, bounds
+from .calibration import Calibration, calibration
 from .curves import Solution, solve
 from .errors import InvalidArgument
 from .gradient import gradient
 from .grids import learning_curve
 from .learned import learned_function
+from .losses import Loss, loss
 from .models import GradientStep, SpikedRandomFeatures
 from .named import activation, hermite
 from .network import Network
@@ -25,8 +27,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Activation",
     "AfterStep",
+    "Calibration",
     "GradientStep",
     "InvalidArgument",
+    "Loss",
     "MultiIndex",
     "Network",
     "Solution",
@@ -36,10 +40,12 @@ __all__ = [
     "after_each_step",
     "best_bounds",
     "bounds",
+    "calibration",
     "gradient",
     "hermite",
     "learned_function",
     "learning_curve",
+    "loss",
     "optimal_eta",
     "optimal_lambda",
     "solve",

@@ -332,7 +332,7 @@ def _weighted_fit(table: Table, columns: Array, targets: Array) -> Array:
 def linear_error(model: Model) -> float:
     """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, with the constant kept where none can be fitted:
     an odd student without biases and intercept.  THEORY 8"""
-    target = target_moments(model.target)
+    target = target_moments(model.mean_label)
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     return float(target.power - target.first @ target.first - constant * target.mean**2)

@@ -57,6 +57,18 @@ Intercept = Annotated[bool | None, typer.Option("--intercept", help="Train an ou
 TrainBias = Annotated[
     bool | None, typer.Option("--train-bias", help="Train one bias common to all neurons.")
 ]
+LabelNoise = Annotated[
+    str | None,
+    typer.Option(
+        help="Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
+    ),
+]
+LossName = Annotated[
+    str | None,
+    typer.Option(
+        "--loss", help="square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge."
+    ),
+]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
 Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
 Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
@@ -162,7 +174,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             raise KeyboardInterrupt
         return status if isinstance(status, int) else 0
     except InvalidArgument as error:
-        option = f"--{error.name}" if error.name.isidentifier() else error.name
+        option = f"--{error.name.replace('_', '-')}" if error.name.isidentifier() else error.name
         got = "" if error.value is None else f", got {str(error.value) or repr(error.value)}"
         return _fail(f"{option} must be {error.allowed}{got}", 2)
     except usage_error as error:

@@ -13,16 +13,21 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 
-from . import ridge
+from . import convex, ridge
 from .equivalence import Table, tables
 from .errors import InvalidArgument
+from .label_tables import LabelTable, label_table
+from .local_fields import Losses
+from .losses import Loss
+from .losses import loss as as_loss
 from .models import FINITE, SpikedRandomFeatures, number
 from .network import Model
 from .overlaps import Conjugates, Overlaps
-from .trained_bias import best_bias
+from .trained_bias import best_bias, objective
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
+CLASSIFICATION_TOLERANCE = 1e-8
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
@@ -38,6 +43,14 @@ class Solution:
         E (target - prediction)^2 on noiseless targets; NaN if not converged.  Eq. (4.11)
     train_error : float
         Mean squared training residual; NaN if not converged.
+    loss : Loss
+        What the readout minimises, beside the penalty.
+    loss_error : float
+        Mean loss on new samples, labels with their noise; half the square for the square loss.
+    train_loss : float
+        Mean loss on the training samples.
+    classification_error : float
+        P(y f < 0) on new samples where labels are +-1, else NaN.
     overlaps, conjugates : Overlaps, Conjugates
         Without the leading axis over points; groups in the order of ``model.geometry``, where
         equal ones are merged and empty ones left out.
@@ -62,6 +75,10 @@ class Solution:
     lam: float
     test_error: float
     train_error: float
+    loss: Loss
+    loss_error: float
+    train_loss: float
+    classification_error: float
     overlaps: Overlaps
     conjugates: Conjugates
     converged: bool
@@ -78,6 +95,7 @@ class Evaluation:
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points."""
 
     points: ridge.Points
+    losses: Losses
     residual: Array
     quadrature_error: Array
     nodes: Array
@@ -94,10 +112,11 @@ def solve(
     *,
     alpha: float,
     lam: float,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
     raise_on_failure: bool = False,
 ) -> Solution:
-    """Test error, training error and overlaps of ridge regression at one point.  THEORY 4
+    """Test error, training error and overlaps at one point.  THEORY 4, 6
 
     Parameters
     ----------
@@ -106,15 +125,19 @@ def solve(
         Readout samples over input dimension, n/d.
     lam : float
         Ridge penalty lambda of (1.2), positive.
+    loss : str or Loss
+        Convex loss of the readout: ridge regression's square unless given, see
+        :func:`replica.losses.loss`.
     quadrature_tol : float
-        Bound on the estimated relative quadrature error.
+        Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
+        other than the square.
     raise_on_failure : bool
         Raise instead of returning a point that did not converge.
 
     Raises
     ------
     InvalidArgument
-        If alpha or lam is out of range.
+        If alpha or lam is out of range, or the loss does not fit the labels.
     QuadratureError
         If a function of the model cannot be integrated, such as one with undeclared kinks.
     ConvergenceError
@@ -131,15 +154,23 @@ def solve(
     if not isinstance(model, Model):
         raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
     evaluated = evaluate(
-        model, positive("alpha", [alpha]), positive("lam", [lam]), quadrature_tol=quadrature_tol
+        model,
+        positive("alpha", [alpha]),
+        positive("lam", [lam]),
+        loss=loss,
+        quadrature_tol=quadrature_tol,
     )
-    points = evaluated.points
+    points, losses = evaluated.points, evaluated.losses
     solution = Solution(
         model=model,
         alpha=float(alpha),
         lam=float(lam),
         test_error=float(points.errors.test[0]),
         train_error=float(points.errors.train[0]),
+        loss=as_loss(loss),
+        loss_error=float(losses.test[0]),
+        train_loss=float(losses.train[0]),
+        classification_error=float(losses.classification[0]),
         overlaps=Overlaps(*(part[0] for part in points.overlaps)),
         conjugates=Conjugates(*(part[0] for part in points.conjugates)),
         converged=bool(evaluated.converged[0]),
@@ -164,24 +195,34 @@ def evaluate(
     alpha: Array,
     lam: Array,
     *,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
+    of = as_loss(loss)
+    if of.kind == "margin" and not model.binary:
+        raise InvalidArgument(
+            "loss", of.name, "a loss of the residual: the labels of this problem are not +-1"
+        )
     if not model.train_bias:
-        return _evaluate(model, alpha, lam, quadrature_tol)
+        return _evaluate(model, alpha, lam, of, quadrature_tol)
 
     assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
 
     def at(bias: float, rows: Array) -> Evaluation:
-        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], quadrature_tol)
+        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], of, quadrature_tol)
 
-    biases = best_bias(lambda t, rows: at(t, rows).points, alpha, lam, model.beta)
+    def trained(bias: float, rows: Array) -> Array:
+        one = at(bias, rows)
+        train = one.losses.train
+        return objective(train, one.points.overlaps, alpha[rows], lam[rows], model.beta)
+
     found = []
-    for row, bias in enumerate(biases):
+    for row, bias in enumerate(best_bias(trained, len(alpha))):
         one = at(0.0 if np.isnan(bias) else bias, np.array([row]))
         if np.isnan(bias):
             one.points.status[:] = Status.AT_EDGE
-            for error in one.points.errors:
+            for error in (*one.points.errors, *one.losses):
                 error[:] = np.nan
         found.append(replace(one, bias=np.array([bias])))
     return concatenate(found)
@@ -204,44 +245,81 @@ def shifted(model: Model, bias: float) -> Model:
     )
 
 
-def _evaluate(model: Model, alpha: Array, lam: Array, quadrature_tol: float) -> Evaluation:
+def _evaluate(
+    model: Model, alpha: Array, lam: Array, loss: Loss, quadrature_tol: float | None
+) -> Evaluation:
     """Every point climbs the ladder of tables until its quadrature error is met."""
+    linear = loss.is_square and not model.channel
+    if quadrature_tol is None:
+        quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     for level in itertools.count():
-        found_tables = tables(model, level)
-        if found_tables is None:
+        pair = tables(model, level) if linear else _label_tables(model, level)
+        if pair is None:
             break
-        pair = found_tables
-        size = max(1, CHUNK // len(pair[1].weights))
+        fine = pair[1]
+        size = max(1, CHUNK // len(_features(fine).weights))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
-        found = concatenate([_on_tables(pair, alpha[b], lam[b], _guess(kept, b)) for b in blocks])
+        found = concatenate(
+            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss) for b in blocks]
+        )
         kept = found if kept is None else _assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         unmet = ~(found.quadrature_error <= quadrature_tol)
+        if not linear:  # what two tables did not solve is not a matter of quadrature
+            unmet &= found.converged | (level < 1)
         if not unmet.any():
             break
         rows = rows[unmet]
     assert kept is not None
+    if linear:
+        wrong = convex.classification_error(model, kept.points.overlaps, CLASSIFICATION_TOLERANCE)
+        kept = replace(kept, losses=kept.losses._replace(classification=wrong))
     status = kept.points.status
-    status[kept.converged & ~(kept.residual <= RESIDUAL_TOLERANCE)] = Status.NO_PROGRESS
+    tolerance = RESIDUAL_TOLERANCE if linear else convex.RESIDUAL_TOLERANCE
+    status[kept.converged & ~(kept.residual <= tolerance)] = Status.NO_PROGRESS
     status[kept.converged & ~(kept.quadrature_error <= quadrature_tol)] = Status.QUADRATURE
-    for error in kept.points.errors:
+    for error in (*kept.points.errors, *kept.losses):
         error[status != Status.CONVERGED] = np.nan
-    return replace(kept, points=ridge.for_groups(pair[1], kept.points))
+    return replace(kept, points=ridge.for_groups(_features(fine), kept.points))
+
+
+def _features(of: Table | LabelTable) -> Table:
+    return of.table if isinstance(of, LabelTable) else of
+
+
+def _label_tables(model: Model, level: int) -> tuple[LabelTable, LabelTable] | None:
+    coarse, fine = label_table(model, level), label_table(model, level + 1)
+    return None if coarse is None or fine is None else (coarse, fine)
 
 
 def _on_tables(
-    pair: tuple[Table, Table], alpha: Array, lam: Array, start: Overlaps | None
+    pair: tuple[Table, Table] | tuple[LabelTable, LabelTable],
+    alpha: Array,
+    lam: Array,
+    start: Overlaps | None,
+    loss: Loss,
 ) -> Evaluation:
     """Solve on the second table; judge the answer on it and on the first, coarser one."""
     coarse, fine = pair
-    points = ridge.solve_points(fine, alpha, lam, start)
+    if isinstance(fine, LabelTable):
+        assert isinstance(coarse, LabelTable)
+        points, losses = convex.solve_points(fine, loss, alpha, lam, start)
+        mismatches = [convex.mismatch(t, loss, alpha, lam, points, losses) for t in (fine, coarse)]
+    else:
+        assert isinstance(coarse, Table)
+        points = ridge.solve_points(fine, alpha, lam, start)
+        train, unknown = points.errors.train, np.full(len(alpha), np.nan)
+        test = points.errors.test + fine.noise
+        losses = Losses(train / 2, train.copy(), test / 2, unknown)
+        mismatches = [ridge.mismatch(t, alpha, lam, points) for t in (fine, coarse)]
     return Evaluation(
         points,
-        ridge.mismatch(fine, alpha, lam, points),
-        ridge.mismatch(coarse, alpha, lam, points),
-        np.full(len(alpha), len(fine.weights)),
+        losses,
+        mismatches[0],
+        mismatches[1],
+        np.full(len(alpha), len(_features(fine).weights)),
         np.zeros(len(alpha)),
     )
 

@@ -128,7 +128,7 @@ def tabulate(model: Model, rule: Rule) -> Table:
     groups = model.geometry
     c = groups.c[:, None]
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
-    target = conditional_moments(model.target, groups.gamma, kappa)
+    target = conditional_moments(model.mean_label, groups.gamma, kappa)
     size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
     mu0 = _clean(features.mean, size)
     mu1 = _clean(features.first, size) / np.sqrt(c)
@@ -158,7 +158,7 @@ def tabulate(model: Model, rule: Rule) -> Table:
         fractions=fractions,
         c=groups.c[kinds],
         beta=model.beta,
-        noise=model.noise,
+        noise=model.label_variance,
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
@@ -245,7 +245,7 @@ def rules(model: Model) -> Iterator[Rule]:
 def _jumps(model: Model) -> bool:
     """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
     cosine = abs(model.geometry.gamma[0, 0])
-    return isinstance(model.target, Activation) and bool(model.target.kinks) and cosine == 1
+    return isinstance(model.mean_label, Activation) and bool(model.mean_label.kinks) and cosine == 1
 
 
 def _layers(model: Model) -> list[float]:
@@ -254,8 +254,8 @@ def _layers(model: Model) -> list[float]:
     found = {0.0}
     for r, bias in zip(groups.r[:, 0], groups.bias, strict=True):
         found |= {(kink - bias) / r for kink in (0.0, *model.student.kinks) if r}
-    if isinstance(model.target, Activation) and groups.gamma[0, 0]:
-        found |= {kink / groups.gamma[0, 0] for kink in model.target.kinks}
+    if isinstance(model.mean_label, Activation) and groups.gamma[0, 0]:
+        found |= {kink / groups.gamma[0, 0] for kink in model.mean_label.kinks}
     return sorted(found)
 
 

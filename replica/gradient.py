@@ -22,7 +22,7 @@ from .curves import QUADRATURE_TOLERANCE, Solution, solve
 from .equivalence import Table, table_of_size, tabulate
 from .errors import InvalidArgument
 from .grids import Problem
-from .models import GradientStep, SpikedRandomFeatures
+from .models import GradientStep, SpikedRandomFeatures, refuse_channel
 from .overlaps import Errors
 
 STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
@@ -73,7 +73,7 @@ def gradient(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, or the model trains a bias.
+        If an argument is out of range, the model trains a bias, or labels are +-1 at random.
 
     Examples
     --------
@@ -87,6 +87,7 @@ def gradient(
     model = with_width(problem, beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
+    refuse_channel(model)
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
     names = [name for name in _parameters(problem) if np.isfinite(_value(problem, model, name))]
     test = dict.fromkeys(["alpha", "lam", *names], np.nan)

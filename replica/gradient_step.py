@@ -17,6 +17,7 @@ from solvers.quadrature import gauss_hermite
 from solvers.results import Array
 
 from .activations import Activation
+from .labels import LabelNoise, mean_label
 from .models import GradientStep
 from .targets import MultiIndex, Target
 
@@ -38,7 +39,7 @@ class SpikedParameters(NamedTuple):
 
 
 class TargetMoments(NamedTuple):
-    """E sigma_*, E sigma_*^2 and C_1 = E z sigma_* (T,) of a target."""
+    """E y, E y^2 and C_1 = E z y (T,) of labels, without their Gaussian noise."""
 
     mean: float
     power: float
@@ -95,7 +96,7 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
     # the readout of a step that is not made does not matter
     values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
-    target = target_moments(step.target)
+    target = target_moments(step.target, step.label_noise)
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
     v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
@@ -127,14 +128,19 @@ def _student(student: Activation, shift: float) -> tuple[float, float, float]:
 
 
 @lru_cache(maxsize=256)
-def target_moments(target: Target) -> TargetMoments:
-    """What a gradient step sees of the target.  Eq. (2.1)"""
-    if isinstance(target, MultiIndex):
-        mean, power = target.mean_and_power()
-        return TargetMoments(mean, power, target.first_hermite())
-    found = target.moments(0.0, 1.0)
-    mean, first = float(found.mean), float(found.first)
-    return TargetMoments(mean, mean**2 + first**2 + float(found.variance), np.array([first]))
+def target_moments(target: Target, law: LabelNoise | None = None) -> TargetMoments:
+    """What a gradient step sees of labels of that law, but for Gaussian noise.  Eq. (2.1)"""
+    of = mean_label(target, law)
+    if isinstance(of, MultiIndex):
+        mean, power = of.mean_and_power()
+        first = of.first_hermite()
+    else:
+        found = of.moments(0.0, 1.0)
+        mean, slope = float(found.mean), float(found.first)
+        power, first = mean**2 + slope**2 + float(found.variance), np.array([slope])
+    if law is not None:
+        power = 1.0 if law.binary else power + law.variance
+    return TargetMoments(mean, power, first)
 
 
 def _kernel(student: Activation, groups: SpikedParameters) -> Array:

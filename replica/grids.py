@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from .curves import QUADRATURE_TOLERANCE, Evaluation, axis, evaluate, positive
+from .curves import Evaluation, axis, evaluate, positive
 from .errors import InvalidArgument
 from .laws import Law, law
+from .losses import NAMED, Loss
+from .losses import loss as as_loss
 from .models import GradientStep, SpikedRandomFeatures
 from .network import Model, Network
 
@@ -36,6 +38,7 @@ OPTIONAL = {
     "law_error": 0.0,
     "step_noise": None,
     "row_norms": True,
+    "label_noise": None,
 }
 Problem = SpikedRandomFeatures | GradientStep
 
@@ -53,12 +56,15 @@ class Grid:
         One per combination of the model fields, the last varying fastest.
     columns : dict of name -> (points,) array
         What is known of every point, the last axis varying fastest.
+    loss : Loss
+        What the readout minimises.
     """
 
     problem: Problem | Network
     axes: dict[str, Array]
     models: list[Model]
     columns: dict[str, Array]
+    loss: Loss = NAMED["square"]
 
     @property
     def converged(self) -> bool:
@@ -76,7 +82,11 @@ class Grid:
             if name not in self.axes and all(isinstance(value, float) for value in each):
                 values = np.array(each)
                 variables[name] = dims[:-2], values.reshape(shape[:-2])
-        return xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.problem))
+        return xarray.Dataset(variables, coords=self.axes, attrs=self._attributes())
+
+    def _attributes(self) -> dict[str, str | float]:
+        known = attributes(self.problem)
+        return known if self.loss.is_square else known | {"loss": self.loss.name}
 
 
 def sweep(
@@ -85,7 +95,8 @@ def sweep(
     alpha: ArrayLike,
     lam: ArrayLike,
     grids: Mapping[str, ArrayLike],
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Grid:
     """What :func:`learning_curve` computes, as plain arrays.
@@ -103,25 +114,31 @@ def sweep(
     points = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
     evaluations = []
     for model in models:
-        evaluations.append(
-            evaluate(model, *(x.ravel() for x in points), quadrature_tol=quadrature_tol)
-        )
+        at = (x.ravel() for x in points)
+        evaluations.append(evaluate(model, *at, loss=loss, quadrature_tol=quadrature_tol))
         if progress is not None:
             progress(len(evaluations), len(models))
-    tables = [_columns(model, found) for model, found in zip(models, evaluations, strict=True)]
+    of = as_loss(loss)
+    tables = [_columns(model, of, found) for model, found in zip(models, evaluations, strict=True)]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     failed = int(np.sum(~columns["converged"]))
     if failed:
         logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
-    return Grid(problem, axes, models, columns)
+    return Grid(problem, axes, models, columns, of)
 
 
-def _columns(model: Model, found: Evaluation) -> dict[str, Array]:
+def _columns(model: Model, loss: Loss, found: Evaluation) -> dict[str, Array]:
     """The columns of one model's points."""
     trained = {"trained_bias": found.bias} if model.train_bias else {}
+    measured: dict[str, Array] = {}
+    if not loss.is_square:
+        measured |= {"loss_error": found.losses.test, "train_loss": found.losses.train}
+    if model.binary:
+        measured["classification_error"] = found.losses.classification
     return trained | {
         "test_error": found.points.errors.test,
         "train_error": found.points.errors.train,
+        **measured,
         "converged": found.converged,
         "residual": found.residual,
         "quadrature_error": found.quadrature_error,
@@ -135,7 +152,8 @@ def learning_curve(
     *,
     alpha: ArrayLike,
     lam: ArrayLike,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
     raise_on_failure: bool = False,
     **grids: ArrayLike,
 ) -> "xarray.Dataset":
@@ -147,8 +165,10 @@ def learning_curve(
         A GradientStep also needs ``beta``, and stands for its sRF.
     alpha, lam : float or array
         As in :func:`solve`.
+    loss : str or Loss
+        Convex loss of the readout, as in :func:`solve`.
     quadrature_tol : float
-        Bound on the estimated relative quadrature error of every point.
+        Bound on the estimated relative quadrature error of every point, as in :func:`solve`.
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float or array
@@ -159,7 +179,8 @@ def learning_curve(
     xarray.Dataset
         Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
         train_error, converged, residual, quadrature_error, iterations, status, and the
-        sRF's r, c, gamma.  Points that did not converge have NaN errors.
+        sRF's r, c, gamma; loss_error and train_loss for a loss other than the square,
+        classification_error where labels are +-1.  Points that did not converge have NaN errors.
 
     Raises
     ------
@@ -176,7 +197,7 @@ def learning_curve(
     >>> curve.test_error.values.round(7).tolist()
     [[0.0484829], [0.0325182]]
     """
-    grid = sweep(model, alpha=alpha, lam=lam, grids=grids, quadrature_tol=quadrature_tol)
+    grid = sweep(model, alpha=alpha, lam=lam, grids=grids, loss=loss, quadrature_tol=quadrature_tol)
     dataset = grid.dataset()
     if raise_on_failure and not grid.converged:
         failed = int((~dataset.converged).sum())

@@ -20,6 +20,7 @@ from solvers.results import Array
 from . import ridge
 from .curves import QUADRATURE_TOLERANCE, Solution, shifted, solve
 from .equivalence import at_points, table_of_size
+from .models import refuse_channel
 from .network import Model
 
 
@@ -88,7 +89,7 @@ def learned_function(
     Raises
     ------
     InvalidArgument
-        If alpha or lam is out of range.
+        If alpha or lam is out of range, or labels are +-1 at random.
 
     Examples
     --------
@@ -98,6 +99,7 @@ def learned_function(
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
     """
+    refuse_channel(model)
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
     table = table_of_size(shifted(model, float(np.nan_to_num(point.trained_bias))), point.nodes)
     o = ridge.solve_points(table, np.array([float(alpha)]), np.array([float(lam)])).overlaps

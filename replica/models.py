@@ -17,6 +17,7 @@ from solvers.results import Array
 
 from .activations import Activation
 from .errors import InvalidArgument
+from .labels import is_binary, label_noise, mean_label
 from .laws import law
 from .named import activation
 from .targets import MultiIndex, target
@@ -46,6 +47,33 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
         return tuple(numbers(name, item, low, allowed, **options) for item in value)
     return number(name, value, low, FINITE, allowed, **options)
+
+
+def _check_channel(problem: Any) -> None:
+    """Refuse Gaussian noise on labels +-1, and other laws of the labels in several steps."""
+    if problem.label_noise is not None and getattr(problem, "steps", None):
+        raise InvalidArgument(
+            "label_noise", problem.label_noise.name, "left out where there are several steps"
+        )
+    if problem.label_noise is None or not problem.label_noise.binary:
+        return
+    for name in ("noise", "step_noise"):
+        if getattr(problem, name, None):
+            allowed = f"0 with labels +-1 (label_noise {problem.label_noise.name})"
+            raise InvalidArgument(name, getattr(problem, name), allowed)
+
+
+def refuse_channel(model: Any) -> None:
+    """Refuse labels that are +-1 at random where only ridge regression's equations serve.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if model.channel:
+        raise InvalidArgument(
+            "label_noise", model.label_noise.name, "one that is added to the target, here"
+        )
 
 
 def _set(problem: Any, **values: Any) -> None:
@@ -90,6 +118,9 @@ class SpikedRandomFeatures:
         mu_0, as with a continuous law of the readout, and m is large.
     law_error : float
         Relative error of the groups where they stand for a continuous law; only reported.
+    label_noise : str or LabelNoise, optional
+        What labels add to target and noise: heavier tails, or signs, see
+        :func:`replica.labels.label_noise`.
 
     Raises
     ------
@@ -114,6 +145,7 @@ class SpikedRandomFeatures:
     train_bias: bool = False
     dimension: float = np.inf
     law_error: float = 0.0
+    label_noise: Any = None
 
     def __post_init__(self) -> None:
         shares = None
@@ -136,8 +168,32 @@ class SpikedRandomFeatures:
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
+            label_noise=label_noise(self.label_noise),
         )
+        _check_channel(self)
         self.geometry  # noqa: B018  (checks the shapes)
+
+    @property
+    def label_variance(self) -> float:
+        """Variance of what is added to the target: Delta and that of ``label_noise``."""
+        return self.noise + (0.0 if self.label_noise is None else self.label_noise.variance)
+
+    @property
+    def mean_label(self) -> Activation | MultiIndex:
+        """E[y | x] as a function of the target's arguments: the target, or of a channel
+        2 P(y = 1) - 1."""
+        return mean_label(self.target, self.label_noise)
+
+    @property
+    def channel(self) -> bool:
+        """Whether labels are +-1 at random, so that they vary about their mean by what the input
+        says: ridge regression has no closed form then."""
+        return self.label_noise is not None and self.label_noise.binary
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return is_binary(self.target, self.noise, self.label_noise)
 
     @cached_property
     def geometry(self) -> "Geometry":
@@ -240,6 +296,9 @@ class GradientStep:
         Law of the untrained biases, independent of the readout.
     intercept, train_bias : bool
         As for :class:`SpikedRandomFeatures`.
+    label_noise : str or LabelNoise, optional
+        Law of the labels, in the step and in the readout's data; as for
+        :class:`SpikedRandomFeatures`.  The step depends on E[y | x] and E y^2 alone.
 
     Raises
     ------
@@ -267,6 +326,7 @@ class GradientStep:
     intercept: bool = False
     train_bias: bool = False
     step_noise: float | None = None
+    label_noise: Any = None
 
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)
@@ -289,7 +349,9 @@ class GradientStep:
             bias=bias,
             intercept=bool(self.intercept),
             train_bias=bool(self.train_bias),
+            label_noise=label_noise(self.label_noise),
         )
+        _check_channel(self)
 
     @property
     def first_noise(self) -> float:
@@ -380,4 +442,5 @@ class GradientStep:
             intercept=self.intercept,
             train_bias=self.train_bias,
             law_error=after.error,
+            label_noise=self.label_noise,
         )

@@ -111,6 +111,31 @@ class Network:
         return self.step.noise
 
     @property
+    def label_noise(self) -> None:
+        """None: labels have Gaussian noise."""
+        return None
+
+    @property
+    def label_variance(self) -> float:
+        """Variance of what is added to the target."""
+        return self.step.noise
+
+    @property
+    def mean_label(self) -> Any:
+        """E[y | x] as a function of the target's argument."""
+        return self.step.target
+
+    @property
+    def channel(self) -> bool:
+        """False: labels are not +-1 at random."""
+        return False
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return self.srf.binary
+
+    @property
     def intercept(self) -> bool:
         """Whether an output intercept is trained."""
         return self.step.intercept
@@ -145,6 +170,8 @@ def unsuited(step: GradientStep) -> str:
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
+    if step.label_noise is not None:
+        return "the network's own theory is for labels with Gaussian noise"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
     if not _is_odd(step.student):

@@ -204,7 +204,7 @@ def _errors(model: Model, alpha: float, level: int) -> Callable[[Array], Array]:
 
     On one table: the scan is spared the estimate of the quadrature error.
     """
-    if model.train_bias:
+    if model.train_bias or model.channel:
         return lambda lam: evaluate(model, np.full(lam.size, alpha), lam).points.errors.test
     table = table_at(model, level)
     assert table is not None
@@ -228,7 +228,8 @@ def _search(
         resolved = abs(optimum.minima[0].test_error / optimum.test_error - 1) <= RESOLVED
         model = optimum.point.model
         finer = table_at(model, level + 1)
-        if resolved or finer is None or model.train_bias or not optimum.converged:
+        judged = model.train_bias or model.channel  # by ``evaluate``, at every point
+        if resolved or finer is None or judged or not optimum.converged:
             break
     return optimum
 

@@ -14,6 +14,7 @@ from .curves import axis
 from .errors import InvalidArgument
 from .grids import Problem
 from .laws import NAMES
+from .losses import NAMED, Loss, loss
 from .models import GradientStep, SpikedRandomFeatures
 from .network import Network
 
@@ -64,18 +65,21 @@ class ProblemOptions:
     groups: GroupOptions | None = None
     intercept: bool | None = None
     train_bias: bool | None = None
+    label_noise: str | None = None
+    loss: str | None = None
 
 
 @dataclass(frozen=True)
 class Request:
-    """A problem, the grids asked for - alpha, lam and model fields, arrays (n,) - and which of
-    MODELS of a step was named, if any."""
+    """A problem, the grids asked for - alpha, lam and model fields, arrays (n,) - which of MODELS
+    of a step was named, if any, and the loss."""
 
     problem: Problem | Network
     alpha: Array
     lam: Array
     grids: dict[str, Array] = field(default_factory=dict)
     model: str | None = None
+    loss: Loss = NAMED["square"]
 
 
 def parse_grid(name: str, text: Any) -> Array:
@@ -199,6 +203,7 @@ def request(options: ProblemOptions, required: Sequence[str] = ("alpha", "lam"))
     grids = {name: values for name, values in numbers.items() if values.size > 1}
     start |= {"student": options.student, "target": options.target}
     start |= {"intercept": bool(options.intercept), "train_bias": bool(options.train_bias)}
+    start["label_noise"] = options.label_noise
     if options.bias is not None:
         start["bias"] = parse_law("bias", options.bias)
     problem: Problem | Network
@@ -225,6 +230,7 @@ def request(options: ProblemOptions, required: Sequence[str] = ("alpha", "lam"))
         parse_grid("lam", options.lam) if options.lam is not None else np.empty(0),
         grids,
         options.model,
+        loss(options.loss or "square"),
     )
 
 

@@ -2,10 +2,11 @@
 
 The bias t minimises the training objective of THEORY 4,
 
-    E(t) = (alpha / beta) epsilon_t / 2 + lam sum_b q2_b / 2,
+    E(t) = (alpha / beta) E l(y, f) + lam sum_b q2_b / 2,
 
-which is a function of one variable around the solver.  It may have several minima: a scan
-finds their basins, a bracketing search the lowest one's bottom.
+with the mean training loss (epsilon_t / 2 for the square), which is a function of one variable
+around the solver.  It may have several minima: a scan finds their basins, a bracketing search
+the lowest one's bottom.
 """
 
 from collections.abc import Callable
@@ -15,39 +16,37 @@ from scipy.optimize import minimize_scalar
 
 from solvers.results import Array
 
-from .ridge import Points
+from .overlaps import Overlaps
 
 RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
 SCAN = 65
 
-Solver = Callable[[float, Array], Points]
+Objective = Callable[[float, Array], Array]
 
 
-def objective(points: Points, alpha: Array, lam: Array, beta: float) -> Array:
-    """The training objective over p, (P,)."""
-    fit = alpha / beta * points.errors.train
-    return 0.5 * (fit + lam * points.overlaps.q2.sum(axis=1))
+def objective(
+    train_loss: Array, overlaps: Overlaps, alpha: Array, lam: Array, beta: float
+) -> Array:
+    """The training objective over p, (P,), for a mean training loss (P,)."""
+    return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
-def best_bias(solver: Solver, alpha: Array, lam: Array, beta: float) -> Array:
-    """The minimising bias of every point, (P,); NaN where it is not inside the scan.
+def best_bias(value: Objective, count: int) -> Array:
+    """The minimising bias of every point, (count,); NaN where it is not inside the scan.
 
     Parameters
     ----------
-    solver : callable (bias, rows) -> Points
-        Solves the rows (indices into alpha, lam) with that bias added to all neurons.
-    alpha, lam : (P,)
-    beta : float
+    value : callable (bias, rows) -> array
+        The training objective of the points ``rows`` (indices), with that bias added to all
+        neurons.
+    count : int
+        Number of points.
     """
-
-    def value(bias: float, rows: Array) -> Array:
-        return objective(solver(bias, rows), alpha[rows], lam[rows], beta)
-
-    everything = np.arange(len(alpha))
+    everything = np.arange(count)
     # Nearest to 0 first, so that of equal minima the smallest bias is taken.
     scan = np.array(sorted(np.linspace(-RANGE, RANGE, SCAN), key=abs))
     values = np.array([value(t, everything) for t in scan])
-    found = np.full(len(alpha), np.nan)
+    found = np.full(count, np.nan)
     step = 2 * RANGE / (SCAN - 1)
     for row in everything[np.isfinite(values).any(axis=0)]:
         column = np.where(np.isfinite(values[:, row]), values[:, row], np.inf)

@@ -87,7 +87,7 @@ def test_simulated_spectrum(capsys, tmp_path):
         (f"optimum {STEP} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
         (f"optimum {STEP}", ["--alpha must be given"]),
         (f"spectrum {STEP} --eta 3 --alpha 1,2", ["--alpha", "single"]),
-        (f"spectrum {STEP} --eta 3 --alpha 1 --train-bias", ["--train_bias"]),
+        (f"spectrum {STEP} --eta 3 --alpha 1 --train-bias", ["--train-bias"]),
     ],
 )
 def test_bad_input_is_one_line(line, parts, capsys):

@@ -33,6 +33,8 @@ def curve(
     bias: common.Bias = None,
     intercept: common.Intercept = None,
     train_bias: common.TrainBias = None,
+    label_noise: common.LabelNoise = None,
+    loss: common.LossName = None,
     config: common.Config = None,
     out: common.Out = None,
     plot: common.Plot = None,
@@ -47,7 +49,12 @@ def curve(
     common.check_outputs(out, plot)
     with common.progress("models") as advance:
         grid = sweep(
-            asked.problem, alpha=asked.alpha, lam=asked.lam, grids=asked.grids, progress=advance
+            asked.problem,
+            alpha=asked.alpha,
+            lam=asked.lam,
+            grids=asked.grids,
+            loss=asked.loss,
+            progress=advance,
         )
     document = curve_document(grid)
     if out is not None:
@@ -61,7 +68,9 @@ def curve(
     if as_json:
         typer.echo(files.to_json(document))
     else:
-        columns = [*_swept(grid), "test_error", "train_error", "converged"]
+        optional = ("loss_error", "train_loss", "classification_error")
+        found = [name for name in optional if name in grid.columns]
+        columns = [*_swept(grid), "test_error", "train_error", *found, "converged"]
         common.print_table(document["points"], columns)
     if not grid.converged:
         raise typer.Exit(1)
@@ -89,6 +98,8 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         for name, axis in grid.axes.items()
         if name not in ("alpha", "lam")
     }
+    if not grid.loss.is_square:
+        problem["loss"] = grid.loss.name
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},

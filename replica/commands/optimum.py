@@ -33,6 +33,7 @@ def optimum(
     bias: common.Bias = None,
     intercept: common.Intercept = None,
     train_bias: common.TrainBias = None,
+    label_noise: common.LabelNoise = None,
     config: common.Config = None,
     out: common.Out = None,
     as_json: common.Json = False,
@@ -44,6 +45,8 @@ def optimum(
     options = merge(common.typed(locals()), config)
     searched = options.alpha0 is not None and options.eta is None
     asked = request(replace(options, eta=1.0) if searched else options, required=("alpha",))
+    if not asked.loss.is_square:
+        raise InvalidArgument("loss", asked.loss.name, "square: of other losses take replica curve")
     common.check_outputs(out, None, (".csv", ".json"))
     one = common.one_model(asked)
     penalty = None if not asked.lam.size else common.one_number("lam", asked.lam)

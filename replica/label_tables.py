@@ -1,0 +1,135 @@
+"""The labels given kappa, on quadrature nodes: what (6.1)-(6.3) need beside ``Table``.
+
+Given kappa, tau ~ N(0, 1) in the K' directions of the target that are left, and y follows the
+law of the labels at z = Gamma kappa + L tau.  The integral over tau is split where the target
+jumps or has a kink.  Nothing here depends on the unknowns: (tau, y) is tabulated once, and the
+local field is integrated afterwards, given tau: for a piecewise quadratic loss exactly.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
+from solvers.results import Array
+
+from .activations import Activation
+from .equivalence import Table, _jumps, _layers, rules, tabulate
+from .network import Model
+from .targets import remainder
+
+# Nodes of every level, the last for all further ones: over kappa, trapezoidal; over tau likewise,
+# or per panel with half the interval where it is split; of Student's t; over the local field of a
+# smooth loss.  kappa is what may have thin layers, and goes on to panels that close in on them.
+KAPPA = (24, 36, 54, 80, 128, 192)
+TAU = (24, 36, 54, 80)
+SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
+MIXTURE = (12, 16, 24)
+FIELD = (24, 36, 54)
+GRADED = (6, 9, 14)
+LARGEST = 2**19  # nodes: 100 ms for one evaluation
+TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTable:
+    """Labels at N nodes of kappa and T of tau.
+
+    Attributes
+    ----------
+    table : Table
+        The features' moments, and h, g and the spread of E[y | z].
+    tau : (N, T, K')
+    weights : (N, T), summing to 1 over tau
+    mean : (N, T)
+        E[y | z].  Labels +-1 are 1 with probability (1 + mean) / 2.
+    variances, shares : (J,)
+        The Gaussians of which the rest of a real label is a mixture; none for labels +-1.
+    binary : bool
+        Whether labels are +-1.
+    order : int
+        Nodes for the integral over a local field, for losses that need it.
+    """
+
+    table: Table
+    tau: Array
+    weights: Array
+    mean: Array
+    variances: Array
+    shares: Array
+    binary: bool
+    order: int
+
+    @property
+    def size(self) -> int:
+        """Nodes of (kappa, tau, component) together."""
+        return self.weights.size * (2 if self.binary else len(self.shares))
+
+
+@lru_cache(maxsize=64)
+def label_table(model: Model, level: int) -> LabelTable | None:
+    """The table of the given ``level`` of refinement, or None past the last or the largest."""
+    kappa = next(islice(_kappa_rules(model), level, None), None)
+    if kappa is None:
+        return None
+    table = tabulate(model, kappa)
+    alignment = model.geometry.gamma
+    rest = remainder(alignment)
+    tau, weights = _tau_rule(model, table.kappa, level)
+    z = (alignment @ table.kappa)[:, :, None] + np.einsum("tk,nmk->tnm", rest, tau)
+    law = model.label_noise
+    variances, shares = np.zeros(1), np.ones(1)
+    if law is not None:
+        variances, shares = law.components(_at(MIXTURE, level))
+    if weights.size * len(shares) > LARGEST:
+        return None
+    return LabelTable(
+        table=table,
+        tau=tau,
+        weights=weights,
+        mean=np.asarray(model.mean_label(*z)),
+        variances=variances + model.noise,
+        shares=shares,
+        binary=model.binary,
+        order=_at(FIELD, level),
+    )
+
+
+def _kappa_rules(model: Model) -> Iterator[Rule]:
+    """Rules over kappa of growing size."""
+    spikes = model.geometry.r.shape[1]
+    if spikes in TENSORS:
+        yield from (trapezoid_tensor(n, spikes) for n in TENSORS[spikes])
+    elif _jumps(model):
+        yield from rules(model)
+    else:
+        for n in KAPPA:
+            rule = trapezoid_tensor(n, 1)
+            yield Rule(rule.nodes[:, 0], rule.weights)
+        for n in GRADED:
+            yield gauss_legendre(n, graded(_layers(model), 9.0), 9.0)
+
+
+def _at(sizes: Any, level: int) -> Any:
+    return sizes[min(level, len(sizes) - 1)]
+
+
+def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
+    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
+    alignment, target = model.geometry.gamma, model.mean_label
+    rest = remainder(alignment)
+    N, free = kappa.shape[1], rest.shape[1]
+    if not rest.any():
+        return np.zeros((N, 1, free)), np.ones((N, 1))
+    if isinstance(target, Activation) and target.kinks:
+        n, half_width = _at(SPLIT, level)
+        breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
+        split = gauss_legendre(n, breaks, half_width)
+        return split.nodes[..., None], split.weights
+    rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
+    shape = (N, *rule.nodes.shape)
+    return np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2])

@@ -1,0 +1,188 @@
+"""What labels add to the target: noise laws for regression, channels for labels +-1.
+
+    y = sigma_*(z) + sqrt(Delta) xi + zeta       zeta a scale mixture of Gaussians, or
+    y = +-1,  P(y = 1) = P_+(sigma_*(z))         a flipped sign, a logistic or a probit teacher.
+
+A scale mixture is N(0, v) with a random variance v: Gaussian noise with outliers has two
+values of v, Student's t infinitely many.  Everything Gaussian is integrated in closed form, so
+that only the law of v remains.  The gradient step sees labels of the same law, through E zy,
+E y and E y^2 alone (THEORY 2).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr
+
+from solvers.results import Array
+
+from .activations import Activation
+from .errors import InvalidArgument
+from .targets import MultiIndex, Target
+
+FORMS = (
+    "outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), flip:PROBABILITY "
+    "(below 1/2), logistic or probit"
+)
+CHANNELS = ("flip", "logistic", "probit")
+REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """A law of labels, given the target: made by :func:`label_noise`.
+
+    Attributes
+    ----------
+    kind : {"outliers", "student", "flip", "logistic", "probit"}
+    parameters : tuple of float
+        (fraction, variance), (nu, scale), (probability,) or nothing.
+    """
+
+    kind: str
+    parameters: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As it is typed."""
+        return ":".join([self.kind, *(f"{value:g}" for value in self.parameters)])
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return self.kind in CHANNELS
+
+    @property
+    def variance(self) -> float:
+        """Variance of what is added to the target; 0 for labels +-1."""
+        if self.kind == "outliers":
+            fraction, variance = self.parameters
+            return fraction * variance
+        if self.kind == "student":
+            nu, scale = self.parameters
+            return scale**2 * nu / (nu - 2)
+        return 0.0
+
+    def components(self, count: int) -> tuple[Array, Array]:
+        """Variances and shares of the Gaussians mixed: all of a finite mixture, ``count`` for
+        Student's t.
+
+        Of that, v = scale^2 / w with nu w chi-square of nu degrees; the trapezoidal rule in
+        x, w = exp(x - exp(-x)), converges geometrically with either tail of w.
+        """
+        if self.kind == "outliers":
+            fraction, variance = self.parameters
+            return np.array([0.0, variance]), np.array([1 - fraction, fraction])
+        if self.kind != "student":
+            return np.zeros(1), np.ones(1)
+        nu, scale = self.parameters
+        wide = np.linspace(-5.0, 6.0, 4001)
+        likely = _log_density(wide, nu) + np.maximum(0, np.exp(-wide) - wide)  # times max(1, 1/w)
+        kept = wide[likely > likely.max() - 25]
+        x = np.linspace(kept[0], kept[-1], count)
+        shares = np.exp(_log_density(x, nu) - likely.max())
+        return scale**2 * np.exp(np.exp(-x) - x), shares / shares.sum()
+
+    def probability(self, target: Array) -> Array:
+        """P(y = 1) where sigma_* has the values ``target``."""
+        if self.kind == "logistic":
+            return np.asarray(expit(target))
+        if self.kind == "probit":
+            return np.asarray(ndtr(target))
+        (flip,) = self.parameters
+        return np.asarray(flip + (1 - 2 * flip) * np.heaviside(target, 0.5))
+
+    def apply(self, target: Array, rng: Generator) -> Array:
+        """Labels drawn where sigma_* (with its Gaussian noise) has the values ``target``."""
+        if self.binary:
+            return np.where(rng.random(target.shape) < self.probability(target), 1.0, -1.0)
+        if self.kind == "student":
+            nu, scale = self.parameters
+            return target + scale * rng.standard_t(nu, target.shape)
+        fraction, variance = self.parameters
+        outlier = rng.random(target.shape) < fraction
+        return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
+
+
+def _log_density(x: Array, nu: float) -> Array:
+    """Logarithm of the density of x, but for a constant, where nu w(x) is chi-square."""
+    log_w = x - np.exp(-x)
+    return nu / 2 * (log_w - np.exp(log_w)) + np.log1p(np.exp(-x))
+
+
+def label_noise(spec: Any) -> LabelNoise | None:
+    """The law meant by ``spec``: text such as ``"outliers:0.1:25"``, a LabelNoise, or None.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> label_noise("student:3").variance
+    3.0
+    >>> label_noise("flip:0.1").probability(np.array([-2.0, 2.0])).tolist()
+    [0.1, 0.9]
+    """
+    if spec is None or isinstance(spec, LabelNoise):
+        return spec
+    kind, *texts = str(spec).strip().split(":")
+    try:
+        values = tuple(float(text) for text in texts)
+    except ValueError:
+        raise InvalidArgument("label_noise", spec, f"one of {FORMS}") from None
+    if kind == "student" and len(values) == 1:
+        values = (*values, 1.0)
+    good = {
+        "outliers": len(values) == 2 and 0 <= values[0] <= 1 and 0 <= values[1] < np.inf,
+        "student": len(values) == 2 and 2 < values[0] < np.inf and 0 < values[1] < np.inf,
+        "flip": len(values) == 1 and 0 <= values[0] < 0.5,
+        "logistic": not values,
+        "probit": not values,
+    }
+    if not isinstance(spec, str) or not good.get(kind, False):
+        raise InvalidArgument("label_noise", spec, f"one of {FORMS}")
+    return LabelNoise(kind, values)
+
+
+def is_binary(target: Target, noise: float, law: LabelNoise | None) -> bool:
+    """Whether labels are +-1: those of a channel, or of a target that is, without noise."""
+    if law is not None:
+        return law.binary
+    z = np.random.default_rng(0).standard_normal((_dimension(target), 64)) * 2
+    return noise == 0 and bool((np.abs(target(*z)) == 1).all())
+
+
+@lru_cache(maxsize=256)
+def mean_label(target: Target, law: LabelNoise | None) -> Target:
+    """E[y | z] as a function of z: sigma_*, or 2 P_+ - 1 for a channel."""
+    if law is None or not law.binary:
+        return target
+    name = f"{target.name} through {law.name}"
+
+    def mean(*z: Array) -> Array:
+        return 2 * law.probability(target(*z)) - 1
+
+    if isinstance(target, MultiIndex):
+        return MultiIndex(mean, target.dimension, name)
+    kinks = target.kinks if law.kind != "flip" else (*target.kinks, *zeros(target))
+    return Activation(mean, kinks=tuple(sorted({*kinks})), name=name)
+
+
+def zeros(target: Activation) -> list[float]:
+    """Where the target changes sign, but for its declared kinks."""
+    x = np.linspace(-REACH, REACH, 2601) + 1e-4  # not at 0, where odd functions vanish
+    y = target(x)
+    found = []
+    for i in np.flatnonzero(y[:-1] * y[1:] < 0):
+        if not any(x[i] <= kink <= x[i + 1] for kink in target.kinks):
+            found.append(float(brentq(lambda t: float(target(t)), x[i], x[i + 1], xtol=1e-14)))
+    return found
+
+
+def _dimension(target: Target) -> int:
+    return target.dimension if isinstance(target, MultiIndex) else 1

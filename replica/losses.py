@@ -1,0 +1,313 @@
+"""Convex losses of the readout, by name or as functions.  THEORY 6.
+
+A loss is a convex function rho of one number t,
+
+    residual:  l(y, f) = rho(y - f),      margin:  l(y, f) = rho(y f), labels y = +-1,
+
+and the equations need its proximal map t = argmin (t - t0)^2 / (2V) + rho(t) and the score
+g(t0) = (t - t0) / V = -rho'(t), which is s of Eq. (6.1) but for the sign o = ds/dg: -1 for a
+residual, y for a margin.  Piecewise quadratic losses have both in closed form, and their
+Gaussian averages too; for others the proximal map is solved by Newton's method.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from solvers.piecewise import Pieces
+from solvers.results import Array
+
+from .errors import InvalidArgument
+from .models import FINITE, number
+from .named import imported
+
+KINDS = ("residual", "margin")
+STEPS = 100  # of a safeguarded Newton iteration, which takes a few
+FORMS = (
+    "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
+    "as it is or as module:name"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Loss:
+    """A convex loss rho(y - f), or rho(y f) for labels y = +-1.
+
+    Parameters
+    ----------
+    value : callable, array t -> rho(t)
+        Convex, elementwise.
+    derivative : callable, t -> rho'(t)
+    prox : callable (t0, V) -> t, optional
+        argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape; found by
+        Newton's method when absent.
+    kind : {"residual", "margin"}
+        What t is: y - f, or y f.
+    curvature : callable, t -> rho''(t), optional
+        Differences of ``derivative`` when absent.
+    kinks : sequence of float
+        Points where rho' or rho'' jumps.
+    name : str
+        Used in messages and files.
+    pieces : solvers.piecewise.Pieces, optional
+        rho as a piecewise quadratic function, which makes all averages exact.
+
+    Raises
+    ------
+    InvalidArgument
+        If the functions are not elementwise and finite, the derivative decreases, or the kind
+        is unknown.
+
+    Examples
+    --------
+    >>> smooth = Loss(lambda t: np.log(np.cosh(t)), np.tanh, name="log-cosh")
+    >>> t = smooth.proximal(np.array([2.0]), np.array([1.0]))
+    >>> bool(np.allclose(t + np.tanh(t), 2.0))
+    True
+    """
+
+    value: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]
+    prox: Callable[[Array, Array], Array] | None = None
+    kind: str = "residual"
+    curvature: Callable[[Array], Array] | None = None
+    kinks: tuple[float, ...] = ()
+    name: str = "custom"
+    pieces: Pieces | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidArgument("kind", self.kind, "residual or margin")
+        object.__setattr__(self, "kinks", tuple(sorted(float(k) for k in np.ravel(self.kinks))))
+        t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
+        for part, function in (("value", self.value), ("derivative", self.derivative)):
+            with np.errstate(all="ignore"):
+                found = np.asarray(function(t), dtype=float)
+            if found.shape != t.shape or not np.isfinite(found).all():
+                raise InvalidArgument(
+                    "loss", f"{self.name} ({part})", "elementwise and finite (numpy functions)"
+                )
+        slope = np.asarray(self.derivative(t), dtype=float).ravel()
+        if (np.diff(slope) < -1e-9 * np.abs(slope).max()).any():
+            raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
+
+    def __repr__(self) -> str:
+        return f"Loss({self.name})"
+
+    def __reduce__(self) -> Any:
+        """Named losses cross process boundaries by name; others as pickle can."""
+        try:
+            named = loss(self.name) == self
+        except InvalidArgument:
+            named = False
+        return (loss, (self.name,)) if named else object.__reduce__(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        if self.pieces is not None and other.pieces is not None:
+            return (self.pieces, self.kind) == (other.pieces, other.kind)
+        return (self.value, self.derivative, self.kind) == (
+            other.value,
+            other.derivative,
+            other.kind,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name))
+
+    @property
+    def is_square(self) -> bool:
+        """Whether this is ridge regression's loss."""
+        return self.kind == "residual" and self.pieces == SQUARE
+
+    def __call__(self, y: Array, prediction: Array) -> Array:
+        """l(y, f), elementwise."""
+        argument = y * prediction if self.kind == "margin" else y - prediction
+        return np.asarray(self.value(argument), dtype=float)
+
+    def proximal(self, t0: Array, V: Array) -> Array:
+        """argmin_t (t - t0)^2 / (2V) + rho(t), elementwise."""
+        t0, V = np.broadcast_arrays(np.asarray(t0, dtype=float), np.asarray(V, dtype=float))
+        if self.pieces is not None:
+            return self.pieces.prox(t0, V)
+        if self.prox is not None:
+            return np.asarray(self.prox(t0, V), dtype=float)
+        return self._newton(t0, V)
+
+    def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
+        """g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)
+
+        On a flat stretch of the proximal map, t at a kink, g' = -1 / V.
+        """
+        t = self.proximal(t0, V)
+        second = self.second(t)
+        slope = -second / (1 + V * second)
+        g = -np.asarray(self.derivative(t), dtype=float)
+        for kink in self.kinks:
+            at = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
+            g, slope = np.where(at, (t - t0) / V, g), np.where(at, -1 / V, slope)
+        return g, slope, t
+
+    def second(self, t: Array) -> Array:
+        """rho''(t), elementwise, away from the kinks."""
+        if self.curvature is not None:
+            return np.asarray(self.curvature(t), dtype=float)
+        step = 1e-5 * np.maximum(1.0, np.abs(t))
+        for kink in self.kinks:  # on its own side
+            step = np.minimum(step, np.maximum(np.abs(t - kink) / 2, 1e-9))
+        change = np.asarray(self.derivative(t + step)) - np.asarray(self.derivative(t - step))
+        return np.maximum(change / (2 * step), 0.0)
+
+    def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
+        """Each kink k with the interval of t0 that the proximal map takes to it (a point where
+        rho' is continuous), ends of V's shape."""
+        found = []
+        for kink in self.kinks:
+            sides = np.array([np.nextafter(kink, -np.inf), np.nextafter(kink, np.inf)])
+            left, right = np.asarray(self.derivative(sides), dtype=float)
+            found.append((kink, kink + V * left, kink + V * right))
+        return found
+
+    def _newton(self, t0: Array, V: Array) -> Array:
+        """t + V rho'(t) = t0 by Newton's method, kept in a bracket by bisection."""
+        at_start = np.asarray(self.derivative(t0), dtype=float)
+        # rho' grows, so the solution lies between t0 and t0 - V rho'(t0)
+        low, high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
+        for kink, first, last in self.flats(V):
+            stays = (first <= t0) & (t0 <= last)
+            low, high = np.where(stays, kink, low), np.where(stays, kink, high)
+        t = t0 - V * at_start / (1 + V * self.second(t0))
+        for _ in range(STEPS):
+            t = np.where((t > low) & (t < high), t, (low + high) / 2)
+            excess = t - t0 + V * np.asarray(self.derivative(t), dtype=float)
+            low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
+            moved = excess / (1 + V * self.second(t))
+            t = t - moved
+            least = np.maximum(1.0, np.abs(t))
+            if ((np.abs(moved) <= 1e-14 * least) | (high - low <= 4e-16 * least)).all():
+                break
+        return np.asarray(np.clip(t, low, high))
+
+
+def _logistic_prox(t0: Array, V: Array) -> Array:
+    """t - V expit(-t) = t0: Newton on a function that is convex or concave on either side of
+    its inflection at 0, from the side where it cannot overshoot."""
+    # At t = 0 the left side is -V / 2: beyond it start where t is, before it below.
+    t = np.where(t0 >= -V / 2, np.maximum(t0, 0.0), np.minimum(t0 + V, 0.0))
+    for _ in range(STEPS):
+        pull = expit(-t)
+        step = (t - t0 - V * pull) / (1 + V * pull * (1 - pull))
+        t = t - step
+        if np.abs(step).max(initial=0.0) <= 1e-13 * max(1.0, np.abs(t).max(initial=0.0)):
+            break
+    return np.asarray(t)
+
+
+def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
+    pieces = Pieces(tuple(knots), coefficients)
+
+    def curvature(t: Array) -> Array:
+        return pieces.piece(t)[2]
+
+    return Loss(
+        pieces.value,
+        pieces.derivative,
+        kind=kind,
+        curvature=curvature,
+        kinks=tuple(knots),
+        name=name,
+        pieces=pieces,
+    )
+
+
+def huber(delta: float) -> Loss:
+    """t^2 / 2 for abs(t) <= delta, delta abs(t) - delta^2 / 2 beyond; prox t0 / (1 + V) or
+    t0 -+ V delta."""
+    delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
+    tail = -(delta**2) / 2
+    outside = (tail, -delta, 0.0), (tail, delta, 0.0)
+    return _piecewise(
+        f"huber:{delta:g}", "residual", (-delta, delta), outside[0], (0.0, 0.0, 1.0), outside[1]
+    )
+
+
+def quantile(level: float) -> Loss:
+    """level t for t > 0, (level - 1) t for t < 0; prox shifts t0 towards 0 and stops there."""
+    level = number("loss", level, 0, 1, "quantile:Q with 0 < Q < 1", open_low=True)
+    if level == 1:
+        raise InvalidArgument("loss", "quantile:1", "quantile:Q with 0 < Q < 1")
+    return _piecewise(
+        f"quantile:{level:g}", "residual", (0.0,), (0.0, level - 1, 0.0), (0.0, level, 0.0)
+    )
+
+
+SQUARE = Pieces((), ((0.0, 0.0, 1.0),))
+FAMILIES = {"huber": huber, "quantile": quantile}
+NAMED = {
+    # t^2 / 2; prox t0 / (1 + V)
+    "square": _piecewise("square", "residual", (), (0.0, 0.0, 1.0)),
+    # abs(t); prox soft thresholding
+    "absolute": _piecewise("absolute", "residual", (0.0,), (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)),
+    # max(0, 1 - t); prox t0 + V, 1 or t0
+    "hinge": _piecewise("hinge", "margin", (1.0,), (1.0, -1.0, 0.0), (0.0, 0.0, 0.0)),
+    # max(0, 1 - t)^2 / 2; prox (t0 + V) / (1 + V) or t0
+    "squared_hinge": _piecewise(
+        "squared_hinge", "margin", (1.0,), (0.5, -1.0, 1.0), (0.0, 0.0, 0.0)
+    ),
+    # log(1 + exp(-t)); prox by Newton
+    "logistic": Loss(
+        lambda t: np.logaddexp(0, -t),
+        lambda t: -expit(-t),
+        _logistic_prox,
+        kind="margin",
+        curvature=lambda t: expit(t) * expit(-t),
+        name="logistic",
+    ),
+}
+
+
+def loss(spec: Any) -> Loss:
+    """The loss meant by a name such as ``"huber:0.2"``, a Loss as it is, or of None the square.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing fits, or the exponential loss is asked for.
+
+    Examples
+    --------
+    >>> loss("huber:0.2").proximal(2.0, 1.0).item()
+    1.8
+    """
+    if spec is None:
+        return NAMED["square"]
+    if isinstance(spec, Loss):
+        return spec
+    if isinstance(spec, str):
+        name, colon, parameter = spec.strip().partition(":")
+        if name == "exponential":
+            raise InvalidArgument(
+                "loss",
+                spec,
+                f"one of {FORMS}; the exponential loss is not offered: its derivative grows faster "
+                "than the polynomials for which features may be replaced by Gaussian ones, and its "
+                "test error is carried by inputs that no sample contains (take logistic, whose "
+                "tail for large margins is the same)",
+            )
+        if name in FAMILIES and colon:
+            try:
+                value = float(parameter)
+            except ValueError:
+                raise InvalidArgument("loss", spec, f"one of {FORMS}") from None
+            return FAMILIES[name](value)
+        if spec.strip() in NAMED:
+            return NAMED[spec.strip()]
+        if colon:
+            found = imported(spec.strip(), "loss")
+            if isinstance(found, Loss):
+                return found
+    raise InvalidArgument("loss", spec, f"one of {FORMS}")
