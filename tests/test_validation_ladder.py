@@ -58,9 +58,11 @@ def test_the_limit_is_the_theory():
     assert found.agrees, found.document()
     # A wrong theory is found out.
     wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
-    test, train = theory_at(wrong, found.simulations[-1])
+    theory = theory_at(wrong, found.simulations[-1])
     other = replace(
-        found, test=replace(found.test, theory=test), train=replace(found.train, theory=train)
+        found,
+        test=replace(found.test, theory=theory["test_error"]),
+        train=replace(found.train, theory=theory["train_error"]),
     )
     assert not other.agrees
     assert "disagree" in other.verdict
@@ -122,7 +124,7 @@ def test_command(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("more", "option"),
-    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder"), ("--finite-size", "--finite_size")],
+    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder"), ("--finite-size", "--finite-size")],
 )
 def test_bad_lines(more, option, capsys):
     assert run(app, f"{LINE} {more}".split()) == 2

@@ -56,7 +56,7 @@ def test_draws_differ_between_dimensions():
     streams = [
         plan(
             MODEL, alpha=1, lam=1, dimension=d, rng=0, beta=None, simulated="srf",
-            test_samples=None, device="cpu",
+            loss="square", test_samples=None, device="cpu",
         ).seed(0).generate_state(2).tolist()
         for d in (40, 41)
     ]  # fmt: skip

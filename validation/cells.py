@@ -16,15 +16,18 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.grids import Problem
+from replica.losses import NAMED, Loss
 from replica.models import SpikedRandomFeatures
 from solvers.results import Array
 
-from . import arrays, readout, ridge
+from . import arrays, convex_readout, measures, readout, ridge
 from .arguments import size
 from .conditional_gaussian import draw_gaussian
 from .data import gaussian_inputs
 from .features import Instance, draw, spiked_model
 from .threads import one_thread
+
+ERRORS = ("test_error", "train_error", "test_variance")
 
 
 class Simulated(StrEnum):
@@ -53,11 +56,19 @@ class Experiment:
     spawn_key: tuple[int, ...]
     pool_size: int
     device: str = "cpu"
+    loss: Loss = NAMED["square"]
 
     @property
     def model(self) -> SpikedRandomFeatures:
         """The sRF that the theory makes of the problem."""
         return spiked_model(self.problem, self.beta)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of what a cell measures: losses unless they are half the squared errors, and
+        classification errors where labels are +-1."""
+        losses = () if self.loss.is_square else ("loss_error", "train_loss")
+        return *ERRORS, *losses, *(("classification_error",) if self.model.binary else ())
 
     @property
     def sizes(self) -> Array:
@@ -128,28 +139,36 @@ class Samples:
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
-    """Errors (3, A, L) of one seed: test, training, and the variance of the first of them
-    that the finite test set leaves.
+    """The ``measures`` (M, A, L) of one seed: test and training error, the variance of the first
+    of them that the finite test set leaves, and what else there is.
 
     ``keep`` holds all training features in memory, for speed.
     """
     with one_thread():
-        own, inputs, features, noise, *unseen = experiment.seed(index).spawn(6)
+        own, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
         layer, device = draw_layer(experiment, own), experiment.device
         sizes, lam = experiment.sizes, np.array(experiment.lam)
         train = Samples(layer, int(sizes.max()), inputs, features, noise, device)
-        model = experiment.model
-        fits = readout.fit(
-            train.repeatable(keep),
-            sizes,
-            lam,
-            intercept=model.intercept,
-            train_bias=model.train_bias,
-        )
-        inputs, features = unseen
+        design, model, loss = train.repeatable(keep), experiment.model, experiment.loss
+        if loss.is_square:
+            fits = readout.fit(
+                design, sizes, lam, intercept=model.intercept, train_bias=model.train_bias
+            )
+        else:
+            fits = convex_readout.fit(design(0.0), sizes, lam, loss, intercept=model.intercept)
+        inputs, features, noise = unseen
         test = Samples(layer, experiment.test_samples, inputs, features, None, device)
         mean, variance = errors_on(test, fits)
-        return np.stack([mean, fits.train, variance])
+        found = {"test_error": mean, "train_error": fits.train, "test_variance": variance}
+        if not loss.is_square:
+            found["train_loss"], _ = measures.averages(design, fits, sizes, loss)
+        if len(experiment.measures) > len(found):
+            fresh = replace(test, noise=noise).repeatable(keep=False)
+            counts = np.full(len(sizes), test.count)
+            found["loss_error"], found["classification_error"] = measures.averages(
+                fresh, fits, counts, loss
+            )
+        return np.stack([found[name] for name in experiment.measures])
 
 
 def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:

@@ -10,7 +10,7 @@ closer the readout comes to interpolation.  A few seeds that miss the rare large
 low in mean and in standard error alike; it is the relative standard error that they estimate.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,8 @@ class Comparison:
         Finite-size bias that is allowed for, relative to the theory.
     theory : Theory
         Which theory it is.
+    measured : dict of name -> Check
+        Those of ``Simulation.measured``.
     """
 
     simulation: Simulation
@@ -85,6 +87,12 @@ class Comparison:
     train: Check
     allowance: float
     theory: Theory
+    measured: dict[str, Check] = field(default_factory=dict)
+
+    @property
+    def checks(self) -> list[Check]:
+        """All of them."""
+        return [self.test, self.train, *self.measured.values()]
 
     @property
     def alpha(self) -> Array:
@@ -98,8 +106,8 @@ class Comparison:
 
     @property
     def share_within_two(self) -> float:
-        """Share of all test and training errors with abs(z) <= 2."""
-        return share_within_two(self.test, self.train)
+        """Share of all errors with abs(z) <= 2."""
+        return share_within_two(*self.checks)
 
     @property
     def agrees(self) -> bool:
@@ -107,7 +115,7 @@ class Comparison:
 
         False if the theory did not converge somewhere.
         """
-        return all(bool(check.agrees(self.allowance).all()) for check in (self.test, self.train))
+        return all(bool(check.agrees(self.allowance).all()) for check in self.checks)
 
     @property
     def verdict(self) -> str:
@@ -124,7 +132,13 @@ class Comparison:
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
-        document = self.simulation.document(columns(self.simulation, self.test, self.train))
+        known = columns(self.simulation, self.test, self.train)
+        for name, check in self.measured.items():
+            known |= {
+                f"{part}_{name}": getattr(check, part)
+                for part in ("theory", "simulated", "stderr", "z")
+            }
+        document = self.simulation.document(known)
         return document | {"theory": self.theory.note}
 
 
@@ -179,7 +193,7 @@ def compare(
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless given.
     **options
-        The other arguments of :func:`simulate`: rng, store, workers and so on.
+        The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
     Raises
     ------
@@ -236,18 +250,24 @@ def compare(
     )
     if finite_size:
         theory = replace(theory, model=replace(theory.model, dimension=simulation.dimension))
-    test, train = theory_at(theory.model, simulation)
+    expected, known = theory_at(theory.model, simulation), simulation.columns()
+    measured = {
+        name: Check(expected[name], known[f"simulated_{name}"], known[f"stderr_{name}"])
+        for name in simulation.measured
+    }
     return Comparison(
         simulation,
-        Check(test, simulation.test_mean, simulation.test_stderr),
-        Check(train, simulation.train_mean, simulation.train_stderr),
+        Check(expected["test_error"], simulation.test_mean, simulation.test_stderr),
+        Check(expected["train_error"], simulation.train_mean, simulation.train_stderr),
         ALLOWANCE / simulation.dimension if allowance is None else allowance,
         theory,
+        measured,
     )
 
 
-def theory_at(model: Model, simulation: Simulation) -> tuple[Array, Array]:
-    """Test and training errors of the theory at the points simulated, (N_a, N_l) each."""
-    theory = sweep(model, alpha=simulation.alpha, lam=simulation.lam, grids={}).columns
-    shape = simulation.test_mean.shape
-    return theory["test_error"].reshape(shape), theory["train_error"].reshape(shape)
+def theory_at(model: Model, simulation: Simulation) -> dict[str, Array]:
+    """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
+    alpha, lam = simulation.alpha, simulation.lam
+    theory = sweep(model, alpha=alpha, lam=lam, grids={}, loss=simulation.loss).columns
+    names = ("test_error", "train_error", *simulation.measured)
+    return {name: theory[name].reshape(simulation.test_mean.shape) for name in names}

@@ -16,6 +16,7 @@ from numpy.random import Generator, default_rng
 from replica.activations import Activation
 from replica.errors import InvalidArgument
 from replica.grids import Problem
+from replica.labels import LabelNoise, mean_label
 from replica.laws import Law
 from replica.models import GradientStep, SpikedRandomFeatures
 from replica.targets import MultiIndex, Target, remainder
@@ -44,6 +45,8 @@ class Instance:
         sigma_*.
     noise : float
         Variance Delta of the label noise.
+    label_noise : LabelNoise or None
+        What labels add to that.
     """
 
     W: Array
@@ -52,6 +55,7 @@ class Instance:
     student: Activation
     target: Target
     noise: float
+    label_noise: LabelNoise | None
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
@@ -63,14 +67,18 @@ class Instance:
         return arrays.apply(self.student, fields)
 
     def targets(self, X: Array) -> Array:
-        """Noiseless targets, (n,)."""
-        z = self.directions @ X.T
-        return self.target(*z) if isinstance(self.target, MultiIndex) else self.target(z[0])
+        """Noiseless targets E[y | x], (n,)."""
+        return self._of(mean_label(self.target, self.label_noise), X)
 
     def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
-        """Targets with fresh noise of variance Delta, or another, (n,)."""
+        """Labels with fresh noise of variance Delta, or another, (n,)."""
         variance = self.noise if noise is None else noise
-        return self.targets(X) + np.sqrt(variance) * rng.standard_normal(len(X))
+        y = self._of(self.target, X) + np.sqrt(variance) * rng.standard_normal(len(X))
+        return y if self.label_noise is None else self.label_noise.apply(y, rng)
+
+    def _of(self, target: Target, X: Array) -> Array:
+        z = self.directions @ X.T
+        return target(*z) if isinstance(target, MultiIndex) else target(z[0])
 
 
 def draw(
@@ -120,7 +128,8 @@ def draw(
     W *= np.sqrt(groups.c)[own, None]  # in place: W may fill most of the memory
     W[:, :spikes] += groups.r[own]
     bias = groups.bias[own]
-    return Instance(W, bias, directions, model.student, model.target, model.noise)
+    law = model.label_noise
+    return Instance(W, bias, directions, model.student, model.target, model.noise, law)
 
 
 def trajectory(
@@ -150,7 +159,8 @@ def trajectory(
     W = sphere_rows(size("beta", beta, d), d, rows)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
     directions = np.eye(T, d)
-    now = Instance(W, bias, directions, problem.student, problem.target, problem.noise)
+    law = problem.label_noise
+    now = Instance(W, bias, directions, problem.student, problem.target, problem.noise, law)
     readout = spread(problem.readout, len(W))
     for alpha0, eta in problem.schedule:
         if eta and not np.isfinite(alpha0):

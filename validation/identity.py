@@ -13,7 +13,9 @@ import numpy as np
 from replica import __version__
 from replica.activations import Activation
 from replica.grids import describe
+from replica.labels import LabelNoise
 from replica.laws import Law
+from replica.losses import Loss
 from replica.targets import MultiIndex
 
 from .cells import Experiment
@@ -28,7 +30,7 @@ def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
     values = {
         f.name: fingerprint(getattr(problem, f.name))
         for f in fields(problem)
-        if isinstance(getattr(problem, f.name), (Activation, MultiIndex, Law))
+        if isinstance(getattr(problem, f.name), (Activation, MultiIndex, Law, LabelNoise))
     }
     return {
         "version": __version__,
@@ -45,11 +47,12 @@ def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
         "spawn_key": list(experiment.spawn_key),
         "pool_size": experiment.pool_size,
         "device": experiment.device,
+        "loss": [experiment.loss.name, experiment.loss.kind, fingerprint(experiment.loss)],
         "seed": index,
     }
 
 
-def fingerprint(of: Activation | MultiIndex | Law) -> str:
+def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
     """A hash of the values of a function or a law, to so many digits.
 
     Examples
@@ -64,6 +67,10 @@ def fingerprint(of: Activation | MultiIndex | Law) -> str:
     elif isinstance(of, MultiIndex):
         at = np.random.default_rng(0).standard_normal((of.dimension, GRID.size))
         parts = [of(*at)]
+    elif isinstance(of, LabelNoise):
+        parts = [of.parameters]
+    elif isinstance(of, Loss):
+        parts = [of.value(GRID), of.derivative(GRID), of.kinks]
     elif of.continuous is None:
         parts = [of.values, of.fractions]
     else:

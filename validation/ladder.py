@@ -156,7 +156,7 @@ def ladder(
     progress : callable (done, total)
         Called after each cell, in units of work.
     **options
-        The other arguments of :func:`simulate`: rng, store, workers and so on.
+        The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
     Raises
     ------
@@ -203,11 +203,11 @@ def ladder(
         )
         for name in ("test", "train")
     }
-    test, train = theory_at(theory.model, simulations[-1])
+    expected = theory_at(theory.model, simulations[-1])
     return Ladder(
         simulations,
-        Check(test, lines["test"].limit, lines["test"].stderr),
-        Check(train, lines["train"].limit, lines["train"].stderr),
+        Check(expected["test_error"], lines["test"].limit, lines["test"].stderr),
+        Check(expected["train_error"], lines["train"].limit, lines["train"].stderr),
         lines["test"],
         lines["train"],
         (ALLOWANCE / sizes[0]) ** 2,

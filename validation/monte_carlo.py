@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from replica.curves import positive
 from replica.errors import InvalidArgument
 from replica.grids import Problem
+from replica.losses import loss as as_loss
 from replica.models import SpikedRandomFeatures
 from solvers.results import Array
 
@@ -25,7 +26,7 @@ from . import executors
 from . import store as cell_store
 from .arguments import byte_count, fraction, seed_sequence, whole
 from .arrays import check_device
-from .cells import Experiment, Simulated, run_cell
+from .cells import ERRORS, Experiment, Simulated, run_cell
 from .features import spiked_model
 from .identity import describe_cell
 from .resources import bytes_needed, check_memory, cost
@@ -52,6 +53,7 @@ def simulate(
     rng: Any = None,
     beta: float | None = None,
     simulated: str = "network",
+    loss: Any = "square",
     test_samples: int | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -83,6 +85,8 @@ def simulate(
     simulated : {"network", "srf", "gaussian"}
         What is drawn of a GradientStep: the network itself, its sRF, or the conditional
         Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.
+    loss : str or Loss
+        Convex loss of the readout, see :func:`replica.losses.loss`.
     test_samples : int
         Inputs over which the test errors of a seed are averaged, eight times the larger of d
         and n unless given, which makes their noise smaller than that between seeds.
@@ -117,6 +121,8 @@ def simulate(
     ------
     InvalidArgument
         If an argument is out of range, or the problem cannot be simulated.
+    ConvergenceError
+        If a readout of another loss than the square cannot be shown to be optimal.
     WorkerDied
         If workers die again and again.
     StoreError
@@ -139,6 +145,7 @@ def simulate(
         rng=rng,
         beta=beta,
         simulated=simulated,
+        loss=loss,
         test_samples=test_samples,
         device=device,
     )
@@ -159,7 +166,9 @@ def simulate(
         folder=None if store is None else cell_store.open_folder(store),
         progress=progress,
     )
-    return Simulation(experiment, indices, *np.moveaxis(found, 0, 1))
+    measured = dict(zip(experiment.measures, np.moveaxis(found, 0, 1), strict=True))
+    test, train, variance = (measured.pop(name) for name in ERRORS)
+    return Simulation(experiment, indices, test, train, variance, measured)
 
 
 def plan(
@@ -171,11 +180,18 @@ def plan(
     rng: Any,
     beta: float | None,
     simulated: str,
+    loss: Any,
     test_samples: int | None,
     device: str,
 ) -> Experiment:
     """The arguments of :func:`simulate` that its cells need, checked."""
-    spiked_model(problem, beta)
+    model, of = spiked_model(problem, beta), as_loss(loss)
+    if of.kind == "margin" and not model.binary:
+        raise InvalidArgument("loss", of.name, "a loss of the residual: labels are not +-1")
+    if model.train_bias and not of.is_square:
+        raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
+    if device != "cpu" and not of.is_square:
+        raise InvalidArgument("device", device, "cpu for a loss other than the square")
     d = whole("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
     if test_samples is None:
@@ -199,6 +215,7 @@ def plan(
         spawn_key=tuple(root.spawn_key),
         pool_size=root.pool_size,
         device=check_device(device),
+        loss=of,
     )
     experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
     return experiment
@@ -214,8 +231,8 @@ def run_cells(
     folder: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> Array:
-    """Errors (S, 3, A, L) of the cells, from the store where they are there."""
-    shape = (3, len(experiment.alpha), len(experiment.lam))
+    """What is measured on the cells (S, M, A, L), from the store where it is there."""
+    shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
     found: dict[int, Array] = {}
     if folder is not None:
         for index in indices:

@@ -10,6 +10,7 @@ from .cells import Experiment, Simulated
 from .data import BLOCK
 
 PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
+NEWTON = 20  # steps to the readout of a loss other than the square
 BLOCKS = 12  # arrays of one block at a time: inputs, fields, features, temporaries
 
 
@@ -21,6 +22,10 @@ def cost(experiment: Experiment) -> float:
         batches = sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
         step = 2 * batches * d * d * p
     samples = 2 * float(sizes[-1]) + experiment.test_samples
+    if not experiment.loss.is_square:
+        small = np.minimum(sizes, p).astype(float)
+        each = float((ridge.GRAM * sizes * p * small + ridge.FACTOR * small**3).sum())
+        return step + samples * d * p + NEWTON * len(experiment.lam) * each
     ways = ridge.routes(sizes, p, len(experiment.lam)).cost
     return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)
 
@@ -34,6 +39,9 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
     last = way.dual == len(sizes)
     primal = 0.0 if last else p**2 * (5.0 if way.primal_eigen else 2.0)
+    if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
+        n = float(sizes[-1])
+        dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
     block = BLOCK // max(d, p) + 1  # samples
     fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows

@@ -1,7 +1,7 @@
 """The result of a Monte Carlo: errors of every seed, their means and standard errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,20 @@ from numpy.random import SeedSequence
 from replica import __version__
 from replica.files import plain
 from replica.grids import Problem, attributes, describe
+from replica.losses import Loss
 from solvers.results import Array
 
 from .cells import Experiment
 
 if TYPE_CHECKING:
     import xarray
+
+
+MEASURED = {  # units
+    "loss_error": "mean loss",
+    "train_loss": "mean loss",
+    "classification_error": "share of samples",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +43,9 @@ class Simulation:
         (1/n) sum (y - f)^2 over the training set.
     test_variance : (S, N_a, N_l)
         Variance of ``test_error`` that is due to the finite test set.
+    measured : dict of name -> (S, N_a, N_l)
+        Of a loss other than the square loss_error and train_loss, mean losses of new and of
+        training samples; where labels are +-1 classification_error.
     """
 
     experiment: Experiment
@@ -42,6 +53,7 @@ class Simulation:
     test_error: Array
     train_error: Array
     test_variance: Array
+    measured: dict[str, Array] = field(default_factory=dict)
 
     @property
     def problem(self) -> Problem:
@@ -67,6 +79,11 @@ class Simulation:
     def lam(self) -> Array:
         """Ridge penalties, (N_l,)."""
         return np.array(self.experiment.lam)
+
+    @property
+    def loss(self) -> Loss:
+        """What the readout minimises."""
+        return self.experiment.loss
 
     @property
     def seed_sequence(self) -> SeedSequence:
@@ -114,6 +131,8 @@ class Simulation:
             "test_noise": self.test_noise,
             "simulated_train": self.train_mean,
             "stderr_train": self.train_stderr,
+            **{f"simulated_{name}": values.mean(axis=0) for name, values in self.measured.items()},
+            **{f"stderr_{name}": standard_error(v) for name, v in self.measured.items()},
         }
 
     def document(self, columns: Mapping[str, Array] | None = None) -> dict[str, Any]:
@@ -124,7 +143,7 @@ class Simulation:
         columns = self.columns() if columns is None else columns
         rows = zip(*(values.ravel() for values in columns.values()), strict=True)
         document = {
-            "problem": describe(self.problem) | {"beta": self.beta},
+            "problem": describe(self.problem) | {"beta": self.beta} | self._named_loss,
             "simulated": str(self.experiment.simulated),
             "points": [dict(zip(columns, row, strict=True)) for row in rows],
             "dimension": self.dimension,
@@ -132,6 +151,10 @@ class Simulation:
             "entropy": self.experiment.entropy,
         }
         return dict(plain(document))
+
+    @property
+    def _named_loss(self) -> dict[str, str]:
+        return {} if self.loss.is_square else {"loss": self.loss.name}
 
     def dataset(self) -> "xarray.Dataset":
         """Everything, as an xarray.Dataset with dimensions seed, alpha, lam."""
@@ -146,6 +169,10 @@ class Simulation:
                 ("test_variance", f"({units})^2"),
             )
         }
+        each |= {
+            name: (("seed", "alpha", "lam"), values, {"units": MEASURED[name]})
+            for name, values in self.measured.items()
+        }
         over = {
             name: (("alpha", "lam"), getattr(self, name), {"units": units})
             for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
@@ -155,7 +182,8 @@ class Simulation:
             "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
-        attrs = attributes(self.problem) | {
+        attrs = attributes(self.problem) | self._named_loss
+        attrs |= {
             "beta": self.beta,
             "simulated": str(self.experiment.simulated),
             "dimension": self.dimension,

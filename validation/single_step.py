@@ -107,7 +107,7 @@ def initial_layer(
     p = whole("width", width, 1, "the number of neurons p")
     rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))
     W = rows.standard_normal((p, d)) / np.sqrt(d)
-    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0)
+    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
     return layer, readouts.standard_normal(p)
 
 
@@ -169,7 +169,7 @@ def single_step(
         eta=RATE * np.sqrt(n / p) if eta is None else eta,
         readout=readout,
     )
-    stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0)
+    stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0, None)
     fits = fit_readout(stepped, train, part, penalty)
     own = LinearPart.of(layer, test) if preprocess else nothing
     squares = np.zeros(2)

@@ -49,6 +49,8 @@ def compare(
     bias: common.Bias = None,
     intercept: common.Intercept = None,
     train_bias: common.TrainBias = None,
+    label_noise: common.LabelNoise = None,
+    loss: common.LossName = None,
     config: common.Config = None,
     dimension: Dimension = 500,
     ladder: Annotated[
@@ -84,6 +86,7 @@ def compare(
         "rng": rng,
         "beta": width,
         "simulated": simulated,
+        "loss": asked.loss,
         "model": asked.model,
         "store": store,
         "workers": workers,
@@ -108,7 +111,9 @@ def compare(
 
         theory = comparison.theory
         line, published = (
-            None if of is None else sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={})
+            None
+            if of is None
+            else sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={}, loss=asked.loss)
             for of in (theory.model, theory.published)
         )
         assert line is not None

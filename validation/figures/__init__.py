@@ -11,10 +11,12 @@ from types import ModuleType
 from replica.errors import InvalidArgument
 
 NAMES = (
+    "classification",
     "ladder",
     "learnable",
     "network",
     "readout-laws",
+    "robust-losses",
     "sample-exponent",
     "spectra",
     "staircase",

@@ -1,0 +1,259 @@
+"""Readouts of convex losses: optimality, and agreement of theory and simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+
+from replica import GradientStep, InvalidArgument, Loss, SpikedRandomFeatures, loss
+from solvers.results import ConvergenceError
+from validation import compare, ladder, simulate
+from validation.cells import draw_layer
+from validation.convex_readout import Design, fit, interior_point, newton
+from validation.identity import describe_cell
+from validation.resources import bytes_needed
+from validation.ridge import predict
+
+NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
+
+
+def data(n, p, binary):
+    """Correlated features and labels that they partly explain."""
+    rng = np.random.default_rng(n + p)
+    Phi = np.tanh(rng.standard_normal((n, 20)) @ rng.standard_normal((20, p)) / 4)
+    y = 2 * Phi[:, 0] + 0.7 * rng.standard_normal(n) + 0.2
+    return Phi, np.where(y > 0, 1.0, -1.0) if binary else y
+
+
+def fitted(Phi, y, lam, of):
+    """The readout of all samples at one penalty."""
+    return fit(lambda: [(Phi, y)], np.array([len(y)]), np.array([lam]), of)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(90, 60), (40, 60)])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_objective_is_minimal(name, shape, intercept):
+    """The gap is below 1e-8, and no random direction leads down, to that gap."""
+    of = loss(name)
+    Phi, y = data(*shape, of.kind == "margin")
+    design = Design(Phi / np.sqrt(shape[1]))
+    kinked = name.split(":")[0] in ("absolute", "quantile", "hinge")
+    found = (interior_point if kinked else newton)(design, y, 0.05, of, intercept)
+    assert found.gap < 1e-8
+
+    def objective(a, b):
+        return of(y, design.Z @ a + b).sum() + 0.025 * a @ a
+
+    rng = np.random.default_rng(0)
+    for size in (1e-4, 1e-2, 1.0):
+        a = found.readout + size * rng.standard_normal(shape[1])
+        b = found.intercept + intercept * size * rng.standard_normal()
+        assert objective(a, b) >= found.objective * (1 - 1e-8)
+
+
+def test_logistic_against_a_general_minimiser():
+    """scipy's L-BFGS to a gradient of 1e-10; readouts agree to the square root of that gap."""
+    Phi, y = data(80, 30, binary=True)
+    of, Z = loss("logistic"), Phi / np.sqrt(30)
+
+    def objective(a):
+        t = y * (Z @ a)
+        return of.value(t).sum() + 0.05 * a @ a, Z.T @ (y * of.derivative(t)) + 0.1 * a
+
+    reference = minimize(objective, np.zeros(30), jac=True, tol=1e-14, options={"gtol": 1e-10})
+    found = fitted(Phi, y, 0.1, of)
+    assert found.readouts[:, 0, 0] == pytest.approx(reference.x, abs=1e-5)
+
+
+def test_absolute_loss_tends_to_a_linear_program():
+    """At a small penalty the least sum of residuals, by scipy's simplex."""
+    Phi, y = data(60, 10, binary=False)
+    Z = Phi / np.sqrt(10)
+    n, p = Z.shape
+    rows = np.block([[Z, -np.eye(n)], [-Z, -np.eye(n)]])
+    program = linprog(
+        np.concatenate([np.zeros(p), np.ones(n)]),
+        A_ub=rows,
+        b_ub=np.concatenate([y, -y]),
+        bounds=[(None, None)] * p + [(0, None)] * n,
+    )
+    found = fitted(Phi, y, 1e-4, loss("absolute"))
+    # the penalty itself is 5e-5 |a|^2
+    excess = np.abs(y - predict(Phi, found)[:, 0, 0]).sum() - program.fun
+    assert -1e-8 < excess < 1e-4 * (found.readouts**2).sum()
+
+
+def test_a_readout_that_is_not_shown_optimal_is_refused():
+    """Hinge on many samples at a vanishing penalty leaves too few digits."""
+    Phi, y = data(300, 100, binary=True)
+    with pytest.raises(ConvergenceError, match="within"):
+        fitted(Phi, y, 1e-14, loss("hinge"))
+
+
+def test_unfit_losses_are_refused():
+    Phi, y = data(20, 10, binary=False)
+    with pytest.raises(InvalidArgument, match="continuous derivative"):
+        fitted(Phi, y, 0.1, Loss(np.abs, np.sign, kinks=(0.0,)))
+    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    with pytest.raises(InvalidArgument, match="labels are not"):
+        simulate(model, alpha=1.0, lam=0.1, dimension=20, seeds=2, loss="hinge")
+
+
+OUTLIERS = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
+)
+SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+FLIPPED = SpikedRandomFeatures(
+    student="relu", target="he1", r=1.0, c=1.0, gamma=0.8, beta=0.7, label_noise="flip:0.1"
+)
+TEACHER = SpikedRandomFeatures(
+    student="tanh", target="3*he1", r=1.5, c=1.0, gamma=0.8, label_noise="logistic", intercept=True
+)
+STUDENT = GradientStep(
+    student="tanh", target="sin", alpha0=5, eta=2.0, readout=[-1.5, 0.5], label_noise="student:3:.3"
+).srf(beta=1.3)
+CASES = [
+    (OUTLIERS, "huber:0.3"),
+    (OUTLIERS, "absolute"),
+    (OUTLIERS, "quantile:0.4"),
+    (STUDENT, "huber:0.5"),
+    (SIGN, "logistic"),
+    (SIGN, "hinge"),
+    (SIGN, "squared_hinge"),
+    (SIGN, "square"),
+    (FLIPPED, "logistic"),
+    (TEACHER, "logistic"),
+]
+
+
+@pytest.mark.parametrize(("model", "name"), CASES)
+def test_simulation_agrees(model, name):
+    """Under- and overparametrised; every error within 4 standard errors and 20/d = 13 %."""
+    found = compare(model, alpha=[0.5, 2.0], lam=0.1, dimension=150, seeds=8, rng=1, loss=name)
+    assert found.agrees, found.document()
+    names = set() if name == "square" else {"loss_error", "train_loss"}
+    assert set(found.measured) == names | ({"classification_error"} if model.binary else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "name"), CASES[:3] + CASES[4:7])
+def test_simulation_agrees_at_size(model, name):
+    """At d = 800 the allowance is 2.5 %."""
+    found = compare(model, alpha=[0.5, 2.0], lam=0.05, dimension=800, seeds=5, rng=2, loss=name)
+    assert found.agrees, found.document()
+
+
+# In the shared Monte Carlo
+
+
+OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.05, 0.5], dimension=40, seeds=3, rng=5)
+
+
+def test_designs_are_nested_and_shared():
+    """Every alpha takes the first rows of the largest design: alone, beside it and in any order."""
+    options = OPTIONS | {"test_samples": 300, "loss": "absolute"}
+    both = simulate(OUTLIERS, **options)
+    turned = simulate(OUTLIERS, **(options | {"alpha": [1.5, 0.5]}))
+    alone = simulate(OUTLIERS, **(options | {"alpha": [1.5]}))
+    for name in ("test_error", "train_error"):
+        # fits are known to 1e-8 of the objective only, but the same numbers go in
+        np.testing.assert_allclose(getattr(turned, name)[:, ::-1], getattr(both, name), rtol=1e-12)
+        np.testing.assert_allclose(getattr(alone, name)[:, 0], getattr(both, name)[:, 1], 1e-12)
+
+
+def test_a_wide_huber_is_ridge_regression():
+    """Huber's loss with delta above all residuals: another solver on the same draws."""
+    ridge, wide = (simulate(OUTLIERS, **OPTIONS, loss=of) for of in (None, "huber:1e6"))
+    # the objective is known to 1e-11 (newton's own tolerance), the readout to the root of it
+    np.testing.assert_allclose(wide.test_error, ridge.test_error, rtol=1e-4)
+    np.testing.assert_allclose(wide.train_error, ridge.train_error, rtol=1e-4)
+    np.testing.assert_allclose(wide.measured["train_loss"], ridge.train_error / 2, rtol=1e-4)
+    assert ridge.measured == {}
+
+
+def test_measured_values():
+    """What a cell measures, from its draws anew."""
+    found = simulate(FLIPPED, **OPTIONS, loss="logistic", test_samples=200)
+    experiment = found.experiment
+    own, inputs, _, noise, test, _, fresh = experiment.seed(1).spawn(7)
+    layer = draw_layer(experiment, own)
+    X = np.random.default_rng(inputs).standard_normal((60, 40))
+    Phi, y = layer.features(X), layer.labels(X, np.random.default_rng(noise))
+    of = loss("logistic")
+    fits = fit(lambda: [(Phi, y)], experiment.sizes, found.lam, of)
+    new = np.random.default_rng(test).standard_normal((200, 40))
+    labels = layer.labels(new, np.random.default_rng(fresh))[:, None, None]
+    f = predict(layer.features(new), fits)
+    expected = {
+        "loss_error": of(labels, f).mean(axis=0),
+        "classification_error": (labels * f < 0).mean(axis=0),
+        "train_loss": [of(y[:n, None], predict(Phi[:n], fits)[:, i]).mean(axis=0)
+                       for i, n in enumerate(experiment.sizes)],
+    }  # fmt: skip
+    for name, value in expected.items():
+        # the same floating-point operations but for their order
+        np.testing.assert_allclose(found.measured[name][1], value, rtol=1e-12)
+    dataset = found.dataset()
+    assert dataset.loss == "logistic"
+    assert dataset.classification_error.dims == ("seed", "alpha", "lam")
+
+
+def test_workers_store_and_memory_change_nothing(tmp_path):
+    expected = simulate(SIGN, **OPTIONS, loss="logistic")
+    simulate(SIGN, **OPTIONS, loss="logistic", store=tmp_path, shard="2/2")
+    ways = [
+        simulate(SIGN, **OPTIONS, loss="logistic", store=tmp_path),
+        simulate(SIGN, **OPTIONS, loss="logistic", workers=2),
+        # no room for features that are kept
+        simulate(
+            SIGN,
+            **OPTIONS,
+            loss="logistic",
+            memory=bytes_needed(expected.experiment, keep=False) * (1 + 1e-9),
+        ),
+    ]
+    for found in ways:
+        np.testing.assert_array_equal(found.test_error, expected.test_error)
+        for name, values in expected.measured.items():
+            np.testing.assert_array_equal(found.measured[name], values)
+    ridge = simulate(SIGN, **OPTIONS, store=tmp_path)  # no cell of another loss is taken
+    assert not np.isclose(ridge.test_error, expected.test_error).any()
+
+
+def test_losses_and_label_laws_are_told_apart():
+    """By name and by values: names show six digits."""
+    base = simulate(OUTLIERS, **OPTIONS).experiment
+    losses = ["square", "huber:0.3", "huber:0.30000001", "absolute", "quantile:0.3"]
+    losses += [Loss(np.cosh, np.sinh, name="mine"), Loss(np.exp, np.exp, name="mine")]
+    names = [describe_cell(replace(base, loss=loss(of)), 0)["loss"] for of in losses]
+    assert len({tuple(name) for name in names}) == len(losses)
+    laws = ["outliers:0.1:9", "outliers:0.10000001:9", "student:3", "student:3:0.5", None]
+    cells = [
+        describe_cell(replace(base, problem=replace(OUTLIERS, label_noise=law)), 0) for law in laws
+    ]
+    assert len({str(cell["problem"]) + str(cell["values"]) for cell in cells}) == len(laws)
+
+
+def test_ladder_of_a_loss():
+    """The limit of three sizes; allowance and standard errors as for ridge regression."""
+    found = ladder(OUTLIERS, alpha=1.0, lam=0.3, dimensions=[40, 80, 120], seeds=6, rng=0,
+                   loss="huber:0.3")  # fmt: skip
+    assert found.agrees, found.verdict
+
+
+def test_conditional_gaussian_model_of_labels():
+    """(3.1) with flipped labels; 4 standard errors and 20/d."""
+    found = compare(
+        FLIPPED, alpha=1.0, lam=0.1, dimension=120, seeds=8, rng=3, loss="logistic",
+        simulated="gaussian",
+    )  # fmt: skip
+    assert found.agrees, found.document()
+
+
+def test_what_only_ridge_regression_has_is_refused():
+    with pytest.raises(InvalidArgument, match="trains a bias"):
+        simulate(replace(OUTLIERS, train_bias=True), **OPTIONS, loss="absolute")
+    with pytest.raises(InvalidArgument, match="cpu"):
+        simulate(OUTLIERS, **OPTIONS, loss="absolute", device="cuda")

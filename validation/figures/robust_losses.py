@@ -1,0 +1,115 @@
+"""What a robust loss buys: ridge, Huber and absolute loss where a tenth of the labels are wild.
+
+tanh student, sine target, spiked random features; labels carry Gaussian noise and, one in ten,
+an outlier of standard deviation 3.  One small penalty for all.  Left: against the number of
+samples.  Right: against the fraction of outliers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from replica import SpikedRandomFeatures
+from replica.files import plain
+from replica.grids import sweep
+from replica.plotting import LABELS
+
+from ..monte_carlo import simulate
+
+MODEL = SpikedRandomFeatures(
+    student="tanh",
+    target="sin",
+    r=1.1,
+    c=1.0,
+    gamma=0.97,
+    noise=0.05,
+    label_noise="outliers:0.1:9",
+)
+LOSSES = {
+    "square": (0.1, r"square"),
+    "huber:0.3": (0.1, r"Huber, $\delta = 0.3$"),
+    "absolute": (0.1, r"absolute"),
+}
+ALPHA = 2.0  # of the second panel
+
+
+def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Theory over alpha and over the fraction of outliers for every loss, and simulated sRFs."""
+    alpha = np.linspace(0.2, 4, 8 if quick else 39)
+    fraction = np.linspace(0, 0.3, 4 if quick else 13)
+    few_alpha = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
+    few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
+    size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
+    curves = []
+    for loss, (lam, _) in LOSSES.items():
+        grid = sweep(MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
+        found = simulate(MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, **size)
+        against = [
+            sweep(_with(share), alpha=ALPHA, lam=lam, grids={}, loss=loss).columns["test_error"][0]
+            for share in fraction
+        ]
+        simulated = [
+            simulate(_with(share), alpha=ALPHA, lam=lam, loss=loss, rng=i, **size)
+            for i, share in enumerate(few_fraction)
+        ]
+        curves.append(
+            {
+                "loss": loss,
+                "lam": lam,
+                "theory": grid.columns["test_error"],
+                "simulated": found.test_mean[:, 0],
+                "stderr": found.test_stderr[:, 0],
+                "theory_fraction": against,
+                "simulated_fraction": [each.test_mean[0, 0] for each in simulated],
+                "stderr_fraction": [each.test_stderr[0, 0] for each in simulated],
+            }
+        )
+        if progress is not None:
+            progress(len(curves), len(LOSSES))
+    axes = {
+        "alpha": alpha,
+        "fraction": fraction,
+        "simulated_alpha": few_alpha,
+        "simulated_fraction": few_fraction,
+    }
+    return dict(plain({**axes, **size, "curves": curves}))
+
+
+def _with(fraction: float) -> SpikedRandomFeatures:
+    return replace(MODEL, label_noise=f"outliers:{fraction:g}:9")
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """Theory as lines, simulated spiked random features as points."""
+    picture = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    for i, curve in enumerate(data["curves"]):
+        colour = f"C{i}"
+        label = rf"{LOSSES[curve['loss']][1]}, $\lambda = {curve['lam']:g}$"
+        for ax, axis, suffix in ((left, "alpha", ""), (right, "fraction", "_fraction")):
+            ax.plot(data[axis], curve[f"theory{suffix}"], color=colour, label=label)
+            ax.errorbar(
+                data[f"simulated_{axis}"],
+                curve[f"simulated{suffix}"],
+                2 * np.array(curve[f"stderr{suffix}"]),
+                fmt="o",
+                color=colour,
+                markersize=4,
+                capsize=2,
+            )
+    left.set_title("10 % outliers", fontsize="medium")
+    left.set_xlabel(LABELS["alpha"])
+    left.set_ylabel(r"test error $\epsilon_g$")
+    right.set_title(rf"$\alpha = {ALPHA:g}$", fontsize="medium")
+    right.set_xlabel("fraction of outliers")
+    left.errorbar(
+        [], [], [], fmt="o", color="0.3", markersize=4, capsize=2,
+        label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
+    )  # fmt: skip
+    left.legend(frameon=False, fontsize="small")
+    for ax in (left, right):
+        ax.set_yscale("log")
+    return picture
