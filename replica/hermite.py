@@ -1,0 +1,239 @@
+"""Hermite coefficients of an activation, and the polynomial that stands for it.
+
+For data of spread n^beta_s, features sigma(x) of pre-activations x = b z + (spikes) act like
+
+    sigma_l(x) = sum_{j<l} (h_j / j!) He_j(x / b) + h_l* z,  z ~ N(0, 1) fresh,         (12.1)
+    h_j = E He_j(z) sigma(b z),  (h_l*)^2 = E sigma(b z)^2 - sum_{j<l} h_j^2 / j!,
+
+where the order l is the one with (l-2)/(l-1) < beta_s < (l-1)/l: polynomials of degree below l.
+He_j are the probabilists' polynomials, b^2 is the variance of the bulk of x.  Coefficients are
+computed with He_j / sqrt(j!), of unit norm, and the residual as a variance, so that degree 20 has
+as many digits as degree 2.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import hermite_e
+from numpy.typing import ArrayLike
+from scipy.special import factorial, factorial2
+
+from solvers.quadrature import Rule, refine
+from solvers.results import Array
+
+from .activations import Activation
+from .errors import InvalidArgument
+from .named import NAMED, activation
+
+LARGEST = 21  # order; degree 20
+TOLERANCE = 1e-13  # of the quadrature, relative to the norm of sigma(b z)
+RULES = "gauss-hermite, trapezoid, gauss-legendre"  # the first is exact for polynomials
+MAX_NODES = 4096
+ON_BOUNDARY = 1e-9  # how near a boundary a data spread counts as being on it
+
+
+class EquivalenceWarning(UserWarning):
+    """The data spread is not inside the open interval in which the equivalence is proved."""
+
+
+@dataclass(frozen=True, eq=False)
+class HermiteExpansion:
+    """The polynomial part of (12.1) and the size of its noise.
+
+    Attributes
+    ----------
+    activation : Activation
+        sigma.
+    b : float
+        Standard deviation of the bulk of the pre-activation.
+    coefficients : (l,)
+        h_j, of degrees 0 to l - 1.
+    residual : float
+        h_l*, the standard deviation of what the polynomial leaves of sigma(b z).
+    quadrature_error : float
+        Change of the coefficients at the last refinement, relative to the norm of sigma(b z);
+        0 for closed forms.
+    """
+
+    activation: Activation
+    b: float
+    coefficients: Array
+    residual: float
+    quadrature_error: float
+
+    @property
+    def order(self) -> int:
+        """l: the polynomial has degree l - 1."""
+        return len(self.coefficients)
+
+    def polynomial(self, x: ArrayLike) -> Array:
+        """sum_{j<l} (h_j / j!) He_j(x / b), elementwise."""
+        series = self.coefficients / factorial(np.arange(self.order))
+        return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, series))
+
+    def features(self, x: ArrayLike, rng: Any = None) -> Array:
+        """sigma_l(x) of (12.1), with fresh noise of every entry from ``rng``.
+
+        Parameters
+        ----------
+        x : array
+            Pre-activations.
+        rng : None, int, SeedSequence or Generator
+        """
+        found = self.polynomial(x)
+        found += self.residual * np.random.default_rng(rng).standard_normal(found.shape)
+        return found
+
+
+def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteExpansion:
+    """The Hermite expansion of an activation.  Eq. (12.1)
+
+    Parameters
+    ----------
+    student : str or Activation
+        sigma.
+    order : int
+        l, from 1 to 21: polynomials of degree below it.
+    b : float
+        Standard deviation of the bulk of the pre-activation, above 0.
+
+    Returns
+    -------
+    HermiteExpansion
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range.
+    QuadratureError
+        If a coefficient does not settle, as where kinks are not declared.
+
+    Examples
+    --------
+    >>> found = expand("relu", order=4)
+    >>> found.coefficients.round(6).tolist(), round(found.residual, 6)
+    ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
+    """
+    sigma = activation(student) if isinstance(student, str) else student
+    if isinstance(order, bool) or order not in range(1, LARGEST + 1):
+        raise InvalidArgument("order", order, f"an integer from 1 to {LARGEST}")
+    b = float(b)
+    if not (b > 0 and np.isfinite(b)):
+        raise InvalidArgument("b", b, "a finite number above 0")
+    if sigma is NAMED["relu"]:
+        h = b * relu_coefficients(order)
+        # Not a small difference: what degree 20 leaves is still 1 % of E sigma^2.
+        rest = b**2 / 2 - float((h**2 / factorial(np.arange(order))).sum())
+        return HermiteExpansion(sigma, b, h, float(np.sqrt(rest)), 0.0)
+
+    def compute(rule: Rule) -> tuple[Array, Array]:
+        z, w = rule
+        f = sigma(b * z)
+        basis = normalised(z, order)
+        unit = basis @ (w * f)
+        rest = f - unit @ basis
+        power = max(float(w @ f**2), 1e-300)
+        scale = np.append(np.full(order, np.sqrt(power)), power)
+        return np.append(unit, w @ rest**2), scale
+
+    rules = "gauss-legendre" if sigma.kinks else RULES
+    breaks = np.asarray(sigma.kinks) / b
+    found = refine(compute, breaks, rule=rules, tol=TOLERANCE, max_nodes=MAX_NODES)
+    h = found.value[:-1] * np.sqrt(factorial(np.arange(order)))
+    return HermiteExpansion(sigma, b, h, float(np.sqrt(found.value[-1])), found.error)
+
+
+def normalised(z: Array, order: int) -> Array:
+    """He_j(z) / sqrt(j!) for j < order, (order, N), by their three-term recurrence."""
+    rows = [np.ones_like(z), z]
+    for j in range(1, order - 1):
+        rows.append((z * rows[j] - np.sqrt(j) * rows[j - 1]) / np.sqrt(j + 1))
+    return np.stack(rows[:order])
+
+
+def relu_coefficients(order: int) -> Array:
+    """E He_j(z) relu(z) for j < order: 1/sqrt(2 pi), 1/2, then He_{j-2}(0) / sqrt(2 pi).
+
+    All odd degrees above the first are exactly 0: orders 2k - 1 and 2k are then one model.
+
+    Examples
+    --------
+    >>> (relu_coefficients(7) * np.sqrt(2 * np.pi)).round(6).tolist()
+    [1.0, 1.253314, 1.0, 0.0, -1.0, 0.0, 3.0]
+    """
+    h = np.zeros(order)
+    h[:2] = np.array([1 / np.sqrt(2 * np.pi), 0.5])[:order]
+    even = np.arange(2, order, 2)
+    signs = (-1.0) ** (even // 2 - 1)
+    # He_{2k}(0) = (-1)^k (2k - 1)!!, with (-1)!! = 1
+    double = np.where(even > 2, factorial2(np.maximum(even - 3, 1)), 1.0)
+    h[2::2] = signs * double / np.sqrt(2 * np.pi)
+    return h
+
+
+def inside(data_spread: float) -> bool:
+    """Whether a data spread is inside the open interval of some order.
+
+    Examples
+    --------
+    >>> inside(0.74), inside(0.75), inside(0.0), inside(1.0)
+    (True, False, False, False)
+    """
+    beta = float(data_spread)
+    if not 0 < beta < 1 - ON_BOUNDARY:
+        return False
+    order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
+    nearest = max(1, round(order))
+    return abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
+
+
+def needed_order(data_spread: float, *, largest: int = LARGEST) -> int:
+    """The order l with (l-2)/(l-1) < beta_s < (l-1)/l, that a data spread needs.
+
+    It suffices in the limit; at finite size, or for an activation whose coefficient h_{l-1} is
+    0, a lower one may do.
+
+    Parameters
+    ----------
+    data_spread : float
+        beta_s, from 0 to 1.
+    largest : int
+        A larger order is cut down to this one.
+
+    Raises
+    ------
+    InvalidArgument
+        If the data spread is outside [0, 1].
+
+    Warns
+    -----
+    EquivalenceWarning
+        If the data spread is on a boundary (0, 1/2, 2/3, 3/4, ..., 1) or needs an order above
+        ``largest``: no equivalence is then proved for the order that is returned.
+
+    Examples
+    --------
+    >>> [needed_order(beta) for beta in (0.3, 0.6, 0.74, 0.76)]
+    [2, 3, 4, 5]
+    """
+    beta = float(data_spread)
+    if not 0 <= beta <= 1:
+        raise InvalidArgument("data_spread", data_spread, "between 0 and 1")
+    order = LARGEST + 1 if beta == 1 else max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY)))
+    if not inside(beta):
+        warnings.warn(
+            f"data_spread = {beta:g} is not inside an interval (l-2)/(l-1) < beta_s < (l-1)/l: "
+            "the equivalence with a Hermite model is not proved there",
+            EquivalenceWarning,
+            stacklevel=2,
+        )
+    elif order > largest:
+        warnings.warn(
+            f"data_spread = {beta:g} needs order {order}, above the largest, {largest}: the "
+            "equivalence is not proved for the smaller one",
+            EquivalenceWarning,
+            stacklevel=2,
+        )
+    return min(order, largest)
