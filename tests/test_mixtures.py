@@ -1,0 +1,263 @@
+"""Mixtures and their alignment; the network and its Hermite models; the parts of the gradient."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replica import InvalidArgument, activation
+from replica.hermite import expand
+from validation.gradient_parts import gradient_parts, gradient_slopes
+from validation.hermite_model import gradient, side_by_side
+from validation.mixtures import Classification, equal_trace, mixture, regression, scaling
+
+# Mixtures
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.floats(-1, 1) | st.sampled_from([-1.0, 0.0, 1.0]),
+    st.integers(0, 2**32),
+)
+def test_alignment_is_met_exactly(components, spikes, alignment, seed):
+    if components > 2:  # possible between that many unit vectors
+        alignment = max(alignment, -1 / (components - 1))
+    found = mixture(
+        40, eigenvalues=3.0, components=components, spikes=spikes, alignment=alignment, rng=seed
+    )
+    grams = np.einsum("jin,kmn->jkim", found.directions, found.directions)
+    for (j, k), gram in np.ndenumerate(np.empty((components, components))):
+        expected = np.eye(spikes) * (1.0 if j == k else alignment)
+        # Rounding of sums of 40 products, and of roots of the alignment matrix near its edge.
+        np.testing.assert_allclose(grams[j, k], expected, atol=1e-13 if gram is None else 1e-12)
+
+
+def test_alignments_that_cannot_be():
+    with pytest.raises(InvalidArgument, match=r"possible between 3 unit vectors.*at least -0\.5"):
+        mixture(20, eigenvalues=1.0, components=3, alignment=-0.6)
+    with pytest.raises(InvalidArgument, match="possible between 2 unit vectors"):
+        mixture(20, eigenvalues=1.0, alignment=1.1)
+    own = np.array([[1, 0.5, 0], [0.5, 1, -0.5], [0, -0.5, 1]])
+    found = mixture(20, eigenvalues=1.0, components=3, alignment=own, rng=0).directions[:, 0]
+    np.testing.assert_allclose(found @ found.T, own, atol=1e-13)
+
+
+def test_covariance_and_shares_of_a_draw():
+    found = mixture(6, eigenvalues=[[4.0, 1.0]], spikes=2, alignment=0.3, proportions=[3, 1], rng=0)
+    X, component = found.draw(200_000, np.random.default_rng(1))
+    assert np.bincount(component).tolist() == [150_000, 50_000]
+    for j in (0, 1):
+        own = X[component == j]
+        expected = np.eye(6) + (found.directions[j].T * found.eigenvalues[j]) @ found.directions[j]
+        # Standard errors of a covariance of 5e4 samples: 5 sqrt(2 / 5e4) = 0.03 at most.
+        np.testing.assert_allclose(own.T @ own / len(own), expected, atol=0.12)
+    whole = sum(
+        share * (np.eye(6) + (spikes.T * theta) @ spikes)
+        for share, spikes, theta in zip(
+            found.proportions, found.directions, found.eigenvalues, strict=True
+        )
+    )
+    assert found.norm == pytest.approx(np.linalg.eigvalsh(whole)[-1], rel=1e-12)
+    assert found.trace == pytest.approx(np.trace(whole), rel=1e-12)
+
+
+def test_equal_traces_with_drawn_eigenvalues_and_different_ranks():
+    found = mixture(
+        50, eigenvalues=8.0, components=3, spikes=[3, 1, 2], alignment=0.2, drawn=True, rng=3
+    )
+    sums = found.eigenvalues.sum(axis=1)
+    np.testing.assert_allclose(sums, sums[0], rtol=1e-14)
+    assert (found.eigenvalues > 0).sum(axis=1).tolist() == [3, 1, 2]
+    assert found.eigenvalues[0].max() < 8
+    assert not equal_trace(np.zeros((2, 1))).any()
+    with pytest.raises(InvalidArgument, match="their traces are to be equal"):
+        mixture(50, eigenvalues=1.0, spikes=[1, 0])
+
+
+def test_scalings_multiply_to_the_data_spread():
+    for split in (0.0, 0.3, 1.0):
+        theta, eta = scaling(1000, data_spread=0.74, split=split)
+        assert theta * eta == pytest.approx(1000**0.74, rel=1e-13)
+    assert scaling(1000, data_spread=0.74, split=1.0).theta == 1.0
+    with pytest.raises(InvalidArgument, match="split must be between 0 and 1"):
+        scaling(10, data_spread=0.5, split=2)
+
+
+def test_labels():
+    mixed = mixture(400, eigenvalues=20.0, rng=0)
+    task = regression(mixed, target="tanh", aligned=True, noise=0.5, rng=1)
+    X, y = task.draw(20_000, np.random.default_rng(2))
+    rest = y - np.tanh(X @ task.direction)
+    assert rest.var() == pytest.approx(0.5, abs=0.02)  # standard error 0.005
+    assert np.linalg.norm(task.direction) == pytest.approx(mixed.norm**-0.5, rel=1e-12)
+    X, y = Classification(mixed).draw(10, np.random.default_rng(0))
+    assert y.tolist() == [1.0] * 5 + [-1.0] * 5
+    with pytest.raises(InvalidArgument, match="spikes cancel"):
+        regression(mixture(10, eigenvalues=1.0, alignment=-1.0, rng=0), aligned=True)
+    with pytest.raises(InvalidArgument, match="noise must be"):
+        regression(mixed, noise=-1.0)
+
+
+# The network and its Hermite models
+
+
+def test_gradient_is_the_derivative_of_the_loss():
+    """G = -d/dF of (1/2m) sum (y - f)^2, by central differences."""
+    rng = np.random.default_rng(0)
+    F, w = rng.standard_normal((5, 4)) / 2, rng.standard_normal(5)
+    X, y = rng.standard_normal((7, 4)), rng.standard_normal(7)
+
+    def loss(F):
+        return ((y - w @ np.tanh(F @ X.T) / np.sqrt(5)) ** 2).mean() / 2
+
+    numerical = np.empty_like(F)
+    for index in np.ndindex(F.shape):
+        step = np.zeros_like(F)
+        step[index] = 1e-5
+        numerical[index] = (loss(F + step) - loss(F - step)) / 2e-5
+    found = gradient(F @ X.T, w, X, y, activation("tanh"))
+    np.testing.assert_allclose(found, -numerical, atol=1e-9)  # differences of step 1e-5
+
+
+def test_errors_are_the_papers():
+    """Every formula typed once, from the documented streams; blocks of test samples included."""
+    task = regression(mixture(20, eigenvalues=4.0, rng=0), rng=1)
+    k, m, lam, rate = 15, 25, 1e-2, 3.0
+    found = side_by_side(
+        task, students=["tanh"], orders=[3], width=k, samples=m, lam=lam, rate=rate, rng=7
+    )
+    streams = map(np.random.default_rng, np.random.SeedSequence(7).spawn(5))
+    layer, first, second, test, fresh = streams
+    F = layer.standard_normal((k, 20)) / np.sqrt(24)
+    w = layer.standard_normal(k) / np.sqrt(k)
+    X0, y0 = task.draw(m, first)
+    X, y = task.draw(m, second)
+    Xt, yt = task.draw(5 * m, test)
+    slope = 1 - np.tanh(F @ X0.T) ** 2
+    G = (np.outer(w, y0 - w @ np.tanh(F @ X0.T) / np.sqrt(k)) * slope) @ X0 / m / np.sqrt(k)
+    after = F + rate * G
+    model = expand("tanh", order=3, b=np.sqrt(20 / 24))
+    for i, features in enumerate((np.tanh, lambda x: model.features(x, fresh))):
+        R = features(X @ after.T) / np.sqrt(k)
+        a = np.linalg.solve(R.T @ R + lam * m * np.eye(k), R.T @ y)
+        training = ((y - R @ a) ** 2).mean() / 2 + lam / 2 * a @ a
+        assert found.training[0, i] == pytest.approx(training, rel=1e-10)
+        if i == 0:  # the noise of the test features comes after that of all training features
+            test_error = ((yt - np.tanh(Xt @ after.T) @ a / np.sqrt(k)) ** 2).mean() / 2
+            assert found.generalisation[0, i] == pytest.approx(test_error, rel=1e-10)
+    assert np.isnan(found.misclassification).all()
+
+
+def test_block_sizes_change_nothing(monkeypatch):
+    options = dict(students=["relu"], orders=[3], width=30, samples=40, lam=1e-3, rate=2.0, rng=5)
+    task = Classification(mixture(50, eigenvalues=30.0, rng=0))
+    whole = side_by_side(task, **options)
+    monkeypatch.setattr("validation.hermite_model.BLOCK", 30 * 7)
+    parts = side_by_side(task, **options)
+    np.testing.assert_allclose(parts.generalisation[:, 0], whole.generalisation[:, 0], rtol=1e-12)
+    # Sign errors are better than chance on components that differ in their covariance.
+    assert (whole.misclassification < 0.5).all()
+
+
+def test_a_polynomial_activation_is_its_own_hermite_model():
+    """Order above its degree: no residual, the same features, the same errors."""
+    task = regression(mixture(60, eigenvalues=10.0, rng=0), rng=1)
+    found = side_by_side(
+        task, students=["he1+he2/4"], orders=[3, 4], width=50, samples=70, lam=1e-2, rate=5.0, rng=2
+    )
+    for errors in (found.training, found.generalisation):
+        # Noise of 1e-8: the square root of a variance that is 0 up to rounding.
+        np.testing.assert_allclose(errors, errors[0, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 0}, "width must be an integer of at least 1"),
+        ({"lam": 0.0}, "lam must be"),
+        ({"rate": -1.0}, "rate must be finite and 0 or more"),
+        ({"orders": [0]}, "order must be an integer from 1 to 21"),
+    ],
+)
+def test_mistakes(change, message):
+    task = regression(mixture(10, eigenvalues=1.0, rng=0), rng=1)
+    options = dict(students=["tanh"], orders=[2], width=5, samples=5, lam=1e-2, rate=1.0)
+    with pytest.raises(InvalidArgument, match=message):
+        side_by_side(task, **(options | change))
+
+
+def paired(width, target_aligned, seeds=4, samples=1000, **options):
+    """Errors of several draws at n = m = 1000, lam = 1e-4, beta_s = .74, alpha_s = 1/2."""
+    theta, eta = scaling(samples, data_spread=0.74, split=0.5)
+    draws = []
+    for seed in range(seeds):
+        data, labels, rest = np.random.SeedSequence(seed).spawn(3)
+        task = regression(
+            mixture(samples, eigenvalues=theta, rng=data), aligned=target_aligned, rng=labels
+        )
+        errors = side_by_side(
+            task, width=width, samples=samples, rate=eta, lam=1e-4, rng=rest, **options
+        )
+        draws.append(errors)
+    return [
+        np.array([getattr(one, name) for one in draws]) for name in ("training", "generalisation")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", [0.5, 1, 2])
+def test_network_and_hermite_model_agree_at_the_order_needed_only(ratio):
+    """beta_s = .74 needs order 4.  Means agree within 3 standard errors or 3 %.  With the last
+    polynomial that the activation has taken away - degree 3, and degree 2 for relu, whose h_3 is
+    0 - the model no longer follows the network from draw to draw: the root mean square of the
+    paired difference, of either error, at least doubles."""
+    students, orders = ["tanh", "sigmoid", "relu"], [4, 3, 2]
+    both = paired(round(1000 * ratio), True, students=students, orders=orders, test_samples=3000)
+    assert expand("relu", order=4).coefficients[3] == 0
+    grown = []
+    for errors in both:  # (seeds, students, models)
+        mean, scatter = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+        difference = np.abs(mean[:, 1] - mean[:, 0])
+        allowed = np.maximum(3 * np.hypot(scatter[:, 0], scatter[:, 1]), 0.03 * mean[:, 0])
+        assert (difference <= allowed).all()
+        rms = np.sqrt(((errors[:, :, 1:] - errors[:, :, :1]) ** 2).mean(axis=0))
+        too_low = np.array([rms[0, 1], rms[1, 1], rms[2, 2]])
+        grown.append(too_low / rms[:, 0])
+    assert (np.max(grown, axis=0) > 2).all(), grown
+
+
+# The parts of the gradient
+
+
+def task_of_exponent(s):
+    return lambda n, rng: regression(mixture(n, eigenvalues=float(n) ** s, rng=rng), aligned=True)
+
+
+def test_parts_add_up_to_the_gradient():
+    task = task_of_exponent(0.4)(200, 0)
+    found = gradient_parts(task, student="tanh", width=150, samples=180, rng=3)
+    layer, inputs = map(np.random.default_rng, np.random.SeedSequence(3).spawn(2))
+    F = layer.standard_normal((150, 200)) / np.sqrt(task.trace)
+    w = layer.standard_normal(150) / np.sqrt(150)
+    X, y = task.draw(180, inputs)
+    h = np.mean(1 - np.tanh(np.random.default_rng(0).standard_normal(10**6)) ** 2)
+    spike = h * np.outer(w, X.T @ y) / 180 / np.sqrt(150)
+    whole = gradient(F @ X.T, w, X, y, activation("tanh"))
+    # b = .98 rather than 1, and a sampled slope: a percent.
+    assert found.spike == pytest.approx(np.linalg.norm(spike, 2), rel=0.02)
+    assert found.bulk == pytest.approx(np.linalg.norm(whole - spike, 2), rel=0.05)
+    assert found.bulk < found.spike / 3
+
+
+@pytest.mark.parametrize("s", [0.0, 0.4])
+def test_gradient_exponents(s):
+    """|u v^T| ~ n^((s-1)/2), |Delta| ~ n^(s/2-1)."""
+    found, norms = gradient_slopes(
+        task_of_exponent(s), student="tanh", widths=[100, 200, 400], seeds=3, rng=0
+    )
+    # Logarithms of the largest of n Gaussian weights, and theta = n^s beside 1: measured below .1.
+    assert found.spike == pytest.approx((s - 1) / 2, abs=0.12)
+    assert found.bulk == pytest.approx(s / 2 - 1, abs=0.15)
+    assert norms.shape == (3, 2)

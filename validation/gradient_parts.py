@@ -1,0 +1,95 @@
+"""The gradient of the first step as a spike and a bulk, and how both shrink with the width.
+
+    G = u v^T + Delta,  u = h_1 w / sqrt(k),  v = X^T y / m,  h_1 = E sigma'(b z):      THEORY 12
+
+u v^T is what the mean slope h_1 of the activation makes of the labels; Delta is the rest.  With
+n, m and k growing together and y = sigma_*(xi . x), xi along the spikes of theta = n^s and
+|xi| = 1/sqrt(|Sigma|),
+
+    |u v^T| ~ n^((s-1)/2),   |Delta| ~ n^(s/2-1)   in operator norm, up to logarithms,
+
+since |w| -> 1, E x y ~ sqrt(theta) along the spike; Delta has independent entries of size
+sqrt(1/(k m)) k^(-1/2) in every direction, sqrt(theta) times as much along the spike.  An activation
+with h_2 = E sigma''(b z) != 0 has in Delta the part h_2 (w o F) E[y x x^T] / sqrt(k) too, of size
+n^(s-1), the larger one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import default_rng
+
+from replica.activations import Activation
+from replica.hermite import expand
+from replica.named import activation
+from solvers.results import Array
+
+from .arguments import seed_sequence
+from .hermite_model import Task, bulk_scale, gradient
+
+
+class Parts(NamedTuple):
+    """Operator norms of u v^T and of Delta."""
+
+    spike: float
+    bulk: float
+
+
+def gradient_parts(
+    task: Task, *, student: str | Activation, width: int, samples: int, rng: Any = None
+) -> Parts:
+    """Norms of the two parts of the gradient, of one draw.
+
+    Parameters are those of :func:`validation.hermite_model.side_by_side`.
+
+    Examples
+    --------
+    >>> from validation.mixtures import mixture, regression
+    >>> task = regression(mixture(100, eigenvalues=5.0, rng=0), aligned=True)
+    >>> found = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
+    >>> found.spike > found.bulk
+    True
+    """
+    sigma = activation(student) if isinstance(student, str) else student
+    layer, inputs = map(default_rng, seed_sequence(rng).spawn(2))
+    F = layer.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
+    w = layer.standard_normal(width) / np.sqrt(width)
+    X, y = task.draw(samples, inputs)
+    b = bulk_scale(task)
+    slope = expand(sigma, order=2, b=b).coefficients[1] / b  # E z sigma(b z) = b E sigma'(b z)
+    u, v = slope * w / np.sqrt(width), X.T @ y / samples
+    rest = gradient(F @ X.T, w, X, y, sigma) - np.outer(u, v)
+    return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
+
+
+def gradient_slopes(
+    task: Callable[[int, Any], Task],
+    *,
+    student: str | Activation,
+    widths: Sequence[int],
+    seeds: int,
+    rng: Any = None,
+) -> tuple[Parts, Array]:
+    """Exponents of both norms in n = m = k, and the mean norms (W, 2) they are fitted to.
+
+    Parameters
+    ----------
+    task : callable (dimension, rng) -> Task
+    student : str or Activation
+    widths : sequence of int
+        Values of n = m = k, two or more.
+    seeds : int
+        Draws at each.
+    rng : None, int, SeedSequence or Generator
+    """
+    norms = np.empty((len(widths), seeds, 2))
+    for (i, n), root in zip(enumerate(widths), seed_sequence(rng).spawn(len(widths)), strict=True):
+        for seed, child in enumerate(root.spawn(seeds)):
+            own, draws = child.spawn(2)
+            norms[i, seed] = gradient_parts(
+                task(n, own), student=student, width=n, samples=n, rng=draws
+            )
+    means = norms.mean(axis=1)
+    spike, bulk = np.polyfit(np.log(widths), np.log(means), 1)[0]
+    return Parts(float(spike), float(bulk)), means

@@ -1,0 +1,305 @@
+"""Gaussian mixtures with spiked covariances, and labels on them.  THEORY 12
+
+Component j has probability rho_j and x ~ N(0, I + sum_i theta_ji gamma_ji gamma_ji^T): r
+orthonormal spikes gamma_ji each, aligned between components, gamma_ji . gamma_j'i = alignment,
+and orthogonal otherwise.  All components have the same trace, n + sum_i theta_ji.  Scalings:
+
+    theta = n^(beta_s (1 - alpha_s)),  rate eta = n^(beta_s alpha_s),
+
+with beta_s the data spread and alpha_s how it is split between data and step.  As in the paper,
+n is the input dimension here, m the number of samples and k the width.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator, default_rng
+from numpy.typing import ArrayLike
+
+from replica.activations import Activation
+from replica.errors import InvalidArgument
+from replica.named import activation
+from solvers.results import Array
+
+from .arguments import whole
+from .features import shares
+
+ROUNDING = 1e-12  # of an alignment matrix that is on the edge of what is possible
+
+
+class Scaling(NamedTuple):
+    """theta, the size of a spike's eigenvalue, and eta, the rate of the step."""
+
+    theta: float
+    eta: float
+
+
+def scaling(dimension: int, *, data_spread: float, split: float) -> Scaling:
+    """theta = n^(beta_s (1 - alpha_s)) and eta = n^(beta_s alpha_s).
+
+    Examples
+    --------
+    >>> scaling(10_000, data_spread=0.75, split=1 / 3)
+    Scaling(theta=100.0, eta=10.0)
+    """
+    for name, value in (("data_spread", data_spread), ("split", split)):
+        if not 0 <= value <= 1:
+            raise InvalidArgument(name, value, "between 0 and 1")
+    n = float(whole("dimension", dimension, 1, "the input dimension n"))
+    parts = n ** (data_spread * (1 - split)), n ** (data_spread * split)
+    return Scaling(*(float(f"{part:.15g}") for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A mixture of J centred Gaussians in n dimensions.
+
+    Attributes
+    ----------
+    directions : (J, r, n)
+        Spikes gamma_ji, orthonormal within a component.
+    eigenvalues : (J, r)
+        theta_ji, 0 or more.
+    proportions : (J,)
+        rho_j, of sum 1.
+    """
+
+    directions: Array
+    eigenvalues: Array
+    proportions: Array
+
+    @property
+    def dimension(self) -> int:
+        """n."""
+        return self.directions.shape[2]
+
+    @property
+    def trace(self) -> float:
+        """n + sum_j rho_j sum_i theta_ji; with equal traces, that of every component."""
+        return float(self.dimension + self.proportions @ self.eigenvalues.sum(axis=1))
+
+    @property
+    def norm(self) -> float:
+        """Largest eigenvalue of Sigma, the covariance of the whole mixture."""
+        roots = np.sqrt(self.proportions[:, None] * self.eigenvalues)
+        columns = (roots[..., None] * self.directions).reshape(-1, self.dimension)
+        return 1 + float(np.linalg.eigvalsh(columns @ columns.T)[-1])
+
+    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
+        """Inputs (m, n) and their components (m,), in exact shares of ``samples``, in order."""
+        component = shares(np.arange(len(self.proportions)), self.proportions, samples)
+        X = rng.standard_normal((samples, self.dimension))
+        for j, (spikes, theta) in enumerate(zip(self.directions, self.eigenvalues, strict=True)):
+            own = component == j
+            X[own] += (X[own] @ spikes.T * (np.sqrt(1 + theta) - 1)) @ spikes
+        return X, component
+
+
+def mixture(
+    dimension: int,
+    *,
+    eigenvalues: ArrayLike,
+    components: int = 2,
+    spikes: int | Sequence[int] = 1,
+    alignment: ArrayLike = 0.0,
+    proportions: ArrayLike | None = None,
+    drawn: bool = False,
+    rng: Any = None,
+) -> Mixture:
+    """Draw the spikes of a mixture, uniformly among those with the given alignment.
+
+    Parameters
+    ----------
+    dimension : int
+        n, at least the number of all spikes.
+    eigenvalues : float or array that broadcasts to (J, r)
+        theta_ji, 0 or more; with ``drawn``, the upper end of what they are drawn from.
+    components : int
+        J.
+    spikes : int or J of them
+        How many spikes a component has.  Missing ones have theta = 0.
+    alignment : float or (J, J)
+        gamma_ji . gamma_j'i for j != j', the same for all i; a matrix has 1 on its diagonal.
+    proportions : (J,), optional
+        rho_j, of any positive sum; equal unless given.
+    drawn : bool
+        Draw every theta uniformly between 0 and its ``eigenvalues``.
+    rng : None, int, SeedSequence or Generator
+
+    Returns
+    -------
+    Mixture
+        Eigenvalues are rescaled so that all components have the trace of the first.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range; J equally aligned vectors need
+        -1/(J - 1) <= alignment <= 1.
+
+    Examples
+    --------
+    >>> two = mixture(50, eigenvalues=9.0, alignment=-0.4, rng=0)
+    >>> round(float(two.directions[0, 0] @ two.directions[1, 0]), 12), two.trace
+    (-0.4, 59.0)
+    """
+    J = whole("components", components, 1, "how many Gaussians")
+    counts = np.broadcast_to(np.atleast_1d(spikes), (J,))
+    r = max(whole("spikes", int(count), 0, "of a component") for count in counts) or 1
+    n = whole("dimension", dimension, J * r, "as many as there are spikes")
+    rng = default_rng(rng)
+    L = _root(alignment, J)
+    # Rows q_{k,i} orthonormal; gamma_{j,i} = sum_k L_{jk} q_{k,i} has Gram matrix L L^T.
+    q = np.linalg.qr(rng.standard_normal((n, J * r)))[0].T.reshape(J, r, n)
+    try:
+        theta = np.broadcast_to(np.asarray(eigenvalues, dtype=float), (J, r)).copy()
+    except ValueError:
+        raise InvalidArgument("eigenvalues", eigenvalues, f"one, or {J} x {r} of them") from None
+    if not (np.isfinite(theta).all() and (theta >= 0).all()):
+        raise InvalidArgument("eigenvalues", eigenvalues, "finite and 0 or more")
+    if drawn:
+        theta *= rng.random((J, r))
+    theta *= np.arange(r) < counts[:, None]
+    rho = np.full(J, 1.0) if proportions is None else np.asarray(proportions, dtype=float)
+    if rho.shape != (J,) or not (rho >= 0).all() or not 0 < rho.sum() < np.inf:
+        raise InvalidArgument("proportions", proportions, f"{J} numbers of 0 or more, not all 0")
+    return Mixture(np.einsum("jk,kin->jin", L, q), equal_trace(theta), rho / rho.sum())
+
+
+def equal_trace(eigenvalues: Array) -> Array:
+    """Eigenvalues (J, r), each component's rescaled to the sum of the first's.
+
+    Raises
+    ------
+    InvalidArgument
+        If some components have spikes and others none.
+
+    Examples
+    --------
+    >>> equal_trace(np.array([[1.0, 2.0], [3.0, 3.0]])).tolist()
+    [[1.0, 2.0], [1.5, 1.5]]
+    """
+    sums = eigenvalues.sum(axis=1)
+    if not sums.any():
+        return eigenvalues
+    if not sums.all():
+        allowed = "above 0 in every component or in none: their traces are to be equal"
+        raise InvalidArgument("eigenvalues", eigenvalues.tolist(), allowed)
+    return np.asarray(eigenvalues * (sums[0] / sums)[:, None])
+
+
+def _root(alignment: ArrayLike, J: int) -> Array:
+    """L (J, J) with L L^T the matrix of alignments."""
+    gram = np.asarray(alignment, dtype=float)
+    if gram.ndim == 0:
+        gram = np.where(np.eye(J, dtype=bool), 1.0, gram)
+    values, vectors = (
+        np.linalg.eigh(gram) if gram.shape == (J, J) else (np.array([-1.0]), np.eye(1))
+    )
+    good = values.min() >= -ROUNDING and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
+    if not good:
+        raise InvalidArgument(
+            "alignment",
+            alignment,
+            f"possible between {J} unit vectors: at most 1, at least "
+            f"{-1 / max(J - 1, 1):g} if all are equal, a positive matrix otherwise",
+        )
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Labels y = sigma_*(xi . x) + noise on a mixture.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    direction : (n,)
+        xi.
+    target : Activation
+        sigma_*.
+    noise : float
+        Variance of the label noise.
+    """
+
+    mixture: Mixture
+    direction: Array
+    target: Activation
+    noise: float = 0.0
+
+    @property
+    def dimension(self) -> int:
+        """n."""
+        return self.mixture.dimension
+
+    @property
+    def trace(self) -> float:
+        """tr Sigma."""
+        return self.mixture.trace
+
+    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
+        """Inputs (m, n) and labels (m,)."""
+        X, _ = self.mixture.draw(samples, rng)
+        y = self.target(X @ self.direction)
+        return X, y + np.sqrt(self.noise) * rng.standard_normal(samples) if self.noise else y
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """Labels +1 for the first component of a mixture, -1 for all others."""
+
+    mixture: Mixture
+
+    @property
+    def dimension(self) -> int:
+        """n."""
+        return self.mixture.dimension
+
+    @property
+    def trace(self) -> float:
+        """tr Sigma."""
+        return self.mixture.trace
+
+    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
+        """Inputs (m, n) and labels (m,)."""
+        X, component = self.mixture.draw(samples, rng)
+        return X, np.where(component == 0, 1.0, -1.0)
+
+
+def regression(
+    mixed: Mixture,
+    *,
+    target: str | Activation = "relu",
+    aligned: bool = False,
+    noise: float = 0.0,
+    rng: Any = None,
+) -> Regression:
+    """The regression task of the paper: y = sigma_*(xi . x), |xi| = 1/sqrt(|Sigma|).
+
+    Parameters
+    ----------
+    mixed : Mixture
+    target : str or Activation
+    aligned : bool
+        xi along the sum of all spikes; a random direction otherwise.
+    noise : float
+        Variance of the label noise, 0 or more.
+    rng : None, int, SeedSequence or Generator
+
+    Raises
+    ------
+    InvalidArgument
+        If the noise is negative, or the spikes cancel (two of alignment -1).
+    """
+    if not 0 <= noise < np.inf:
+        raise InvalidArgument("noise", noise, "a variance of 0 or more")
+    found = activation(target) if isinstance(target, str) else target
+    n = mixed.dimension
+    xi = mixed.directions.sum(axis=(0, 1)) if aligned else default_rng(rng).standard_normal(n)
+    length = np.linalg.norm(xi)
+    if length < 1e-6:
+        raise InvalidArgument("aligned", aligned, "False where the spikes cancel in their sum")
+    return Regression(mixed, xi / (length * np.sqrt(mixed.norm)), found, noise)
