@@ -24,7 +24,6 @@ from replica.named import activation
 from solvers.results import Array
 
 from .arguments import whole
-from .features import shares
 
 ROUNDING = 1e-12  # of an alignment matrix that is on the edge of what is possible
 
@@ -89,7 +88,8 @@ class Mixture:
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and their components (m,), in exact shares of ``samples``, in order."""
-        component = shares(np.arange(len(self.proportions)), self.proportions, samples)
+        quantiles = (np.arange(samples) + 0.5) / samples
+        component = np.searchsorted(np.cumsum(self.proportions)[:-1], quantiles)
         X = rng.standard_normal((samples, self.dimension))
         for j, (spikes, theta) in enumerate(zip(self.directions, self.eigenvalues, strict=True)):
             own = component == j

@@ -1,0 +1,210 @@
+"""Image files, good and bad; preprocessing; draws from fitted Gaussians."""
+
+import gzip
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replica import InvalidArgument
+from validation.data import images
+from validation.hermite_model import side_by_side
+from validation.images import image_task, read_idx
+from validation.mixtures import scaling
+
+MNIST = os.environ.get("REPLICA_MNIST", "")
+needs_mnist = pytest.mark.skipif(
+    not Path(MNIST, "t10k-images-idx3-ubyte.gz").is_file(),
+    reason="REPLICA_MNIST does not name a folder with MNIST's test set",
+)
+
+
+def idx(array):
+    kind = {"uint8": 8, "int32": 12, "float64": 14}[array.dtype.name]
+    header = struct.pack(f">2xBB{array.ndim}I", kind, array.ndim, *array.shape)
+    return header + array.astype(array.dtype.newbyteorder(">")).tobytes()
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(0).integers(0, 256, size=(60, 4, 5), dtype=np.uint8)
+
+
+@pytest.fixture
+def labels():
+    return (np.arange(60) % 3).astype(np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path, pixels, labels):
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(idx(pixels))
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx(labels))
+    return tmp_path
+
+
+def check(found, pixels, labels):
+    assert found.shape == (4, 5)
+    for own, label in ((found.first, 2), (found.second, 0)):
+        np.testing.assert_allclose(own, pixels[labels == label].reshape(20, 20) / 255, rtol=1e-6)
+
+
+def test_idx_files_plain_and_gzip(folder, pixels, labels):
+    check(images(folder, classes=(2, 0)), pixels, labels)
+    check(images(folder / "t10k-images-idx3-ubyte", classes=(2, 0)), pixels, labels)
+    for file in list(folder.iterdir()):
+        (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    check(images(folder, classes=(2, 0)), pixels, labels)
+
+
+def test_two_pairs_are_read_together(folder):
+    for file in list(folder.iterdir()):
+        (folder / file.name.replace("t10k", "train")).write_bytes(file.read_bytes())
+    assert len(images(folder, classes=(0, 1)).first) == 40
+
+
+@pytest.mark.parametrize("names", [("images", "labels"), ("x_test", "y_test"), ("x", "y")])
+def test_npz_files(tmp_path, pixels, labels, names):
+    file = tmp_path / "set.npz"
+    np.savez(file, **dict(zip(names, (pixels, labels), strict=True)))
+    check(images(file, classes=(2, 0)), pixels, labels)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_other_types_of_numbers(tmp_path, dtype):
+    array = np.arange(-3, 9, dtype=dtype).reshape(3, 4)
+    (tmp_path / "a").write_bytes(idx(array))
+    np.testing.assert_array_equal(read_idx(tmp_path / "a"), array)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda raw: raw[:-7], r"truncated, 1209 bytes for 1216"),
+        (lambda raw: raw + b"xy", r"something after its end, 1218 bytes for 1216"),
+        (lambda raw: raw[:9], "ends inside its header"),
+        (lambda raw: b"\x89PNG" + raw, "begins with 00 00, not '89 50 4e 47'"),
+        (lambda raw: b"", "begins with 00 00"),
+        (lambda raw: b"\0\0\x07" + raw[3:], "an IDX file"),
+        (lambda raw: gzip.compress(raw)[:-40], "a whole gzip file, not truncated"),
+        (lambda raw: gzip.compress(raw)[:40] + b"????" + gzip.compress(raw)[44:], "gzip file"),
+        (lambda raw: idx(np.zeros(60, dtype=np.uint8)), "1 axis, as labels have"),
+    ],
+)
+def test_bad_image_files_are_refused(folder, spoil, message):
+    file = folder / "t10k-images-idx3-ubyte"
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(InvalidArgument, match=message) as caught:
+        images(folder, classes=(0, 1))
+    assert "t10k-images" in str(caught.value)
+
+
+def test_bad_labels_are_refused(folder, pixels, labels):
+    file = folder / "t10k-labels-idx1-ubyte"
+    file.write_bytes(idx(labels[:50]))
+    with pytest.raises(InvalidArgument, match="as many labels as images: 50 for 60"):
+        images(folder, classes=(0, 1))
+    file.write_bytes(idx(pixels))
+    with pytest.raises(InvalidArgument, match=r"one integer each, not an array \(60, 4, 5\)"):
+        images(folder, classes=(0, 1))
+    file.unlink()
+    with pytest.raises(InvalidArgument, match="images with their labels beside them"):
+        images(folder, classes=(0, 1))
+
+
+def test_foreign_npz_files_and_folders_are_refused(tmp_path, labels):
+    with pytest.raises(InvalidArgument, match="a folder with IDX files"):
+        images(tmp_path, classes=(0, 1))
+    with pytest.raises(InvalidArgument, match="No such file"):
+        images(tmp_path / "nowhere", classes=(0, 1))
+    np.savez(tmp_path / "other.npz", weights=labels)
+    with pytest.raises(InvalidArgument, match=r"NPZ file with arrays .* not \['weights'\]"):
+        images(tmp_path / "other.npz", classes=(0, 1))
+    np.savez(tmp_path / "objects.npz", images=np.array([{}, {}]), labels=labels[:2])
+    with pytest.raises(InvalidArgument, match="plain arrays"):
+        images(tmp_path / "objects.npz", classes=(0, 1))
+    whole = (tmp_path / "other.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InvalidArgument, match="a whole NPZ file"):
+        images(tmp_path / "cut.npz", classes=(0, 1))
+    np.savez(tmp_path / "nan.npz", x=np.full((3, 4), np.nan), y=labels[:3])
+    with pytest.raises(InvalidArgument, match="finite pixels"):
+        images(tmp_path / "nan.npz", classes=(0, 1))
+
+
+def test_classes_must_be_there(folder):
+    with pytest.raises(InvalidArgument, match=r"it has 0, 1, 2\), not 7"):
+        images(folder, classes=(0, 7))
+    with pytest.raises(InvalidArgument, match="two different labels"):
+        images(folder, classes=(1, 1))
+
+
+@pytest.mark.parametrize("source", ["gaussian", "images"])
+def test_preprocessing(folder, source):
+    """Each class centred, of trace theta before the noise: from the draws themselves."""
+    task = image_task(images(folder, classes=(2, 0)), theta=30.0, source=source)
+    X, y = task.draw(40_000, np.random.default_rng(0))
+    assert task.trace == 50.0
+    for sign in (1, -1):
+        own = X[y == sign]
+        # Standard errors: sqrt(2.5 / 2e4) = 0.011 of a mean; 50 sqrt(2 / (2e4 n_eff)) of a trace.
+        assert np.abs(own.mean(axis=0)).max() < 0.06
+        assert (own**2).sum(axis=1).mean() == pytest.approx(50, abs=0.7)
+
+
+def test_fitted_gaussian_has_the_covariance_of_the_images(folder):
+    found = images(folder, classes=(2, 0))
+    task = image_task(found, theta=30.0)
+    few = image_task(found, theta=30.0, source="images")
+    for fitted, rows in ((task.first, few.first), (task.second, few.second)):
+        # 20 images of 20 pixels: kept as they are, or as a root of their covariance.
+        covariance = fitted.T @ fitted / len(fitted)
+        np.testing.assert_allclose(covariance, rows.T @ rows / len(rows), atol=1e-12)
+
+
+def test_more_images_than_pixels_are_kept_as_a_root(tmp_path):
+    many = np.random.default_rng(1).random((90, 2, 3))
+    np.savez(tmp_path / "many.npz", x=many, y=np.arange(90) % 2)
+    found = images(tmp_path / "many.npz", classes=(0, 1))
+    fitted = image_task(found, theta=2.0).first
+    rows = image_task(found, theta=2.0, source="images").first
+    assert fitted.shape == (6, 6)
+    np.testing.assert_allclose(fitted.T @ fitted / 6, rows.T @ rows / 45, atol=1e-12)
+
+
+def test_mistakes_of_preprocessing(tmp_path, folder):
+    found = images(folder, classes=(0, 1))
+    with pytest.raises(InvalidArgument, match="theta must be"):
+        image_task(found, theta=0.0)
+    with pytest.raises(InvalidArgument, match="source must be gaussian or images"):
+        image_task(found, theta=1.0, source="camera")
+    np.savez(tmp_path / "flat.npz", x=np.ones((4, 3)), y=np.array([0, 0, 1, 1]))
+    with pytest.raises(InvalidArgument, match="a class whose images differ"):
+        image_task(images(tmp_path / "flat.npz", classes=(0, 1)), theta=1.0)
+
+
+@pytest.mark.slow
+@needs_mnist
+@pytest.mark.parametrize("classes", [(0, 1), (5, 9)])
+def test_mnist(classes):
+    """Network and Hermite model of order 4 on Gaussians fitted to two digits: the same errors."""
+    found = images(MNIST, classes=classes)
+    assert found.shape == (28, 28)
+    theta, eta = scaling(784, data_spread=0.74, split=0.5)
+    task = image_task(found, theta=theta)
+    draws = [
+        side_by_side(
+            task, students=["relu", "tanh"], orders=[4], width=500, samples=500, rate=eta,
+            lam=1e-4, rng=seed,
+        )
+        for seed in range(4)
+    ]  # fmt: skip
+    for name in ("training", "generalisation", "misclassification"):
+        errors = np.array([getattr(one, name) for one in draws])
+        mean, scatter = errors.mean(axis=0), errors.std(axis=0, ddof=1) / 2
+        # Done in this project's way: three combined standard errors, or 3 %.
+        allowed = np.maximum(3 * np.hypot(*scatter.T), 0.03 * mean[:, 0])
+        assert (np.abs(mean[:, 1] - mean[:, 0]) <= allowed).all(), name
+    assert (mean < 0.45).all()  # of misclassification: better than chance
