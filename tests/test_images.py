@@ -192,7 +192,8 @@ def test_mnist(classes):
     """Network and Hermite model of order 4 on Gaussians fitted to two digits: the same errors."""
     found = images(MNIST, classes=classes)
     assert found.shape == (28, 28)
-    theta, eta = scaling(784, data_spread=0.74, split=0.5)
+    theta = scaling(784, data_spread=0.74, split=0.0).theta
+    eta = scaling(784, data_spread=0.74, split=0.5).eta
     task = image_task(found, theta=theta)
     draws = [
         side_by_side(
@@ -207,4 +208,7 @@ def test_mnist(classes):
         # Done in this project's way: three combined standard errors, or 3 %.
         allowed = np.maximum(3 * np.hypot(*scatter.T), 0.03 * mean[:, 0])
         assert (np.abs(mean[:, 1] - mean[:, 0]) <= allowed).all(), name
-    assert (mean < 0.45).all()  # of misclassification: better than chance
+    # Misclassification better than chance by relu; an odd activation cannot tell apart two
+    # Gaussians of mean 0.
+    assert (mean[0] < 0.49).all()
+    assert mean[1] == pytest.approx(0.5, abs=0.03)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from replica import InvalidArgument, activation
 from replica.hermite import expand
 from validation.gradient_parts import gradient_parts, gradient_slopes
-from validation.hermite_model import gradient, side_by_side
+from validation.hermite_model import fit, gradient, side_by_side
 from validation.mixtures import Classification, equal_trace, mixture, regression, scaling
 
 # Mixtures
@@ -161,6 +161,21 @@ def test_block_sizes_change_nothing(monkeypatch):
     assert (whole.misclassification < 0.5).all()
 
 
+def test_readouts_of_singular_gram_matrices():
+    """Features with a Gram matrix of condition 1e17: against longdouble normal equations."""
+    rng = np.random.default_rng(0)
+    Phi, y = rng.standard_normal((12, 4)) * [1e9, 1e7, 1.0, 2.0], rng.standard_normal(12)
+    R = (Phi / 2).astype(np.longdouble)
+    A, b = R.T @ R + 1e-2 * np.eye(4, dtype=np.longdouble), R.T @ y
+    for i in range(4):  # Gauss-Jordan: numpy's solvers have no long doubles
+        A[i], b[i] = A[i] / A[i, i], b[i] / A[i, i]
+        for j in set(range(4)) - {i}:
+            b[j] -= A[j, i] * b[i]
+            A[j] = A[j] - A[j, i] * A[i]
+    # Condition 1e9 of the features times rounding.
+    np.testing.assert_allclose(fit(Phi, y, 1e-2), b.astype(float), rtol=1e-6)
+
+
 def test_a_polynomial_activation_is_its_own_hermite_model():
     """Order above its degree: no residual, the same features, the same errors."""
     task = regression(mixture(60, eigenvalues=10.0, rng=0), rng=1)
@@ -188,7 +203,7 @@ def test_mistakes(change, message):
         side_by_side(task, **(options | change))
 
 
-def paired(width, target_aligned, seeds=4, samples=1000, **options):
+def paired(width, target_aligned, seeds=12, samples=1000, **options):
     """Errors of several draws at n = m = 1000, lam = 1e-4, beta_s = .74, alpha_s = 1/2."""
     theta, eta = scaling(samples, data_spread=0.74, split=0.5)
     draws = []

@@ -25,9 +25,8 @@ from numpy.random import Generator, default_rng
 from replica.named import activation
 from solvers.results import Array
 
-from . import readout
 from .arguments import seed_sequence
-from .hermite_model import gradient
+from .hermite_model import fit, gradient
 from .mixtures import Mixture, Scaling, mixture, regression
 
 ROWS = 64  # of a block of the kernel
@@ -86,7 +85,7 @@ def shared_draws(
         G = gradient(fields, w, X0, relu(X0 @ task.direction), relu)
         X, fields = fits.at(theta, mixed.trace)
         features = relu(fields.T + eta * (X @ G.T))
-        a = readout.ridge(features, relu(X @ task.direction), np.array([lam * samples]))[:, 0]
+        a = fit(features, relu(X @ task.direction), lam * samples)
         after = F0 / np.sqrt(mixed.trace) + eta * G
         yield relu_error(mixed, after, a / np.sqrt(width), task.direction)
 

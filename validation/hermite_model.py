@@ -138,7 +138,7 @@ def side_by_side(
         fits = []
         for j, features in enumerate(models):
             R = features(trained)
-            a = readout.ridge(R, y, np.array([penalty * m]))
+            a = fit(R, y, penalty * m)[:, None]
             squares = float(((y - readout.predict(R, a)[:, 0]) ** 2).mean())
             errors[0, i, j] = (squares + penalty * float((a**2).sum())) / 2
             fits.append(a)
@@ -158,6 +158,19 @@ def gradient(fields: Array, w: Array, X: Array, y: Array, student: Activation) -
     weighted *= w[:, None]
     weighted *= residual
     return np.asarray(weighted @ X / (m * np.sqrt(k)))
+
+
+def fit(features: Array, y: Array, penalty: float) -> Array:
+    """a (k,) of (R^T R + penalty I) a = R^T y, R = features / sqrt(k).
+
+    Where polynomial features are so large that their Gram matrix is singular in double
+    precision, by their singular values, whose condition is only its root.
+    """
+    try:
+        return np.asarray(readout.ridge(features, y, np.array([penalty]))[:, 0])
+    except InvalidArgument:
+        U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
+        return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)
 
 
 def _outputs(fields: Array, models: list[Features], fits: list[Array]) -> Array:

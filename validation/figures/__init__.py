@@ -2,7 +2,8 @@
 
 A module has ``data(quick, progress)``, which computes plain values for JSON, and
 ``draw(data)``, which makes the picture of them.  ``quick`` is a small version that takes
-seconds.
+seconds.  A family of figures is one module, of which ``data`` takes the panel first and keeps
+its finished cells in a folder.
 """
 
 from importlib import import_module
@@ -22,6 +23,8 @@ NAMES = (
     "staircase",
     "steps",
 )
+FAMILIES = {"mixtures": ("1a", "1b", "1c", "2a", "2b", "2c", "3", "4", "5", "6")}
+PANELS = tuple(f"{family}/{panel}" for family, panels in FAMILIES.items() for panel in panels)
 
 
 def figure(name: str) -> ModuleType:
@@ -37,6 +40,6 @@ def figure(name: str) -> ModuleType:
     >>> figure("readout-laws").__name__
     'validation.figures.readout_laws'
     """
-    if name not in NAMES:
-        raise InvalidArgument("name", name, f"one of {', '.join(NAMES)}")
-    return import_module(f"{__name__}.{name.replace('-', '_')}")
+    if name not in NAMES + PANELS:
+        raise InvalidArgument("name", name, f"one of {', '.join(NAMES + PANELS)}")
+    return import_module(f"{__name__}.{name.partition('/')[0].replace('-', '_')}")

@@ -1,0 +1,74 @@
+"""Pictures of the figures on mixtures: network and Hermite model together, and the heat map."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from replica.files import plain
+
+LABELS = {
+    "ratio": r"width over samples $k/m$",
+    "split": r"split $\alpha_s$",
+    "data_spread": r"data spread $\beta_s$",
+    "alignment": r"mixture alignment $\gamma_1\cdot\gamma_2$",
+    "proportion": r"share $\rho$ of the first component",
+    "rank": r"rank $d_1 = d_2$",
+}
+
+
+def draw_map(data: dict[str, Any]) -> Figure:
+    """The heat map, alpha_s to the right and beta_s up."""
+    picture = Figure(figsize=(5, 4), layout="constrained")
+    ax = picture.subplots()
+    mesh = ax.pcolormesh(
+        data["axis"], data["axis"], data["mean"], cmap="viridis", shading="nearest"
+    )
+    picture.colorbar(mesh, label="generalisation error")
+    ax.set_xlabel(LABELS["split"])
+    ax.set_ylabel(LABELS["data_spread"])
+    return picture
+
+
+def draw_sweep(
+    data: dict[str, Any], *, x: str, errors: Sequence[str], others: Sequence[dict[str, Any]]
+) -> Figure:
+    """Network as circles, Hermite model as crosses; open squares where nothing is proved.
+
+    A row for each of the ``errors``, a column for each of the ``others``, over ``x``.
+    """
+    students = data["setting"]["students"]
+    panels = [(other, error) for error in errors for other in others]
+    columns = len(others)
+    rows = len(panels) // columns
+    picture = Figure(figsize=(1.5 + 3.8 * columns, 0.6 + 3.2 * rows), layout="constrained")
+    axes = picture.subplots(rows, columns, squeeze=False).ravel()
+    for ax, (other, error) in zip(axes, panels, strict=True):
+        points = [one for one in data["points"] if one["other"] == plain(other)]
+        values = np.array([one["x"] for one in points], dtype=float)
+        mean = np.array([one["mean"][error] for one in points], dtype=float)
+        bars = 2 * np.array([one["stderr"][error] for one in points], dtype=float)
+        good = np.array([one["proved"] for one in points])
+        for i, student in enumerate(students):
+            network = (values, mean[:, i, 0], bars[:, i, 0])
+            style: dict[str, Any] = {"color": f"C{i}", "markersize": 5}
+            ax.errorbar(*network, fmt="o-", capsize=2, linewidth=0.8, label=student, **style)
+            model = mean[:, i, 1]
+            ax.plot(values[good], model[good], "kx", markersize=7)
+            ax.plot(values[~good], model[~good], "ks", markersize=7, markerfacecolor="none")
+        ax.plot([], [], "kx", label="Hermite model")
+        if not good.all():
+            ax.plot([], [], "ks", markerfacecolor="none", label="Hermite model, not proved")
+        if other:
+            ax.set_title(_title(other), fontsize="medium")
+        ax.set_xlabel(LABELS[x])
+        ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
+    axes[0].legend(frameon=False, fontsize="small")
+    return picture
+
+
+def _title(other: dict[str, Any]) -> str:
+    if "classes" in other:
+        return "classes {} and {}".format(*other["classes"])
+    return rf"$\alpha_s = {other['split']:g}$"
