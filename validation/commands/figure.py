@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from replica import command_line as common
+from replica.errors import InvalidArgument
 
 from ..figures import NAMES, PANELS
 from ..figures import figure as find_figure
@@ -30,6 +31,8 @@ def figure(
     goes on from there when it was stopped.
     """
     module = find_figure(name)
+    if images and name not in PANELS:
+        raise InvalidArgument("images", images, "left out: it is for mixtures/3")
     compute = module.data
     if name in PANELS:
         panel = name.partition("/")[2]

@@ -185,10 +185,9 @@ def sweep(
     """Means and standard errors over the draws, at every point of a panel."""
     plan = SWEEPS[panel]
     draws, values = (3, plan.few) if quick else (plan.draws, plan.values)
-    if panel == "3" and not path:
-        raise InvalidArgument("images", path, "a folder of IDX files, or an NPZ file")
     base = replace(plan.setting, images=path, **(plan.small if quick else {}))
-    points, total = [], len(plan.others) * len(values) * draws
+    points: list[dict[str, Any]] = []
+    total = len(plan.others) * len(values) * draws
     for other in plan.others:
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
@@ -252,6 +251,9 @@ def data(
     images: str = "",
 ) -> dict[str, Any]:
     """Plain values of a panel; finished cells are kept in ``folder`` and read from there."""
+    if (panel == "3") != bool(images):
+        allowed = "a folder of IDX files, or an NPZ file, for panel 3 and for no other"
+        raise InvalidArgument("images", images, allowed)
     if folder is not None:
         store.open_folder(folder)
     if panel == "4":

@@ -51,18 +51,29 @@ def draw_sweep(
         bars = 2 * np.array([one["stderr"][error] for one in points], dtype=float)
         good = np.array([one["proved"] for one in points])
         for i, student in enumerate(students):
-            network = (values, mean[:, i, 0], bars[:, i, 0])
-            style: dict[str, Any] = {"color": f"C{i}", "markersize": 5}
-            ax.errorbar(*network, fmt="o-", capsize=2, linewidth=0.8, label=student, **style)
-            model = mean[:, i, 1]
-            ax.plot(values[good], model[good], "kx", markersize=7)
-            ax.plot(values[~good], model[~good], "ks", markersize=7, markerfacecolor="none")
-        ax.plot([], [], "kx", label="Hermite model")
+            style: dict[str, Any] = {"color": f"C{i}", "markersize": 5, "label": student}
+            ax.errorbar(
+                values, mean[:, i, 0], bars[:, i, 0], fmt="o-", capsize=2, linewidth=0.8,
+                markerfacecolor="white", **style,
+            )  # fmt: skip
+            for chosen, marker in ((good, "x"), (~good, "s")):
+                style = {"color": f"C{i}", "markersize": 9, "markerfacecolor": "none"}
+                ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
+        # A Hermite model may be far off where nothing is proved: the network sets the scale.
+        shown = np.concatenate(
+            [mean[:, :, 0] + bars[:, :, 0], mean[:, :, 0] - bars[:, :, 0], mean[good, :, 1]]
+        )
+        low, high = np.nanmin(shown), np.nanmax(shown)
+        ax.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
+        ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
         if not good.all():
-            ax.plot([], [], "ks", markerfacecolor="none", label="Hermite model, not proved")
+            label = "Hermite model, not proved"
+            ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)
         if other:
             ax.set_title(_title(other), fontsize="medium")
         ax.set_xlabel(LABELS[x])
+        if error == "misclassification":
+            ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
         ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
     axes[0].legend(frameon=False, fontsize="small")
     return picture
