@@ -3,15 +3,16 @@
     G = u v^T + Delta,  u = h_1 w / sqrt(k),  v = X^T y / m,  h_1 = E sigma'(b z):      THEORY 12
 
 u v^T is what the mean slope h_1 of the activation makes of the labels; Delta is the rest.  With
-n, m and k growing together and y = sigma_*(xi . x), xi along the spikes of theta = n^s and
-|xi| = 1/sqrt(|Sigma|),
+n, m and k growing together, spikes of theta = n^s (0 <= s < 1) and y = sigma_*(xi . x) of xi along
+them, |xi| = 1/sqrt(|Sigma|), the operator norms grow like powers of n, up to logarithms:
 
-    |u v^T| ~ n^((s-1)/2),   |Delta| ~ n^(s/2-1)   in operator norm, up to logarithms,
+    |u v^T| ~ n^((s-1)/2),   |Delta| ~ n^max(s/2-1, j(s-1)/2),  j the lowest of 2, 3, ... with
+    h_j = E He_j(z) sigma(b z) != 0 that the labels excite.
 
-since |w| -> 1, E x y ~ sqrt(theta) along the spike; Delta has independent entries of size
-sqrt(1/(k m)) k^(-1/2) in every direction, sqrt(theta) times as much along the spike.  An activation
-with h_2 = E sigma''(b z) != 0 has in Delta the part h_2 (w o F) E[y x x^T] / sqrt(k) too, of size
-n^(s-1), the larger one.
+|w| -> 1 and E x y ~ sqrt(theta) along the spike give the first.  The part of Delta that is
+independent from sample to sample has |w_i| k^(-1/2) m^(-1) |X| sqrt(m), with |X| ~ sqrt(m theta).
+The other is the mean of the slope's part He_(j-1)(f . x), whose fields along the spike are
+sqrt(theta/n): each degree costs a factor of n^((s-1)/2).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ from solvers.results import Array
 
 from .arguments import seed_sequence
 from .hermite_model import Task, bulk_scale, gradient
+
+ZERO = 1e-10  # a Hermite coefficient below this is none
 
 
 class Parts(NamedTuple):
@@ -61,6 +64,22 @@ def gradient_parts(
     u, v = slope * w / np.sqrt(width), X.T @ y / samples
     rest = gradient(F @ X.T, w, X, y, sigma) - np.outer(u, v)
     return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
+
+
+def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Parts:
+    """The exponents of the module's docstring, for labels that excite all degrees.
+
+    Examples
+    --------
+    >>> predicted_slopes("tanh", spike_exponent=0.8)
+    Parts(spike=-0.1, bulk=-0.3)
+    >>> predicted_slopes("relu", spike_exponent=0.0)
+    Parts(spike=-0.5, bulk=-1.0)
+    """
+    h = expand(student, order=8).coefficients
+    j = next((j for j in range(2, 8) if abs(h[j]) > ZERO), np.inf)
+    s = spike_exponent
+    return Parts(round((s - 1) / 2, 12), round(max(s / 2 - 1, j * (s - 1) / 2), 12))
 
 
 def gradient_slopes(

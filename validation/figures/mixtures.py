@@ -3,8 +3,7 @@
 Panels 1a-1c, 2a-2c and 6 are sweeps of one quantity around n = m = k = 1000, beta_s = .74,
 alpha_s = 1/2, two components of equal shares with one spike each, orthogonal, lam = 1e-4, labels
 relu(xi . x) of a random xi, 20 draws.  4 is the heat map, 5 sweeps beta_s at three alpha_s, 3
-sweeps the width on two classes of images.  "gradient" has no number there: norms of the parts of
-the gradient against the width.
+sweeps the width on two classes of images.
 
 What the text leaves open is chosen thus: every draw is fresh in everything; 2c draws its
 eigenvalues uniformly below theta and rescales the second component's to the same trace; 5 are

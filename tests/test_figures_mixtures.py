@@ -1,0 +1,121 @@
+"""The figures on mixtures and images as commands: data beside the picture, resumed after a kill."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from replica.command_line import run
+from validation.cli import app
+from validation.figures import FAMILIES, PANELS, figure, mixtures
+
+
+@pytest.fixture
+def digits(tmp_path):
+    """40 images of 6 x 6 pixels in two classes, the second with more variance to the right."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, size=(40, 6, 6)).astype(np.uint8)
+    pixels[1::2, :, :4] //= 8
+    labels = np.tile([0, 1, 5, 9], 10).astype(np.uint8)
+    folder = tmp_path / "digits"
+    folder.mkdir()
+    header = struct.pack(">2xBB3I", 8, 3, *pixels.shape)
+    (folder / "t-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
+    (folder / "t-labels-idx1-ubyte").write_bytes(struct.pack(">2xBBI", 8, 1, 40) + labels.tobytes())
+    return folder
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Panels as small as can be, so that all of them are drawn in seconds."""
+    sweeps = {
+        panel: mixtures.replace(plan, few=plan.few[:2], small={"dimension": 30, "samples": 25})
+        for panel, plan in mixtures.SWEEPS.items()
+    }
+    monkeypatch.setattr(mixtures, "SWEEPS", sweeps)
+
+
+@pytest.mark.parametrize("panel", FAMILIES["mixtures"])
+def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
+    picture = tmp_path / "out.png"
+    line = ["figure", f"mixtures/{panel}", "--quick", "--plot", str(picture)]
+    assert run(app, line + (["--images", str(digits)] if panel == "3" else [])) == 0
+    assert picture.stat().st_size > 10_000
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["panel"] == panel
+    assert list((tmp_path / "out.cells").iterdir())
+    if panel == "4":
+        # Spikes help: the error falls along beta_s in the column alpha_s = 0.
+        assert document["mean"][0][0] > 2 * document["mean"][-1][0]
+    else:
+        means = np.array([point["mean"]["generalisation"] for point in document["points"]])
+        assert np.isfinite(means).all()
+
+
+def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path, monkeypatch):
+    """Killed in its fifth cell: the four before are not computed again, the result is that of
+    an undisturbed run, and a damaged cell is computed afresh."""
+    whole = mixtures.data("1a", True)
+    count = 0
+    cell = mixtures.cell
+
+    def dies(setting, seed):
+        nonlocal count
+        count += 1
+        if count == 5:
+            raise KeyboardInterrupt
+        return cell(setting, seed)
+
+    monkeypatch.setattr(mixtures, "cell", dies)
+    with pytest.raises(KeyboardInterrupt):
+        mixtures.data("1a", True, folder=tmp_path)
+    assert mixtures.data("1a", True, folder=tmp_path) == whole
+    assert count == 5 + 2  # six cells in all
+    kept = sorted(tmp_path.iterdir())
+    kept[0].write_text("{")
+    assert mixtures.data("1a", True, folder=tmp_path) == whole
+    assert count == 5 + 2 + 1
+
+
+def test_the_map_goes_on_row_by_row(tmp_path, monkeypatch):
+    whole = mixtures.data("4", True, folder=tmp_path)
+    rows = sorted(tmp_path.iterdir())
+    assert len(rows) == 10  # 5 rows of 2 seeds
+    rows[3].unlink()
+    calls = []
+    own = mixtures.map_row
+    monkeypatch.setattr(mixtures, "map_row", lambda *a: calls.append(a) or own(*a))
+    assert mixtures.data("4", True, folder=tmp_path) == whole
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("figure mixtures/7 --plot {0}/a.png", "name must be one of"),
+        ("figure mixtures/3 --plot {0}/a.png", "for panel 3 and for no other"),
+        ("figure mixtures/3 --images {0}/no --plot {0}/a.png", "No such file"),
+        ("figure mixtures/1a --images {0} --plot {0}/a.png", "for panel 3 and for no other"),
+        ("figure steps --images {0} --plot {0}/a.png", "it is for mixtures/3"),
+    ],
+)
+def test_mistakes_are_one_line(line, message, tmp_path, capsys):
+    assert run(app, line.format(tmp_path).split()) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_names():
+    assert figure("mixtures/2c") is mixtures
+    assert {name.partition("/")[2] for name in PANELS} == {*mixtures.SWEEPS, "4"}
+
+
+@pytest.mark.parametrize(
+    ("spread", "order", "proved"),
+    [(0.74, 4, True), (0.75, 4, False), (0.0, 2, False), (1, 5, False)],
+)
+def test_orders_and_what_is_proved(spread, order, proved):
+    assert mixtures.order_of(spread) == order
+    assert mixtures.proved(spread) is proved
