@@ -219,7 +219,7 @@ class ImageTask:
 
 
 def image_task(found: ImageSet, *, theta: float, source: str = "gaussian") -> ImageTask:
-    """Preprocess two classes of images: centre each, scale each to E |x|^2 = theta.
+    """Preprocess two classes of images: centre each, scale each to mean squared length theta.
 
     Parameters
     ----------

@@ -277,7 +277,7 @@ def regression(
     noise: float = 0.0,
     rng: Any = None,
 ) -> Regression:
-    """The regression task of the paper: y = sigma_*(xi . x), |xi| = 1/sqrt(|Sigma|).
+    """The regression task of the paper: y = sigma_*(xi . x), xi of squared length 1/norm(Sigma).
 
     Parameters
     ----------
