@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from replica.activations import Activation
-from replica.hermite import expand
+from replica.hermite_expansion import expand
 from replica.named import activation
 from solvers.results import Array
 

@@ -21,7 +21,7 @@ from numpy.random import Generator, default_rng
 from replica.activations import Activation
 from replica.curves import positive
 from replica.errors import InvalidArgument
-from replica.hermite import expand
+from replica.hermite_expansion import expand
 from replica.named import activation
 from solvers.results import Array
 

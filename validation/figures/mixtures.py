@@ -26,7 +26,7 @@ from numpy.random import SeedSequence
 import replica
 from replica.errors import InvalidArgument
 from replica.files import plain
-from replica.hermite import EquivalenceWarning, inside, needed_order
+from replica.hermite_expansion import EquivalenceWarning, inside, needed_order
 from solvers.results import Array
 
 from .. import store
