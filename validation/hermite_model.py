@@ -138,8 +138,8 @@ def side_by_side(
         fits = []
         for j, features in enumerate(models):
             R = features(trained)
-            a = fit(R, y, penalty * m)[:, None]
-            squares = float(((y - readout.predict(R, a)[:, 0]) ** 2).mean())
+            a = fit(R, y, penalty * m)
+            squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
             errors[0, i, j] = (squares + penalty * float((a**2).sum())) / 2
             fits.append(a)
         outputs = np.hstack([_outputs(x, models, fits) for x in tested])
@@ -176,7 +176,7 @@ def fit(features: Array, y: Array, penalty: float) -> Array:
 def _outputs(fields: Array, models: list[Features], fits: list[Array]) -> Array:
     """What every model says, (1 + L, b), of inputs with these fields (b, k)."""
     pairs = zip(models, fits, strict=True)
-    return np.stack([readout.predict(features(fields), a)[:, 0] for features, a in pairs])
+    return np.stack([features(fields) @ a for features, a in pairs]) / np.sqrt(fields.shape[1])
 
 
 def _blocks(X: Array, layer: Array) -> Any:
