@@ -75,7 +75,14 @@ def draw_sweep(
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
         ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
-    axes[0].legend(frameon=False, fontsize="small")
+    handles, _ = axes[0].get_legend_handles_labels()
+    picture.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=5 if columns > 1 else 2,
+        frameon=False,
+        fontsize="small",
+    )
     return picture
 
 
