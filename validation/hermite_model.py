@@ -25,8 +25,8 @@ from replica.hermite_expansion import expand
 from replica.named import activation
 from solvers.results import Array
 
-from . import readout
 from .arguments import seed_sequence, whole
+from .ridge import ridge
 
 TEST_SAMPLES = 5  # over the training samples, as published
 Features = Callable[[Array], Array]
@@ -167,7 +167,8 @@ def fit(features: Array, y: Array, penalty: float) -> Array:
     precision, by their singular values, whose condition is only its root.
     """
     try:
-        return np.asarray(readout.ridge(features, y, np.array([penalty]))[:, 0])
+        fitted = ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
+        return np.asarray(fitted.readouts[:, 0, 0])
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
         return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)
