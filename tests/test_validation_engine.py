@@ -95,7 +95,7 @@ def test_a_failing_cell_ends_the_pool():
     with pytest.raises(ZeroDivisionError):
         list(executors.results((0).__rfloordiv__, [1, 2, 3], None, 2))
     for process in set(executors.multiprocessing.active_children()) - before:
-        process.join(timeout=10)
+        process.join(timeout=60)  # a busy machine takes its time
         assert not process.is_alive()
 
 
