@@ -25,7 +25,7 @@ from .targets import remainder
 # Nodes of every level, the last for all further ones: over kappa, trapezoidal; over tau likewise,
 # or per panel with half the interval where it is split; of Student's t; over the local field of a
 # smooth loss.  kappa is what may have thin layers, and goes on to panels that close in on them.
-KAPPA = (24, 36, 54, 80, 128, 192)
+KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (24, 36, 54, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
 MIXTURE = (12, 16, 24)

@@ -140,8 +140,9 @@ def test_simulation_agrees(model, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), CASES[:3] + CASES[4:7])
 def test_simulation_agrees_at_size(model, name):
-    """At d = 800 the allowance is 2.5 %."""
-    found = compare(model, alpha=[0.5, 2.0], lam=0.05, dimension=800, seeds=5, rng=2, loss=name)
+    """At d = 800 the allowance is 2.5 %.  With fewer seeds, standard errors are themselves too
+    uncertain for 64 of them to stay within 4."""
+    found = compare(model, alpha=[0.5, 2.0], lam=0.05, dimension=800, seeds=10, rng=2, loss=name)
     assert found.agrees, found.document()
 
 
