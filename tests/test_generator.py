@@ -1,4 +1,4 @@
-"""The class-conditional generator, where torch is installed; its absence said where it is not."""
+"""The generator of images of a class, where torch is installed; its absence said where it is not."""
 
 import importlib.util
 
@@ -39,7 +39,7 @@ def test_generated_images_are_those_of_their_class():
     torch = pytest.importorskip("torch")
     found = bars(500, np.random.default_rng(0))
     before = torch.random.get_rng_state()
-    drawn = generate(found, samples=200, epochs=60, rng=1)
+    drawn = generate(found, samples=200, epochs=20, rng=1)
     assert torch.equal(before, torch.random.get_rng_state())
     assert drawn.classes == (3, 7)
     assert drawn.first.shape == (200, 64)
@@ -51,5 +51,7 @@ def test_generated_images_are_those_of_their_class():
     ):
         mean = own.mean(axis=0)
         apart = np.linalg.norm(mean - other.mean(axis=0))
-        assert np.linalg.norm(mean - real.mean(axis=0)) < apart / 2
-    np.testing.assert_array_equal(drawn.first, generate(found, samples=200, epochs=60, rng=1).first)
+        # found: a tenth; and a spread within 1.0 to 1.5 of the real one
+        assert np.linalg.norm(mean - real.mean(axis=0)) < apart / 4
+        assert 0.5 < own.std(axis=0).mean() / real.std(axis=0).mean() < 2
+    np.testing.assert_array_equal(drawn.first, generate(found, samples=200, epochs=20, rng=1).first)
