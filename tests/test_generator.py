@@ -1,4 +1,4 @@
-"""The generator of images of a class, where torch is installed; its absence said where it is not."""
+"""The generator of images, where torch is installed; its absence said where it is not."""
 
 import importlib.util
 
