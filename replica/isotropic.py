@@ -12,6 +12,7 @@ are used in two equivalent forms without differences of nearly equal numbers.  A
 singular and the solution is unique.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,18 @@ class Isotropic(Bulk):
         """1 - beta Vh1 V1 as a function of V1 / V2, and its derivative in log(V1 / V2)."""
         return ratio / self.c, ratio / self.c
 
+    @cached_property
+    def means(self) -> Array:
+        """1 and mu_2^2 times the quadrature weights, as columns (N, 2)."""
+        m2 = self.moments[1]
+        return (self.table.weights * np.stack([np.ones_like(m2), m2])).T
+
+    @cached_property
+    def curvatures(self) -> Array:
+        """mu_1^2, mu_2^2 and their product times the weights, as columns (N, 3)."""
+        m1, m2 = self.moments
+        return (self.table.weights * np.stack([m1, m2, m1 * m2])).T
+
     @property
     def c(self) -> Any:
         """Bulk variance."""
@@ -74,13 +87,12 @@ class Isotropic(Bulk):
 
         A negative constant is moved to the other side, so that all four are positive.
         """
-        w, (m1, m2) = self.table.weights, self.moments
         V1, V2 = V[:, 0], V[:, 1]
         W = self.resistance(V, self.workspace(V))
         # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2].
-        E, E2 = (W @ (w[:, None] * np.stack([np.ones_like(w), m2], axis=1))).T
+        E, E2 = (W @ self.means).T
         np.multiply(W, W, out=W)
-        F1, F2, F12 = (W @ (w[:, None] * np.stack([m1, m2, m1 * m2], axis=1))).T
+        F1, F2, F12 = (W @ self.curvatures).T
         ratio = alpha / self.beta
         left_over, slope = self.unresolved(V1 / V2) if unresolved is None else unresolved
         kind = np.result_type(V, alpha, lam, self.beta, W)

@@ -20,6 +20,7 @@ SHRINK = 6.0  # of the box where the interpolant is not yet that exact
 ROUNDS = 5
 CHEBYSHEV = chebyshev.chebpts1(NODES)
 ANALYSIS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV, NODES - 1))
+DEGREES = np.arange(NODES)
 FINE = np.linspace(-1, 1, 53)
 FINE_BASIS = chebyshev.chebvander(FINE, NODES - 1)
 FLAT = 1e-10  # a basin shallower than this, relative to its value, is rounding
@@ -135,7 +136,10 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
         slope = np.array([_evaluate(part, x) for part in slopes])[free]
         matrix = np.array([[_evaluate(part, x) for part in row] for row in second])
         step = np.zeros(k)
-        step[free] = np.linalg.pinv(matrix[np.ix_(free, free)], hermitian=True) @ -slope
+        try:
+            step[free] = np.linalg.solve(matrix[np.ix_(free, free)], -slope)
+        except np.linalg.LinAlgError:  # flat: any place is as good
+            break
         if np.abs(step).max() < 1e-15:
             break
         trial = np.clip(x + step, -1, 1)
@@ -147,9 +151,9 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
 
 
 def _evaluate(series: Array, x: Array) -> float:
-    """A Chebyshev series in k variables at one point."""
-    for value in x:
-        series = chebyshev.chebval(value, series)
+    """A Chebyshev series in k variables at one point of [-1, 1]^k: T_n(cos t) = cos(n t)."""
+    for angle in np.arccos(x):
+        series = np.cos(angle * DEGREES[: len(series)]) @ series
     return float(series)
 
 

@@ -70,6 +70,7 @@ def newton(
     if not (np.isfinite(value).all() and (value[:, ~free] > 0).all()):
         raise ValueError("start must be positive and finite")
     count, unknowns = value.shape
+    mixed = free.any()
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
@@ -78,8 +79,8 @@ def newton(
     slopes = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
-        if size is not None:
+        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]) if mixed else step[rows])
+        if mixed and size is not None:
             ratio = value[rows] / size(value[rows]) + step[rows]
             trial[:, free] = (ratio * size(trial))[:, free]
         error, jacobian = system(trial, rows)
@@ -116,10 +117,14 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
     are solved by Cramer's rule: ten times faster than a call of LAPACK for each row.
     """
     if rhs.shape[1] == 2:
-        (a, b), (c, d) = np.moveaxis(matrix, 0, -1)
-        u, v = rhs.T
+        a, b, c, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 0], matrix[:, 1, 1]
+        u, v = rhs[:, 0], rhs[:, 1]
+        found = np.empty_like(rhs, np.result_type(matrix, rhs))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.stack([d * u - b * v, a * v - c * u]) / (a * d - b * c)).T
+            found[:, 0] = d * u - b * v
+            found[:, 1] = a * v - c * u
+            found /= (a * d - b * c)[:, None]
+        return found
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]
     except np.linalg.LinAlgError:
