@@ -8,13 +8,15 @@ sigma are entire functions of kappa, since
     E sigma(s + i t + sqrt(c) z) = E sigma(s + sqrt(c) z) exp(i t z / sqrt(c) + t^2 / 2c),
 
 and Im V > 0 there: the poles lie above the line where the features' conditional variance T
-increases with kappa and below where it decreases.  A contour that leaves the line on the other
-side in each tail meets none of them, and a trapezoidal rule on it converges geometrically.
+increases with kappa and below where it decreases.  A contour that runs on the other side of the
+line, and crosses it where T turns, meets none of them, and a trapezoidal rule on it converges
+geometrically.
 """
 
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import erf
 
 from solvers.quadrature import Rule, interval, refine
 from solvers.results import Array
@@ -28,28 +30,37 @@ ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
 # its logarithm has a pole, too.  This keeps the contour at most half of the way to it.
 BEND = 1.75
+WIDTH = 0.6  # of the change of sides
+CLOSE = 0.4  # of the distance to the next one, at most
+ROUNDING = 1e-12  # changes of T that small, relative to its largest, say nothing
+FAR = 7.0
 
 
 def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
-    """The features of ``table``, of one spike, at ``nodes`` places of a contour; None where T
-    does not settle on a direction in both tails: there is no side to leave the line on.
+    """The features of ``table``, of one spike, at ``nodes`` places of a contour; None where T is
+    constant: there is no side to leave the line on.
     """
-    left, right = _directions(table)
-    if 0 in (left, right):
+    side, turns = _sides(table)
+    if not side:
         return None
     groups = model.geometry
     half = interval(nodes)
-    steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
     u = np.linspace(-half, half, nodes)
-    # right * u in the right tail, left * |u| in the left one, flattened as 1 / |u| far out
-    odd, even = (right - left) / 2, (right + left) / 2
-    root = np.sqrt(1 + u**2)
+    # +-1, changing where T turns; smoothly, but before it turns back
+    gaps = np.diff(turns, prepend=-np.inf, append=np.inf)
+    width = min(WIDTH, CLOSE * float(gaps.min()))
+    away = (u - turns[:, None]) / width
+    flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
+    sign = side + flip @ (1 + erf(away))
+    change = flip @ np.exp(-(away**2)) * (2 / (np.sqrt(np.pi) * width))
+    # the height at which to run, growing as |u|, and flattened as 1 / |u| far out
+    steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
     bend = (steepest / BEND) ** 2
-    flat = 1 / (1 + bend * u**2)
-    height = ANGLE * (odd * u + even * root) * flat
-    slope = ANGLE * (odd + even * u / root) * flat - 2 * bend * u * flat * height
-    kappa = u + 1j * height
-    weights = (1 + 1j * slope) * np.exp(-(kappa**2) / 2)
+    root, flat = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
+    far = ANGLE * root * flat
+    growth = far * (u / root**2 - 2 * bend * u * flat)
+    kappa = u + 1j * sign * far
+    weights = (1 + 1j * (sign * growth + change * far)) * np.exp(-(kappa**2) / 2)
     kinds, _ = alike(model)
     found = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
@@ -64,18 +75,18 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     )
 
 
-def _directions(table: Table) -> tuple[int, int]:
-    """On which side to leave the line in the left and right tail, +-1, or 0 for neither: above
-    (below) it where T falls (rises) as kappa increases."""
+def _sides(table: Table) -> tuple[int, Array]:
+    """On which side to leave the line in the left tail, +-1, and where to change it: above it
+    where T falls as kappa increases, below where it rises.  0 if T does neither."""
+    kappa, first = np.unique(table.kappa[0], return_index=True)
     T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
-    kappa = table.kappa[0]
-    sides = []
-    for tail in (kappa < -1, kappa > 1):
-        change = np.diff(T[tail & (np.abs(kappa) < 6)])
-        net, total = change.sum(), np.abs(change).sum()
-        settled = abs(net) > max(total / 4, 1e-9 * T.max())
-        sides.append(-int(np.sign(net)) if settled else 0)
-    return sides[0], sides[1]
+    change = np.diff(T[first])
+    moves = np.flatnonzero((np.abs(change) > ROUNDING * T.max()) & (np.abs(kappa[1:]) < FAR))
+    if not moves.size:
+        return 0, np.empty(0)
+    side = -np.sign(change[moves])
+    turned = np.flatnonzero(side[1:] != side[:-1])
+    return int(side[0]), (kappa[moves[turned] + 1] + kappa[moves[turned + 1]]) / 2
 
 
 def complex_moments(student: Activation, s: Array, c: float) -> Moments:

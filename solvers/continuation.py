@@ -84,7 +84,7 @@ def follow(
     check: Check,
     *,
     first: float = 0.2,
-    smallest: float = 1e-4,
+    smallest: float = 1e-9,
     reach: float = 0.7,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,

@@ -12,6 +12,7 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.contour import complex_moments
 from replica.spectrum import QUADRATURE_TOLERANCE
 from solvers.continuation import newton_complex
+from solvers.results import Status
 from validation.learned import measure
 from validation.spectrum import eigenvalues
 
@@ -44,6 +45,35 @@ def test_mass_and_moments(student, beta, alpha):
     assert found.moment(0) + found.atom == pytest.approx(1, abs=1e-8)
     assert found.moment(1) == pytest.approx(first, rel=1e-9)
     assert found.moment(2) == pytest.approx(second, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("student", "beta", "alpha", "r", "c"),
+    [
+        ("tanh", 1.7, 0.87, 0.76, 3.2),  # a faint tail beyond what looks like an edge
+        ("he1+he3/6", 0.47, 2.2, 0.26, 1.2),
+        ("softplus", 1.9, 0.26, 0.51, 1.6),  # tails on both sides
+        ("sin", 2.9, 0.21, 0.42, 0.39),  # T turns many times
+        ("gelu", 3.2, 0.24, 0.45, 1.04),  # and once, off the middle
+        ("he1+he2/2", 3.75, 0.23, 2.5, 1.0),  # three decades between the ends
+    ],
+)
+def test_hard_tails(student, beta, alpha, r, c):
+    model = SpikedRandomFeatures(student=student, target="sin", r=r, c=c, gamma=0.9, beta=beta)
+    found = replica.spectrum(model, alpha)
+    assert found.converged
+    assert found.mass_error < 1e-6  # the bar
+    # what is cut off where x times the density is 1e-10 is a tail of the mean, too
+    assert found.moment(1) == pytest.approx(bulk_moments(model, alpha)[0], rel=1e-7)
+
+
+def test_missing_mass_is_flagged():
+    """relu at r / sqrt(c) = 2.9 and n < p: 4e-4 of the eigenvalues are below 1e-18."""
+    model = SpikedRandomFeatures(student="relu", target="sin", r=1.8, c=0.38, gamma=0.9, beta=2.4)
+    found = replica.spectrum(model, 0.4)
+    assert found.status == Status.QUADRATURE
+    assert 1e-5 < found.mass_error < 1e-3
+    assert found.quadrature_error < QUADRATURE_TOLERANCE
 
 
 def test_marchenko_pastur_of_marchenko_pastur():

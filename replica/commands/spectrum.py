@@ -83,5 +83,6 @@ def spectrum_document(found: Spectrum, points: int) -> dict[str, Any]:
         "outliers": found.outliers,
         "converged": found.converged,
         "quadrature_error": found.quadrature_error,
+        "mass_error": found.mass_error,
         "density": {"x": x, "y": found.density(x)},
     }
