@@ -9,9 +9,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Concatenate, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -22,57 +23,57 @@ from . import files
 from .errors import InvalidArgument
 from .grids import variants
 from .network import Model as AnyModel
-from .options import GRID_FORMS, ProblemOptions, Request
+from .options import ProblemOptions, Request, merge
 
 PICTURES = (".png", ".pdf", ".svg")
 
-_GRID = f"[{GRID_FORMS}]"
-Student = Annotated[str | None, typer.Option(help="Activation: a name or module:function.")]
-Target = Annotated[str | None, typer.Option(help="Target function: likewise.")]
-Alpha0 = Annotated[str | None, typer.Option(help=f"Gradient samples n0/d, or inf. {_GRID}")]
-Eta = Annotated[str | None, typer.Option(help="Learning rate eta~ of the step.")]
-Steps = Annotated[
-    str | None,
-    typer.Option(help="Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta."),
-]
-R = Annotated[str | None, typer.Option(help="Spike length, for an sRF given directly.")]
-C = Annotated[str | None, typer.Option(help="Bulk variance, likewise.")]
-Gamma = Annotated[str | None, typer.Option(help="Spike-target cosine, likewise.")]
-Beta = Annotated[str | None, typer.Option(help="Width p/d (1 unless said).")]
-Noise = Annotated[str | None, typer.Option(help="Label noise variance Delta (0 unless said).")]
-StepNoise = Annotated[
-    str | None, typer.Option(help="That of the gradient's samples, where it differs.")
-]
-Model = Annotated[
-    str | None, typer.Option(help="Theory of a step: srf (as published), or the network itself.")
-]
-Alpha = Annotated[str | None, typer.Option(help="Readout samples n/d.")]
-Lam = Annotated[str | None, typer.Option(help="Ridge penalty lambda.")]
-Readout = Annotated[
-    str | None,
-    typer.Option(help="First-step readout: values (-1,1), gaussian, rademacher or uniform."),
-]
-Bias = Annotated[str | None, typer.Option(help="Untrained biases of the neurons: values.")]
-Intercept = Annotated[bool | None, typer.Option("--intercept", help="Train an output intercept.")]
-TrainBias = Annotated[
-    bool | None, typer.Option("--train-bias", help="Train one bias common to all neurons.")
-]
-LabelNoise = Annotated[
-    str | None,
-    typer.Option(
-        help="Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
-    ),
-]
-LossName = Annotated[
-    str | None,
-    typer.Option(
-        "--loss", help="square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge."
-    ),
-]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
 Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
 Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
+
+Command = Callable[Concatenate[ProblemOptions, ...], None]
+
+
+def problem_options(*, without: Sequence[str] = ()) -> Callable[[Command], Callable[..., None]]:
+    """Let a command take the fields of its ProblemOptions as options, and --config.
+
+    The command is written with a ProblemOptions as its first parameter and called with what is
+    typed, completed from the file.  Typer, which makes options of the parameters in a signature,
+    is shown one for every field with a help text in its place, but for those in ``without``.
+    """
+    hints = get_type_hints(ProblemOptions, include_extras=True)
+    shared = {
+        name: _parameter(name, *get_args(hint))
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    }
+    for name in without:
+        del shared[name]
+    config = Parameter("config", Parameter.KEYWORD_ONLY, default=None, annotation=Config)
+
+    def decorate(command: Command) -> Callable[..., None]:
+        @wraps(command)
+        def flat(*, config: Path | None, **given: Any) -> None:
+            typed = ProblemOptions(**{name: given.pop(name) for name in shared})
+            command(merge(typed, config), **given)
+
+        _, *own = signature(command).parameters.values()
+        flat.__signature__ = Signature([*shared.values(), config, *own])  # type: ignore[attr-defined]
+        return flat
+
+    return decorate
+
+
+def _parameter(name: str, kind: Any, text: str) -> Parameter:
+    """What typer makes --name of: text or, for a bool, a flag that is None unless typed."""
+    flag = f"--{name.replace('_', '-')}"  # given, since typer's own adds a --no-flag
+    return Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        default=typer.Option(None, flag, help=text),
+        annotation=bool | None if kind == bool | None else str | None,
+    )
 
 
 def one_model(asked: Request) -> AnyModel:
@@ -84,8 +85,7 @@ def one_model(asked: Request) -> AnyModel:
         If a model field is a grid.
     """
     for name, grid in asked.grids.items():
-        if grid.size > 1:
-            raise InvalidArgument(name, list(grid), "a single number here")
+        one_number(name, grid)
     (model,) = variants(asked.problem, asked.grids)
     return model
 
@@ -100,12 +100,6 @@ def one_number(name: str, grid: Array) -> float:
     if grid.size != 1:
         raise InvalidArgument(name, list(grid), "a single number here")
     return float(grid[0])
-
-
-def typed(options: dict[str, Any]) -> ProblemOptions:
-    """The problem among a command's ``options``, by name."""
-    names = {f.name for f in fields(ProblemOptions)}
-    return ProblemOptions(**{name: value for name, value in options.items() if name in names})
 
 
 def check_outputs(

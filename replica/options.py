@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,7 +24,9 @@ LONGEST = 10**6  # points of one grid
 GRIDS = {*STEP, *SRF, "beta", "noise", "step_noise", "alpha", "lam"}
 MODELS = ("srf", "network")
 
+Name = str | None
 Values = float | str | list[float] | None
+LawValues = float | str | list[float] | list[list[float]] | None
 
 
 @dataclass(frozen=True)
@@ -43,30 +45,40 @@ class ProblemOptions:
     """The options that say which problem is meant, as typed or as in a problem file.
 
     Everything numeric may be a grid, but for readout and bias, which are laws: values, or
-    values and fractions.  A file may have a table ``groups`` instead of r, c and gamma.
+    values and fractions.  What has a help text can be typed; a file may have a table ``groups``
+    instead of r, c and gamma.
     """
 
-    student: str | None = None
-    target: str | None = None
-    alpha0: Values = None
-    eta: Values = None
-    steps: str | list[list[float]] | None = None
-    r: Values = None
-    c: Values = None
-    gamma: Values = None
-    beta: Values = None
-    noise: Values = None
-    step_noise: Values = None
-    model: str | None = None
-    alpha: Values = None
-    lam: Values = None
-    readout: float | str | list[float] | list[list[float]] | None = None
-    bias: float | str | list[float] | list[list[float]] | None = None
+    student: Annotated[Name, "Activation: a name or module:function."] = None
+    target: Annotated[Name, "Target function: likewise."] = None
+    alpha0: Annotated[Values, f"Gradient samples n0/d, or inf. [{GRID_FORMS}]"] = None
+    eta: Annotated[Values, "Learning rate eta~ of the step."] = None
+    steps: Annotated[
+        str | list[list[float]] | None,
+        "Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta.",
+    ] = None
+    r: Annotated[Values, "Spike length, for an sRF given directly."] = None
+    c: Annotated[Values, "Bulk variance, likewise."] = None
+    gamma: Annotated[Values, "Spike-target cosine, likewise."] = None
+    beta: Annotated[Values, "Width p/d (1 unless said)."] = None
+    noise: Annotated[Values, "Label noise variance Delta (0 unless said)."] = None
+    step_noise: Annotated[Values, "That of the gradient's samples, where it differs."] = None
+    model: Annotated[Name, "Theory of a step: srf (as published), or the network itself."] = None
+    alpha: Annotated[Values, "Readout samples n/d."] = None
+    lam: Annotated[Values, "Ridge penalty lambda."] = None
+    readout: Annotated[
+        LawValues, "First-step readout: values (-1,1), gaussian, rademacher or uniform."
+    ] = None
+    bias: Annotated[LawValues, "Untrained biases of the neurons: values."] = None
     groups: GroupOptions | None = None
-    intercept: bool | None = None
-    train_bias: bool | None = None
-    label_noise: str | None = None
-    loss: str | None = None
+    intercept: Annotated[bool | None, "Train an output intercept."] = None
+    train_bias: Annotated[bool | None, "Train one bias common to all neurons."] = None
+    label_noise: Annotated[
+        Name, "Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
+    ] = None
+    loss: Annotated[
+        Name, "square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge."
+    ] = None
 
 
 @dataclass(frozen=True)

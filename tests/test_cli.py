@@ -14,7 +14,8 @@ import pytest
 
 from replica import files
 from replica.cli import app
-from replica.command_line import run
+from replica.command_line import problem_options, run
+from validation.cli import app as validation_app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"
@@ -106,8 +107,12 @@ def test_problem_file(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text('student="tanh"\ntarget="sin"\nalpha0=20\neta=3\nalpha=[1, 2]\nlam="1e-2,.1"\n')
     assert len(document(capsys, f"curve --config {path}")["points"]) == 4
-    typed = document(capsys, f"curve --config {path} --lam 0.1 --alpha 1")["points"]
+    line = f"curve --config {path} --lam 0.1 --alpha 1"
+    typed = document(capsys, line)["points"]
     assert round(typed[0]["test_error"], 7) == 0.041604
+    flagged = document(capsys, f"{line} --train-bias")["points"]
+    path.write_text(path.read_text() + "train_bias=true\n")
+    assert document(capsys, line)["points"] == flagged != typed  # a flag not typed is not false
 
 
 def test_general_model(capsys):
@@ -245,6 +250,30 @@ def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
     for part in parts:
         assert part in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("application", "line"),
+    [
+        (app, "curve --groups 1"),  # of files alone
+        (app, "curve --no-intercept"),
+        (app, "bounds --lam 1"),
+        (app, "spectrum --label-noise probit"),
+        (app, "optimum --loss hinge"),
+        (validation_app, "simulate --model srf"),
+        (validation_app, "alignment --r 1"),
+        (validation_app, "spectrum --train-bias"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(application, line, capsys):
+    assert run(application, line.split()) == 2
+    (refusal,) = capsys.readouterr().err.splitlines()
+    assert refusal.startswith(f"error: No such option: {line.split()[1]}")
+
+
+def test_only_known_options_are_left_out():
+    with pytest.raises(KeyError, match="lamda"):
+        problem_options(without=("lam", "lamda"))
 
 
 def test_every_mistake_in_a_problem_file(tmp_path, capsys):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from replica import Network, SpikedRandomFeatures
-from replica.errors import InvalidArgument
+from replica.command_line import one_number
 from replica.grids import Problem
 from replica.options import Request
 
@@ -48,8 +48,7 @@ def single(asked: Request) -> tuple[Problem, float | None]:
         If a model field is a grid: a comparison is over alpha and lam.
     """
     for name, grid in asked.grids.items():
-        if grid.size > 1:
-            raise InvalidArgument(name, list(grid), "a single number here")
+        one_number(name, grid)
     problem = asked.problem
     if isinstance(problem, SpikedRandomFeatures):
         return problem, None

@@ -9,28 +9,13 @@ from .. import files
 from ..bounds import bounds as bound
 from ..grids import describe, variants
 from ..optimum import optimal_lambda
-from ..options import merge, request
+from ..options import ProblemOptions, request
 
 
+@common.problem_options(without=("lam", "label_noise", "loss"))
 def bounds(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     out: common.Out = None,
     plot: common.Plot = None,
     as_json: common.Json = False,
@@ -40,7 +25,7 @@ def bounds(
     Example: replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:10:40:log
     --alpha 1 --plot bounds.png
     """
-    asked = request(merge(common.typed(locals()), config), required=())
+    asked = request(options, required=())
     common.check_outputs(out, plot, (".csv", ".json"))
     for name, grid in asked.grids.items():
         if name != "eta":

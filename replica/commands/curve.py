@@ -10,32 +10,14 @@ from .. import command_line as common
 from .. import files
 from ..grids import Grid, describe, sweep
 from ..models import GradientStep
-from ..options import merge, request
+from ..options import ProblemOptions, request
 from ..several_steps import after_each_step
 
 
+@common.problem_options()
 def curve(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    lam: common.Lam = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    label_noise: common.LabelNoise = None,
-    loss: common.LossName = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     out: common.Out = None,
     plot: common.Plot = None,
     as_json: common.Json = False,
@@ -45,7 +27,7 @@ def curve(
     Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
     --lam 0.1 --plot curve.png
     """
-    asked = request(merge(common.typed(locals()), config))
+    asked = request(options)
     common.check_outputs(out, plot)
     with common.progress("models") as advance:
         grid = sweep(

@@ -11,30 +11,13 @@ from ..grids import describe
 from ..models import GradientStep
 from ..network import Network
 from ..optimum import Optimum, optimal_eta, optimal_lambda
-from ..options import merge, request
+from ..options import ProblemOptions, request
 
 
+@common.problem_options(without=("loss",))
 def optimum(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    lam: common.Lam = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    label_noise: common.LabelNoise = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     out: common.Out = None,
     as_json: common.Json = False,
 ) -> None:
@@ -42,7 +25,6 @@ def optimum(
 
     Example: replica optimum --student tanh --target sin --alpha0 20 --alpha 1,2
     """
-    options = merge(common.typed(locals()), config)
     searched = options.alpha0 is not None and options.eta is None
     asked = request(replace(options, eta=1.0) if searched else options, required=("alpha",))
     if not asked.loss.is_square:

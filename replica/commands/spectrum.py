@@ -8,30 +8,15 @@ import typer
 from .. import command_line as common
 from .. import files
 from ..grids import describe
-from ..options import merge, request
+from ..options import ProblemOptions, request
 from ..spectrum import Spectrum
 from ..spectrum import spectrum as compute
 
 
+@common.problem_options(without=("lam", "label_noise", "loss"))
 def spectrum(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     out: common.Out = None,
     plot: common.Plot = None,
     points: Annotated[int, typer.Option(help="Points of the density, in all.")] = 1000,
@@ -42,7 +27,7 @@ def spectrum(
     Example: replica spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2
     --beta 1.5 --plot spectrum.png
     """
-    asked = request(merge(common.typed(locals()), config), required=("alpha",))
+    asked = request(options, required=("alpha",))
     common.check_outputs(out, plot, (".csv", ".json"))
     one = common.one_model(asked)
     found = compute(one, common.one_number("alpha", asked.alpha))

@@ -8,24 +8,18 @@ from replica import GradientStep, files
 from replica import command_line as common
 from replica.errors import InvalidArgument
 from replica.grids import describe
-from replica.options import merge, request
+from replica.options import SRF, ProblemOptions, request
 
 from ..alignment import compare_alignment
 from ..command_line import TABLES, Dimension, Rng, Seeds, single
 
 
+@common.problem_options(
+    without=(*SRF, "model", "alpha", "lam", "intercept", "train_bias", "label_noise", "loss")
+)
 def alignment(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
     rng: Rng = None,
@@ -36,7 +30,6 @@ def alignment(
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
     """
-    options = merge(common.typed(locals()), config)
     asked = request(replace(options, alpha="1", lam="1"))  # no readout is trained here
     common.check_outputs(out, None, TABLES)
     problem, width = single(asked)

@@ -8,7 +8,7 @@ from replica import command_line as common
 from replica import files
 from replica.errors import InvalidArgument
 from replica.grids import sweep
-from replica.options import merge, request
+from replica.options import ProblemOptions, request
 
 from ..cells import Simulated
 from ..command_line import (
@@ -30,28 +30,10 @@ from ..ladder import ladder as run_ladder
 from ..monte_carlo import MEMORY
 
 
+@common.problem_options()
 def compare(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    lam: common.Lam = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    label_noise: common.LabelNoise = None,
-    loss: common.LossName = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     dimension: Dimension = 500,
     ladder: Annotated[
         str | None,
@@ -76,10 +58,10 @@ def compare(
     With --ladder, the limit that simulations at several dimensions point to; --seeds is then
     for the largest of them.
     """
-    asked = request(merge(common.typed(locals()), config))
+    asked = request(options)
     common.check_outputs(out, plot, TABLES)
     problem, width = single(asked)
-    options: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "alpha": asked.alpha,
         "lam": asked.lam,
         "seeds": seeds,
@@ -95,13 +77,13 @@ def compare(
     }
     comparison: Comparison | Ladder
     with common.progress("draws") as advance:
-        options["progress"] = advance
+        settings["progress"] = advance
         if ladder is not None:
             sizes = dimensions(ladder, finite_size)
-            comparison = run_ladder(problem, dimensions=sizes, **options)
+            comparison = run_ladder(problem, dimensions=sizes, **settings)
         else:
             comparison = run_comparison(
-                problem, dimension=dimension, finite_size=finite_size, **options
+                problem, dimension=dimension, finite_size=finite_size, **settings
             )
     document = comparison.document()
     if out is not None:

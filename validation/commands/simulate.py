@@ -5,7 +5,7 @@ import typer
 from replica import command_line as common
 from replica import files
 from replica.errors import InvalidArgument
-from replica.options import merge, request
+from replica.options import ProblemOptions, request
 
 from ..cells import Simulated
 from ..command_line import (
@@ -24,27 +24,10 @@ from ..monte_carlo import MEMORY
 from ..monte_carlo import simulate as run_simulation
 
 
+@common.problem_options(without=("model",))
 def simulate(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    alpha: common.Alpha = None,
-    lam: common.Lam = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    intercept: common.Intercept = None,
-    train_bias: common.TrainBias = None,
-    label_noise: common.LabelNoise = None,
-    loss: common.LossName = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
     rng: Rng = None,
@@ -62,7 +45,7 @@ def simulate(
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
     does one part of it in a job array.
     """
-    asked = request(merge(common.typed(locals()), config))
+    asked = request(options)
     common.check_outputs(out, None)
     problem, width = single(asked)
     if shard is not None and store is None:

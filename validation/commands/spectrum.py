@@ -9,7 +9,7 @@ from replica import command_line as common
 from replica import files
 from replica.commands.spectrum import spectrum_document
 from replica.errors import InvalidArgument
-from replica.options import merge, request
+from replica.options import ProblemOptions, request
 from replica.spectrum import spectrum as compute
 
 from ..cells import Simulated
@@ -19,23 +19,10 @@ from ..spectrum import eigenvalues
 from ..theory import theory_of
 
 
+@common.problem_options(without=("lam", "intercept", "train_bias", "label_noise", "loss"))
 def spectrum(
-    student: common.Student = None,
-    target: common.Target = None,
-    alpha0: common.Alpha0 = None,
-    eta: common.Eta = None,
-    steps: common.Steps = None,
-    r: common.R = None,
-    c: common.C = None,
-    gamma: common.Gamma = None,
-    beta: common.Beta = None,
-    noise: common.Noise = None,
-    step_noise: common.StepNoise = None,
-    model: common.Model = None,
-    alpha: common.Alpha = None,
-    readout: common.Readout = None,
-    bias: common.Bias = None,
-    config: common.Config = None,
+    options: ProblemOptions,
+    *,
     dimension: Dimension = 500,
     seeds: Annotated[int, typer.Option(help="Independent draws.")] = 2,
     rng: Rng = None,
@@ -45,7 +32,7 @@ def spectrum(
     as_json: common.Json = False,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n."""
-    asked = request(merge(common.typed(locals()), config), required=("alpha",))
+    asked = request(options, required=("alpha",))
     common.check_outputs(out, plot, TABLES[1:])
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
