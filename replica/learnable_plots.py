@@ -9,7 +9,7 @@ from solvers.results import Array
 
 from .bounds import Bounds
 from .learned import LearnedFunction
-from .plotting import LABELS, is_logarithmic
+from .plotting import LABELS, axes, finish, is_logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def plot_bounds(
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
     lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
     ax.fill_between(eta, lower, upper, color="C0", alpha=0.12, linewidth=0)
@@ -53,11 +53,8 @@ def plot_bounds(
     ax.axhline(linear, color="0.4", linestyle=":", label="best linear predictor")
     if is_logarithmic(eta):
         ax.set_xscale("log")
-    ax.set_xlabel(LABELS["eta"])
-    ax.set_ylabel(r"test error $\epsilon_g$")
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax, LABELS["eta"], r"test error $\epsilon_g$")
 
 
 def plot_functions(found: Bounds, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
@@ -76,17 +73,14 @@ def plot_functions(found: Bounds, ax: "Axes | None" = None, *, reach: float = 3.
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     kappa = np.linspace(-reach, reach, 301)
     ax.plot(kappa, found.target_function(kappa), "k:", label=r"target, $h(\kappa)$")
     lower = rf"lower bound, $L = {found.lower:.3g}$"
     upper = rf"upper bound, $U = {found.upper:.3g}$"
     ax.plot(kappa, found.lower_function(kappa), "C0--", label=lower)
     ax.plot(kappa, found.upper_function(kappa), "C0", label=upper)
-    ax.set_xlabel(KAPPA)
-    ax.set_ylabel(OUTPUT)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax, KAPPA, OUTPUT)
 
 
 def plot_family(
@@ -111,17 +105,14 @@ def plot_family(
     """
     from matplotlib import colormaps
 
-    ax = _axes(ax)
+    ax = axes(ax)
     kappa = np.linspace(-reach, reach, 301)
     colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(each)))
     for rate, found, colour in zip(eta, each, colours, strict=True):
         label = rf"$\tilde\eta = {rate:.3g}$"
         ax.plot(kappa, found.upper_function(kappa), color=colour, label=label)
     ax.plot(kappa, each[-1].target_function(kappa), "k:", label=r"target, $h(\kappa)$")
-    ax.set_xlabel(KAPPA)
-    ax.set_ylabel(OUTPUT)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax, KAPPA, OUTPUT)
 
 
 def plot_learned(
@@ -142,7 +133,7 @@ def plot_learned(
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     kappa = np.linspace(-reach, reach, 301)
     mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
     ax.fill_between(
@@ -156,15 +147,4 @@ def plot_learned(
     )
     ax.plot(kappa, mean, "C0", label=r"learned, $C(\kappa)$, theory")
     ax.plot(kappa, learned.target_mean(kappa), "k:", label=r"target, $h(\kappa)$")
-    ax.set_xlabel(KAPPA)
-    ax.set_ylabel("output of the network")
-    ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
-def _axes(ax: "Axes | None") -> "Axes":
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
-    return ax
+    return finish(ax, KAPPA, "output of the network")

@@ -23,6 +23,23 @@ LABELS = {
 }
 
 
+def axes(ax: "Axes | None") -> "Axes":
+    """``ax``, or those of a new figure."""
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    return ax
+
+
+def finish(ax: "Axes", abscissa: str, ordinate: str) -> "Axes":
+    """``ax`` with its labels, and a legend of what it shows."""
+    ax.set_xlabel(abscissa)
+    ax.set_ylabel(ordinate)
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
 def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool = True) -> "Axes":
     """Test error (solid) and training error (dashed) of a learning curve.
 
@@ -40,10 +57,7 @@ def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    ax = axes(ax)
     dims = [str(dim) for dim in curve.test_error.dims]
     abscissa = max(dims, key=lambda dim: (curve.sizes[dim], dim == "alpha"))
     others = [dim for dim in dims if dim != abscissa]
@@ -63,11 +77,8 @@ def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool
         ax.plot([], [], color="0.4", linestyle="--", label="training error")
     if is_logarithmic(x):
         ax.set_xscale("log")
-    ax.set_xlabel(LABELS.get(abscissa, abscissa))
-    ax.set_ylabel("mean squared error")
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax, LABELS.get(abscissa, abscissa), "mean squared error")
 
 
 def plot_staircase(found: "Staircase", ax: "Axes | None" = None) -> "Axes":
@@ -84,10 +95,7 @@ def plot_staircase(found: "Staircase", ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    ax = axes(ax)
     shares = [0.0, *(stage.explained for stage in found.stages)]
     for step, stage in enumerate(found.stages, start=1):
         low, high = shares[step - 1 : step + 1]

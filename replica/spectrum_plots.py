@@ -6,6 +6,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from .plotting import axes, finish
 from .spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ def plot_spectrum(
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    ax = axes(ax)
     lines = [(x, found.density(x)) for x in (found.grid(k, 600) for k in range(len(found.edges)))]
     top = max(float((x * y).max()) for x, y in lines)
     lines = [(x[x * y > VISIBLE * top], y[x * y > VISIBLE * top]) for x, y in lines]
@@ -54,13 +52,11 @@ def plot_spectrum(
         ax.plot(x, x * y if logarithmic else y, "C0", label="" if i else "theory")
     if logarithmic:
         ax.set_xscale("log")
-    ax.set_xlabel(r"eigenvalue $x$ of $\Phi^\top\Phi/n$")
-    per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
-    ax.set_ylabel(per_log if logarithmic else per_unit)
     ax.set_ylim(bottom=0)
     beside = [f"atom at 0: {found.atom:.3g}"] if found.atom else []
     beside += [rf"outlier at ${value:.3g}\,p$" for value in found.outliers[:2]]
     for text in beside:
         ax.plot([], [], " ", label=text)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
+    ordinate = per_log if logarithmic else per_unit
+    return finish(ax, r"eigenvalue $x$ of $\Phi^\top\Phi/n$", ordinate)

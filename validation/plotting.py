@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replica.grids import Grid
-from replica.plotting import LABELS, is_logarithmic
+from replica.plotting import LABELS, axes, finish, is_logarithmic
 
 from .compare import Comparison
 from .ladder import Ladder
@@ -38,10 +38,7 @@ def plot_comparison(
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+    ax = axes(ax)
     lams = comparison.lam
     simulated = "extrapolated" if isinstance(comparison, Ladder) else "simulated"
     shape = (theory.axes["alpha"].size, lams.size)
@@ -77,11 +74,8 @@ def plot_comparison(
             )
     if is_logarithmic(comparison.alpha):
         ax.set_xscale("log")
-    ax.set_xlabel(LABELS["alpha"])
-    ax.set_ylabel("mean squared error")
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax, LABELS["alpha"], "mean squared error")
 
 
 def dense(alpha: np.ndarray, count: int = 101) -> np.ndarray:
