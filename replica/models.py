@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.results import Array
-
 from .activations import Activation
 from .errors import InvalidArgument
+from .geometry import Geometry
 from .labels import is_binary, label_noise, mean_label
 from .laws import law
 from .named import activation
@@ -196,7 +195,7 @@ class SpikedRandomFeatures:
         return is_binary(self.target, self.noise, self.label_noise)
 
     @cached_property
-    def geometry(self) -> "Geometry":
+    def geometry(self) -> Geometry:
         """The groups and spikes as arrays, groups of equal neurons merged.
 
         Raises
@@ -204,69 +203,14 @@ class SpikedRandomFeatures:
         InvalidArgument
             If shapes do not fit each other.
         """
-        return Geometry.of(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Loadings r (A, K), bulk variances c (A,), biases (A,) and shares (A,) of the groups;
-    cosines gamma (T, K) of the target directions with the spikes."""
-
-    r: Array
-    c: Array
-    bias: Array
-    fractions: Array
-    gamma: Array
-
-    @classmethod
-    def of(cls, model: SpikedRandomFeatures) -> "Geometry":
-        """The geometry of ``model``, checked."""
-        try:
-            r = np.array(model.r, dtype=float)
-            c, bias = np.array(model.c, dtype=float), np.array(model.bias, dtype=float)
-            r = r.reshape(-1, 1) if r.ndim < 2 else r
-            gamma = np.atleast_2d(np.array(model.gamma, dtype=float))
-            shares = np.array([]) if model.fractions is None else np.array(model.fractions)
-            sizes = {len(r), c.size, bias.size, max(1, shares.size)}
-            groups = max(sizes)
-            if 0 in (r.size, gamma.size) or (model.fractions is not None and not shares.ndim):
-                raise ValueError
-            if sizes - {1, groups} or max(c.ndim, bias.ndim, shares.ndim) > 1 or r.ndim > 2:
-                raise ValueError
-        except ValueError:
-            raise InvalidArgument(
-                "r",
-                model.r,
-                "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
-                f"or (A,); c is {model.c}, bias {model.bias}, fractions {model.fractions}",
-            ) from None
-        if not shares.size:
-            shares = np.full(groups, 1 / groups)
-        if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
-            raise InvalidArgument("fractions", model.fractions, "one for each group, of sum 1")
-        T = model.target.dimension if isinstance(model.target, MultiIndex) else 1
-        if gamma.shape != (T, r.shape[1]):
-            if gamma.shape != (1, T) or r.shape[1] != 1:
-                raise InvalidArgument(
-                    "gamma", model.gamma, f"of shape {T, r.shape[1]}, target directions by spikes"
-                )
-            gamma = gamma.T
-        if np.linalg.norm(gamma, 2) > 1 + 1e-12:
-            raise InvalidArgument(
-                "gamma", model.gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)"
-            )
-        rows = np.column_stack(
-            [
-                np.broadcast_to(part, (groups, *part.shape[1:]))
-                for part in (r, c.reshape(-1, 1), bias.reshape(-1, 1))
-            ]
+        return Geometry.of(
+            r=self.r,
+            c=self.c,
+            bias=self.bias,
+            fractions=self.fractions,
+            gamma=self.gamma,
+            directions=self.target.dimension if isinstance(self.target, MultiIndex) else 1,
         )
-        kept, shares = rows[shares > 0], shares[shares > 0]
-        _, first, index = np.unique(kept, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # groups as they come
-        merged = np.bincount(index.ravel(), weights=shares)[order]
-        rows = kept[first[order]]
-        return cls(rows[:, :-2], rows[:, -2], rows[:, -1], merged / merged.sum(), gamma)
 
 
 @dataclass(frozen=True, kw_only=True)

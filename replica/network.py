@@ -10,8 +10,9 @@ from solvers.results import Array
 
 from .activations import Activation
 from .errors import InvalidArgument
+from .geometry import Geometry
 from .gradient_step import spiked_parameters
-from .models import FINITE, Geometry, GradientStep, SpikedRandomFeatures, number
+from .models import FINITE, GradientStep, SpikedRandomFeatures, number
 from .row_covariance import RowCovariance, row_covariance
 
 ODD = 1e-9  # of the student's size
