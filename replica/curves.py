@@ -5,7 +5,7 @@ its own account: its answer does not depend on the rest of the grid.
 """
 
 import itertools
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from solvers.results import Array, ConvergenceError, Status
 from . import convex, ridge
 from .equivalence import Table, tables
 from .errors import InvalidArgument
+from .evaluation import Evaluation, assign, concatenate
 from .label_tables import LabelTable, label_table
 from .local_fields import Losses
 from .losses import Loss
@@ -88,23 +89,6 @@ class Solution:
     iterations: int
     nodes: int
     trained_bias: float
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The theory of one model at P points: what ``Solution`` holds, as arrays over points."""
-
-    points: ridge.Points
-    losses: Losses
-    residual: Array
-    quadrature_error: Array
-    nodes: Array
-    bias: Array
-
-    @property
-    def converged(self) -> Any:
-        """Boolean array (P,)."""
-        return self.points.status == Status.CONVERGED
 
 
 def solve(
@@ -264,7 +248,7 @@ def _evaluate(
         found = concatenate(
             [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss) for b in blocks]
         )
-        kept = found if kept is None else _assign(kept, rows, found)
+        kept = found if kept is None else assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         unmet = ~(found.quadrature_error <= quadrature_tol)
         if not linear:  # what two tables did not solve is not a matter of quadrature
@@ -363,30 +347,3 @@ def positive(name: str, values: ArrayLike) -> Array:
     for value in array:
         number(name, value, 0, FINITE, allowed, open_low=True)
     return array
-
-
-def concatenate(parts: list[Evaluation]) -> Evaluation:
-    """Evaluations of consecutive points as one."""
-    if len(parts) == 1:
-        return parts[0]
-    return _combine(lambda *arrays: np.concatenate(arrays), *parts)
-
-
-def _assign(into: Evaluation, rows: Array, values: Evaluation) -> Evaluation:
-    def put(a: Array, b: Array) -> Array:
-        a[rows] = b
-        return a
-
-    return _combine(put, into, values)
-
-
-def _combine(function: Any, *trees: Any) -> Any:
-    """Apply ``function`` to corresponding arrays of records of records of arrays."""
-    first = trees[0]
-    if isinstance(first, Evaluation):
-        return Evaluation(
-            *(_combine(function, *(getattr(t, f.name) for t in trees)) for f in fields(first))
-        )
-    if isinstance(first, tuple):
-        return type(first)(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
-    return function(*trees)

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from .curves import Evaluation, axis, evaluate, positive
+from .curves import axis, evaluate, positive
 from .errors import InvalidArgument
+from .evaluation import Evaluation
 from .laws import Law, law
 from .losses import NAMED, Loss
 from .losses import loss as as_loss

@@ -1,0 +1,58 @@
+"""The theory of one model at many points, as arrays that can be joined and overwritten in part."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from solvers.results import Array, Status
+
+from . import ridge
+from .local_fields import Losses
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The theory of one model at P points: what ``Solution`` holds, as arrays over points."""
+
+    points: ridge.Points
+    losses: Losses
+    residual: Array
+    quadrature_error: Array
+    nodes: Array
+    bias: Array
+
+    @property
+    def converged(self) -> Any:
+        """Boolean array (P,)."""
+        return self.points.status == Status.CONVERGED
+
+
+def concatenate(parts: list[Evaluation]) -> Evaluation:
+    """Evaluations of consecutive points as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return _combine(lambda *arrays: np.concatenate(arrays), *parts)
+
+
+def assign(into: Evaluation, rows: Array, values: Evaluation) -> Evaluation:
+    """``into`` with its points ``rows`` overwritten in place by ``values``."""
+
+    def put(a: Array, b: Array) -> Array:
+        a[rows] = b
+        return a
+
+    return _combine(put, into, values)
+
+
+def _combine(function: Callable[..., Array], *trees: Any) -> Any:
+    """Apply ``function`` to corresponding arrays of records of records of arrays."""
+    first = trees[0]
+    if isinstance(first, Evaluation):
+        return Evaluation(
+            *(_combine(function, *(getattr(t, f.name) for t in trees)) for f in fields(first))
+        )
+    if isinstance(first, tuple):
+        return type(first)(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
+    return function(*trees)
