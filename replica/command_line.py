@@ -98,7 +98,7 @@ def one_number(name: str, grid: Array) -> float:
     InvalidArgument
     """
     if grid.size != 1:
-        raise InvalidArgument(name, list(grid), "a single number here")
+        raise InvalidArgument(name, grid.tolist(), "a single number here")
     return float(grid[0])
 
 

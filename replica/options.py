@@ -51,7 +51,7 @@ class ProblemOptions:
 
     student: Annotated[Name, "Activation: a name or module:function."] = None
     target: Annotated[Name, "Target function: likewise."] = None
-    alpha0: Annotated[Values, f"Gradient samples n0/d, or inf. [{GRID_FORMS}]"] = None
+    alpha0: Annotated[Values, f"Gradient samples n0/d, or inf. ({GRID_FORMS})"] = None
     eta: Annotated[Values, "Learning rate eta~ of the step."] = None
     steps: Annotated[
         str | list[list[float]] | None,
