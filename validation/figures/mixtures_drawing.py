@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica.files import plain
+from solvers.results import Array
 
 LABELS = {
     "ratio": r"width over samples $k/m$",
@@ -43,7 +44,10 @@ def draw_sweep(
     columns = len(others)
     rows = len(panels) // columns
     picture = Figure(figsize=(1.5 + 3.8 * columns, 0.6 + 3.2 * rows), layout="constrained")
-    axes = picture.subplots(rows, columns, squeeze=False).ravel()
+    shared = "split" in others[0]  # the same data but for that: one scale
+    axes = picture.subplots(
+        rows, columns, squeeze=False, sharey="row" if shared else "none"
+    ).ravel()
     for ax, (other, error) in zip(axes, panels, strict=True):
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
@@ -59,12 +63,7 @@ def draw_sweep(
             for chosen, marker in ((good, "x"), (~good, "s")):
                 style = {"color": f"C{i}", "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
-        # A Hermite model may be far off where nothing is proved: the network sets the scale.
-        shown = np.concatenate(
-            [mean[:, :, 0] + bars[:, :, 0], mean[:, :, 0] - bars[:, :, 0], mean[good, :, 1]]
-        )
-        low, high = np.nanmin(shown), np.nanmax(shown)
-        ax.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
+        ax.set_ylim(_limits(data["points"] if shared else points, error))
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
         if not good.all():
             label = "Hermite model, not proved"
@@ -74,7 +73,8 @@ def draw_sweep(
         ax.set_xlabel(LABELS[x])
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
-        ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
+        if not shared or ax is axes[0]:
+            ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
     handles, _ = axes[0].get_legend_handles_labels()
     picture.legend(
         handles=handles,
@@ -84,6 +84,18 @@ def draw_sweep(
         fontsize="small",
     )
     return picture
+
+
+def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
+    """Of the vertical axis.  A Hermite model may be far off where nothing is proved: it does
+    not count there."""
+    shown: list[Array] = []
+    for one in points:
+        mean, bars = np.array(one["mean"][error], float), np.array(one["stderr"][error], float)
+        shown += [mean[:, 0] - 2 * bars[:, 0], mean[:, 0] + 2 * bars[:, 0]]
+        shown += [mean[:, 1]] if one["proved"] else []
+    low, high = np.nanmin(shown), np.nanmax(shown)
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
 def _title(other: dict[str, Any]) -> str:
