@@ -40,10 +40,33 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     """The features of ``table``, of one spike, at ``nodes`` places of a contour; None where T is
     constant: there is no side to leave the line on.
     """
-    side, turns = _sides(table)
+    T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
+    side, turns = sides(table.kappa[0], T)
     if not side:
         return None
     groups = model.geometry
+    steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
+    kappa, weights = contour(side, turns, nodes, steepest)
+    kinds, _ = alike(model)
+    found = [
+        complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
+        for a in kinds
+    ]
+    return replace(
+        table,
+        weights=weights,
+        kappa=kappa[None],
+        mu1=np.array([one.first for one in found]) / np.sqrt(groups.c[kinds])[:, None],
+        mu2sq=np.array([one.variance for one in found]),
+    )
+
+
+def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
+    """Complex nodes (nodes,) and weights of the Gaussian, which sum to 1, on a contour that leaves
+    the line on ``side`` and changes sides at every one of ``turns``.
+
+    ``steepest`` is the root of a for averages of exp(-a kappa^2).
+    """
     half = interval(nodes)
     u = np.linspace(-half, half, nodes)
     # +-1, changing where T turns; smoothly, but before it turns back
@@ -54,32 +77,19 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     sign = side + flip @ (1 + erf(away))
     change = flip @ np.exp(-(away**2)) * (2 / (np.sqrt(np.pi) * width))
     # the height at which to run, growing as |u|, and flattened as 1 / |u| far out
-    steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
     bend = (steepest / BEND) ** 2
     root, flat = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
     far = ANGLE * root * flat
     growth = far * (u / root**2 - 2 * bend * u * flat)
     kappa = u + 1j * sign * far
     weights = (1 + 1j * (sign * growth + change * far)) * np.exp(-(kappa**2) / 2)
-    kinds, _ = alike(model)
-    found = [
-        complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
-        for a in kinds
-    ]
-    return replace(
-        table,
-        weights=weights / weights.sum(),
-        kappa=kappa[None],
-        mu1=np.array([one.first for one in found]) / np.sqrt(groups.c[kinds])[:, None],
-        mu2sq=np.array([one.variance for one in found]),
-    )
+    return kappa, weights / weights.sum()
 
 
-def _sides(table: Table) -> tuple[int, Array]:
+def sides(kappa: Array, T: Array) -> tuple[int, Array]:
     """On which side to leave the line in the left tail, +-1, and where to change it: above it
     where T falls as kappa increases, below where it rises.  0 if T does neither."""
-    kappa, first = np.unique(table.kappa[0], return_index=True)
-    T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
+    kappa, first = np.unique(kappa, return_index=True)
     change = np.diff(T[first])
     moves = np.flatnonzero((np.abs(change) > ROUNDING * T.max()) & (np.abs(kappa[1:]) < FAR))
     if not moves.size:

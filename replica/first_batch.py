@@ -53,19 +53,24 @@ def first_batch(step: GradientStep) -> FirstBatch:
     QuadratureError
         If no rule is.
     """
-    _, h_check = step.student.slope_moments()
-    readouts = step.readout.discretise(MOST)[0]
-    scale = (step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2
+    scale = strength(step)
     previous = None
     for found in _candidates(step, scale):
-        values, size = _probe(found, scale)
+        values, size = probe(found, scale)
         if previous is not None and np.all(np.abs(values - previous) <= TOLERANCE * size):
             return _condensed(found, scale)
         previous = values
     raise QuadratureError(f"target {step.target!r}: E f(y) of the first batch does not settle")
 
 
-def _probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
+def strength(step: GradientStep) -> float:
+    """t of 1 / (1 + x t y^2): (b / alpha0) of Eq. (15.1) for the largest readout."""
+    _, h_check = step.student.slope_moments()
+    readouts = step.readout.discretise(MOST)[0]
+    return float((step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2)
+
+
+def probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
     """Averages of the kind that will be asked for, and those of their moduli."""
     y, weights = batch
     x = np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None]
@@ -84,7 +89,7 @@ def _probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
 
 def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
     """The same averages on as few nodes as keep them, or on the old ones."""
-    values, size = _probe(batch, scale)
+    values, size = probe(batch, scale)
     y2, weights = batch.y**2, batch.weights.copy()
     weights[1] *= batch.y  # f(y) s = (f(y)/y) y s, even in y
     stretch = max(scale, 1 / max(float(y2.max()), 1e-300))
@@ -106,7 +111,7 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
         carried[1] /= y
         found = FirstBatch(y, carried)
         # where f(y)/y is large at small y, rounding costs a digit
-        if np.all(np.abs(_probe(found, scale)[0] - values) <= 10 * TOLERANCE * size):
+        if np.all(np.abs(probe(found, scale)[0] - values) <= 10 * TOLERANCE * size):
             return found
     return batch
 

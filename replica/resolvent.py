@@ -99,13 +99,13 @@ class Resolvent:
         Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
         eigenvalue of its own.
         """
-        total = 1 + self.real.responses(U.real) @ self.real.moments
+        total = 1 + self.bulk.responses(U).real @ self.real.moments
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, U: Array) -> Array:
         """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
         of no use at this z."""
-        turns, V = [], self.real.responses(U)
+        turns, V = [], self.bulk.responses(U)
         for bulk in (self.real, self.bulk):
             angle = np.unwrap(np.angle(1 + V @ bulk.moments), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))

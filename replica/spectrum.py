@@ -21,12 +21,14 @@ from solvers.results import Array, ConvergenceError, Status
 
 from . import edges as ends
 from . import ridge
+from .batch_contour import batch_contour
 from .contour import contour_table
 from .curves import positive
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
-from .network import Model
+from .network import Model, Network
 from .resolvent import Resolvent
+from .row_covariance import RowCovariance
 
 QUADRATURE_TOLERANCE = 1e-8
 MASS_TOLERANCE = 1e-6
@@ -116,15 +118,15 @@ class Spectrum:
         angle = (np.arange(points) + 0.5) * np.pi / points
         return _place(angle, *self.edges[interval])
 
-    def moment(self, k: int, *, rtol: float = 1e-9) -> float:
+    def moment(self, k: int) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
 
         In the angle that makes the square roots at the edges smooth; adaptively, as a density
         may all but vanish beyond what looks like an edge.
         """
-        return sum(self._moment(k, low, high, rtol) for low, high in self.edges)
+        return sum(self._moment(k, low, high) for low, high in self.edges)
 
-    def _moment(self, k: int, low: float, high: float, rtol: float) -> float:
+    def _moment(self, k: int, low: float, high: float) -> float:
         """The part of one interval."""
         stretch = np.log(high / max(low, SMALLEST * high)) / 2
 
@@ -133,7 +135,7 @@ class Spectrum:
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
         found = cubature(
-            integrand, [0.0], [np.pi], rtol=rtol, atol=rtol / 1e3 * high**k, max_subdivisions=SPLITS
+            integrand, [0.0], [np.pi], rtol=1e-9, atol=1e-12 * high**k, max_subdivisions=SPLITS
         )
         return float(found.estimate)
 
@@ -216,7 +218,7 @@ def spectrum(
         status=Status.QUADRATURE,
         resolvent=resolvent,
     )
-    missing = abs(found.moment(0, rtol=MASS_TOLERANCE / 10) + found.atom - 1)
+    missing = abs(found.moment(0) + found.atom - 1)
     met = error <= quadrature_tol and missing <= MASS_TOLERANCE
     return replace(found, mass_error=missing, status=Status.CONVERGED if met else Status.QUADRATURE)
 
@@ -225,6 +227,9 @@ def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.bulk_of(table)
+    if isinstance(model, Network) and isinstance(table.covariance, RowCovariance):
+        batch = batch_contour(model.step)
+        table = replace(table, covariance=replace(table.covariance, batch=batch))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
@@ -234,7 +239,7 @@ def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
             inside = probes * found.transform(U).imag > ends.FAINT
             if (np.nan_to_num(found.winding(U[inside])) < 0.5).all():
                 return found
-    return Resolvent(real, real, alpha)
+    return Resolvent(real, ridge.bulk_of(table), alpha)
 
 
 def _atom(table: Table, alpha: float) -> float:

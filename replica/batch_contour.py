@@ -1,0 +1,89 @@
+"""The law of a label of the first batch beside the real line.  THEORY 9 and 15.
+
+In the spectrum of a network, the averages over the first batch have poles, too: where
+1 + (b/alpha0) x y^2 nearly vanishes, a sample of that label makes an eigenvalue of the rows'
+covariance of its own.  The real rule condenses the labels for x >= 0; its nodes would show one
+by one.  With Im x > 0 the poles in y^2 lie above the line, and the averages are taken below it:
+
+* with label noise, on y = u exp(-i phi): the density of y is entire;
+* without, on a contour for s, as for kappa, if the target can be continued;
+* of a target that is constant by pieces, on its values.
+
+What is found must agree with the real rule at x >= 0.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from solvers.quadrature import gauss_legendre, graded, interval
+from solvers.results import Array
+
+from .activations import Activation
+from .contour import contour, sides
+from .first_batch import FirstBatch, first_batch, probe, strength
+from .models import GradientStep
+
+AGREEMENT = 1e-10
+ANGLE = 0.35  # phi, and less where the noise is small:
+GROWTH = 3.0  # exp(GROWTH^2 / 2) is the largest modulus of what is a density on the line
+NODES = 512
+REACH = 45.0
+PANEL = 0.25  # of the real rule
+
+
+@lru_cache(maxsize=64)
+def batch_contour(step: GradientStep) -> FirstBatch:
+    """Nodes for 1 / (1 + t y^2), Im t >= 0: complex ones where they serve, else a fine real rule,
+    or the nodes of ``first_batch``."""
+    known = first_batch(step)
+    scale = strength(step)
+    expected, size = probe(known, scale)
+    for found in _candidates(step, scale):
+        with np.errstate(all="ignore"):
+            off = np.abs(probe(found, scale)[0] - expected)
+        if (off <= AGREEMENT * size).all():
+            return found
+    return known
+
+
+def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
+    target, noise = step.target, step.first_noise
+    assert isinstance(target, Activation)
+    panel = float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)) if noise else PANEL
+    rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
+    mean = target(rule.nodes)
+    powers = rule.weights * np.stack([np.ones_like(mean), rule.nodes, rule.nodes**2])
+    if noise:
+        yield _rotated(mean, powers, noise, scale)
+        return
+    if not target.kinks:
+        kappa, weights = contour(*sides(rule.nodes, mean**2), NODES, 1.0)
+        try:
+            y = np.asarray(target.function(kappa))
+        except (TypeError, ValueError):  # not made for complex numbers
+            y = np.full(kappa.shape, np.nan)
+        yield FirstBatch(y, weights * np.stack([np.ones_like(kappa), kappa, kappa**2]))
+    size, which = np.unique(np.abs(mean).round(14), return_inverse=True)
+    powers[1] *= np.sign(mean)
+    yield FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
+
+
+def _rotated(mean: Array, powers: Array, noise: float, scale: float) -> FirstBatch:
+    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y, from
+    the labels ``mean`` without noise at nodes of s with weights times 1, s, s^2."""
+    largest = float(np.abs(mean).max())
+    phi = min(ANGLE, GROWTH * np.sqrt(noise) / max(largest, 1e-300))
+    root = np.sqrt(max(scale, 1 / noise))
+    # where |exp(-(y - m)^2 / (2 noise))| = exp(-REACH), m the largest label
+    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * REACH
+    last = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
+    end = np.arcsinh(root * last)
+    # the poles are phi away, in u
+    u = np.linspace(-end, end, int(np.ceil(2 * end / (0.1 * phi))))
+    turn = np.exp(-1j * phi)
+    y = turn * np.sinh(u) / root
+    cell = turn * np.cosh(u) / root * (u[1] - u[0])
+    density = np.exp(-((y[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
+    return FirstBatch(y, (density @ powers.T).T * cell)
