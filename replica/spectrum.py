@@ -60,9 +60,9 @@ class Spectrum:
     quadrature_error : float
         Largest change of x times the density on a rule of half the size.
     mass_error : float
-        What the mass of the bulk and the atom lack of 1.  Eigenvalues below 1e-18 of the largest
-        are missed; and the levels that stand for the rows of a network with several first-step
-        readouts are made for real penalties, so that what they lose on the axis shows here.
+        What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest,
+        and in a network with several first-step readouts what the levels that stand for its
+        rows, which are made for real penalties, lose on the axis.
     status : Status
     """
 
