@@ -5,6 +5,7 @@ arranged so that what is subtracted is never much larger than the result.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -89,19 +90,18 @@ def sign_moments(s: Array, c: Array) -> Moments:
 
 def hermite_moments(coefficients: ArrayLike) -> Callable[[Array, Array], Moments]:
     """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive."""
-    coefficients = np.asarray(coefficients, dtype=float)
+    return partial(_hermite_moments, np.asarray(coefficients, dtype=float))
+
+
+def _hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     degree = max(coefficients.size - 1, 1)
     z, w = gauss_hermite(degree + 1)
-
-    def moments(s: Array, c: Array) -> Moments:
-        x = s[..., None] + np.sqrt(c)[..., None] * z
-        derivatives = [
-            (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * w).sum(axis=-1)
-            for j in range(degree + 1)
-        ]
-        terms = [c**j / factorial(j) * derivatives[j] ** 2 for j in range(2, degree + 1)]
-        return Moments(
-            derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
-        )
-
-    return moments
+    x = s[..., None] + np.sqrt(c)[..., None] * z
+    derivatives = [
+        (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * w).sum(axis=-1)
+        for j in range(degree + 1)
+    ]
+    terms = [c**j / factorial(j) * derivatives[j] ** 2 for j in range(2, degree + 1)]
+    return Moments(
+        derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
+    )

@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,17 @@ def hermite(coefficients: ArrayLike) -> Activation:
     """
     a = np.asarray(coefficients, dtype=float)
     terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
+    # partial functions rather than lambdas: these can be sent to other processes
     return Activation(
-        lambda x: hermite_e.hermeval(x, a),
-        lambda x: hermite_e.hermeval(x, hermite_e.hermeder(a)),
+        partial(_series, a),
+        partial(_series, hermite_e.hermeder(a)),
         name="+".join(terms).replace("+-", "-") or "0*he0",
         closed_form=closed_forms.hermite_moments(a),
     )
+
+
+def _series(coefficients: Array, x: Array) -> Array:
+    return np.asarray(hermite_e.hermeval(x, coefficients))
 
 
 def _gelu_slope(x: Array) -> Array:

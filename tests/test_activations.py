@@ -1,5 +1,7 @@
 """Gaussian moments of activations: closed forms against quadrature, refusal of bad functions."""
 
+import pickle
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -143,3 +145,12 @@ def test_module_function(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     assert activation("mine:swish")(0.0) == 0
+
+
+def test_hermite_sums_travel_to_other_processes():
+    sigma = activation("he1-he3/6")
+    copy = pickle.loads(pickle.dumps(sigma))
+    x = np.linspace(-2, 2, 5)
+    assert (copy(x) == sigma(x)).all()
+    assert (copy.slope(x) == sigma.slope(x)).all()
+    assert all(map(np.array_equal, copy.moments(x, 0.7), sigma.moments(x, 0.7)))
