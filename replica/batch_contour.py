@@ -17,12 +17,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from solvers.quadrature import gauss_legendre, graded, interval
+from solvers.quadrature import gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
 from .activations import Activation
 from .contour import contour, sides
-from .first_batch import FirstBatch, first_batch, probe, strength
+from .first_batch import FirstBatch, components, first_batch, mixed, probe, strength
 from .models import GradientStep
 
 AGREEMENT = 1e-10
@@ -49,30 +49,44 @@ def batch_contour(step: GradientStep) -> FirstBatch:
 
 
 def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
-    target, noise = step.target, step.first_noise
+    target, parts = step.target, components(step)
     assert isinstance(target, Activation)
-    panel = float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)) if noise else PANEL
-    rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
-    mean = target(rule.nodes)
-    powers = rule.weights * np.stack([np.ones_like(mean), rule.nodes, rule.nodes**2])
-    if noise:
-        yield _rotated(mean, powers, noise, scale)
-        return
-    if not target.kinks:
-        kappa, weights = contour(*sides(rule.nodes, mean**2), NODES, 1.0)
-        try:
-            y = np.asarray(target.function(kappa))
-        except (TypeError, ValueError):  # not made for complex numbers
-            y = np.full(kappa.shape, np.nan)
-        yield FirstBatch(y, weights * np.stack([np.ones_like(kappa), kappa, kappa**2]))
+    if step.label_noise is not None and step.label_noise.binary:
+        return  # all labels are of size 1: the real rule has nothing but that node
+    shares = [share for _, share in parts]
+    for plain in (_continued, _on_values):
+        yield mixed([_rotated(target, v, scale) if v else plain(target) for v, _ in parts], shares)
+
+
+def _continued(target: Activation) -> FirstBatch:
+    """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
+    rule = trapezoid(NODES, interval(NODES))
+    kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), NODES, 1.0)
+    try:
+        y = np.asarray(target.function(kappa))
+    except (TypeError, ValueError):  # not made for complex numbers
+        y = np.full(kappa.shape, np.nan)
+    return FirstBatch(y, weights * np.stack([np.ones_like(kappa), kappa, kappa**2]))
+
+
+def _on_values(target: Activation) -> FirstBatch:
+    """Labels without noise, on the values that the target has at the nodes of a fine rule."""
+    mean, powers = _labels(target, PANEL)
     size, which = np.unique(np.abs(mean).round(14), return_inverse=True)
     powers[1] *= np.sign(mean)
-    yield FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
+    return FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
 
 
-def _rotated(mean: Array, powers: Array, noise: float, scale: float) -> FirstBatch:
-    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y, from
-    the labels ``mean`` without noise at nodes of s with weights times 1, s, s^2."""
+def _labels(target: Activation, panel: float) -> tuple[Array, Array]:
+    """The target at nodes of s, with weights times 1, s, s^2."""
+    rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
+    powers = np.stack([np.ones_like(rule.nodes), rule.nodes, rule.nodes**2])
+    return target(rule.nodes), rule.weights * powers
+
+
+def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch:
+    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y."""
+    mean, powers = _labels(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
     largest = float(np.abs(mean).max())
     phi = min(ANGLE, GROWTH * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))

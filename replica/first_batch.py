@@ -1,12 +1,12 @@
 """The law of a label of the first batch, with the input's projection on the target direction.
 
-Everything THEORY 15 averages is a function of y = sigma_*(s) + sqrt(Delta) xi times 1, s or
-s^2: even in y with 1 and s^2, odd with s.  A fine rule is found first; as the functions are
-smooth in log(1 + t y^2), a few tens of Chebyshev points in it then carry the weights of all its
-nodes.
+Everything THEORY 15 averages is a function of y times 1, s or s^2: even in y with 1 and s^2, odd
+with s.  Here y = sigma_*(s) + sqrt(Delta) xi, Delta being random if there are outliers, or +-1
+of mean m(s).  A fine rule is found first; as the functions are smooth in log(1 + t y^2), a few
+tens of Chebyshev points in it then carry the weights of all its nodes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
+from .labels import mean_label
 from .models import GradientStep
 
 TOLERANCE = 1e-12
@@ -116,11 +117,54 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
     return batch
 
 
+def components(step: GradientStep) -> list[tuple[float, float]]:
+    """Variances and shares of the Gaussians that the label noise is a mixture of."""
+    if step.label_noise is None:
+        return [(step.first_noise, 1.0)]
+    variances, shares = step.label_noise.components(0)
+    return [
+        (step.first_noise + float(v), float(share))
+        for v, share in zip(variances, shares, strict=True)
+        if share
+    ]
+
+
+def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:
+    """The law of which a share of the samples has each of the ``batches``' laws."""
+    y, weights = zip(*batches, strict=True)
+    parts = [share * w for share, w in zip(shares, weights, strict=True)]
+    return FirstBatch(np.concatenate(y), np.concatenate(parts, axis=1))
+
+
+def signs(mean: Array, weights: Array) -> FirstBatch:
+    """Labels +-1 of mean ``mean`` where ``weights`` (3, S) are those of 1, s and s^2."""
+    averages = weights.sum(axis=1)
+    averages[1] = weights[1] @ mean
+    return FirstBatch(np.ones(1), averages[:, None])
+
+
 def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
-    """Ever finer nodes: in s, closing in on the zeros of the target if need be, and in xi; or,
-    with noise enough, in y."""
-    target, noise = step.target, step.first_noise
+    """Ever finer nodes."""
+    target = step.target
     assert isinstance(target, Activation)
+    if step.label_noise is not None and step.label_noise.binary:
+        mean = mean_label(target, step.label_noise)
+        assert isinstance(mean, Activation)
+        layers = graded(mean.kinks, interval(1024))
+        for n in (12, 24, 48):
+            rule = gauss_legendre(n, layers, interval(1024))
+            s, w = rule.nodes, rule.weights
+            yield signs(mean(s), np.stack([w, w * s, w * s**2]))
+        return
+    variances, shares = zip(*components(step), strict=True)
+    ladders = [list(_of_component(target, noise, scale)) for noise in variances]
+    for level in range(max(map(len, ladders))):
+        yield mixed([ladder[min(level, len(ladder) - 1)] for ladder in ladders], shares)
+
+
+def _of_component(target: Activation, noise: float, scale: float) -> Iterator[FirstBatch]:
+    """With Gaussian noise, ever finer nodes: in s, closing in on the zeros of the target if need
+    be, and in xi; or, with noise enough, in y."""
     layers = graded([*target.kinks, *_zeros(target)], interval(1024))
     wide = noise * scale > WIDE
     # 1 / (1 + scale y^2) has its poles at a distance 1 / sqrt(noise scale) from real xi

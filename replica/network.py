@@ -12,6 +12,7 @@ from .activations import Activation
 from .errors import InvalidArgument
 from .geometry import Geometry
 from .gradient_step import spiked_parameters
+from .labels import LabelNoise
 from .models import FINITE, GradientStep, SpikedRandomFeatures, number
 from .row_covariance import RowCovariance, row_covariance
 
@@ -112,24 +113,25 @@ class Network:
         return self.step.noise
 
     @property
-    def label_noise(self) -> None:
-        """None: labels have Gaussian noise."""
-        return None
+    def label_noise(self) -> LabelNoise | None:
+        """What labels add to the target, in both batches."""
+        law: LabelNoise | None = self.step.label_noise
+        return law
 
     @property
     def label_variance(self) -> float:
         """Variance of what is added to the target."""
-        return self.step.noise
+        return self.srf.label_variance
 
     @property
     def mean_label(self) -> Any:
         """E[y | x] as a function of the target's argument."""
-        return self.step.target
+        return self.srf.mean_label
 
     @property
     def channel(self) -> bool:
-        """False: labels are not +-1 at random."""
-        return False
+        """Whether labels are +-1 at random."""
+        return self.srf.channel
 
     @property
     def binary(self) -> bool:
@@ -171,8 +173,8 @@ def unsuited(step: GradientStep) -> str:
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
-    if step.label_noise is not None:
-        return "the network's own theory is for labels with Gaussian noise"
+    if step.label_noise is not None and step.label_noise.kind == "student":
+        return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
     if not _is_odd(step.student):

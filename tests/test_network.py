@@ -369,6 +369,56 @@ def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, 
     assert "network itself" in comparison.verdict
 
 
+@pytest.mark.parametrize(
+    ("law", "same"),
+    [
+        (dict(label_noise="outliers:1:0.3"), dict(noise=0.3)),
+        (dict(label_noise="outliers:0.4:0", noise=0.1), dict(noise=0.1)),
+        (dict(label_noise="flip:0"), dict(target="sign")),
+    ],
+)
+def test_limits_of_label_noise(law, same):
+    """Outliers everywhere are noise, signs never flipped are the target's."""
+    for loss, rel in (("square", 1e-9), ("huber:0.5", 2e-6)):  # their quadrature tolerances
+        one, other = (
+            replica.solve(
+                step(**{"target": "tanh"} | changes).network(beta=1.5), alpha=2, lam=0.1, loss=loss
+            )
+            for changes in (law, same)
+        )
+        assert one.test_error == pytest.approx(other.test_error, rel=rel)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "loss"),
+    [
+        (dict(target="sin", alpha0=2.0, label_noise="outliers:0.1:4"), "huber:0.5"),
+        (dict(target="sin", alpha0=2.0, label_noise="outliers:0.1:4"), "square"),
+        (dict(target="tanh", alpha0=1.0, label_noise="flip:0.1"), "logistic"),
+        (dict(target="3*he1", alpha0=2.0, label_noise="logistic"), "square"),
+    ],
+)
+def test_simulated_networks_of_noisy_labels(changes, loss):
+    """The first batch sees the noise, too: outliers in it make large rows."""
+    from validation.compare import compare
+
+    comparison = compare(
+        step(eta=3.0, **changes),
+        alpha=2.0,
+        lam=0.1,
+        loss=loss,
+        dimension=500,
+        seeds=12,
+        rng=4,
+        beta=1.0,
+    )
+    # 3 % for the size: outliers to the fourth power in the norms of the rows
+    assert comparison.test.agrees(0.03).all()
+    assert comparison.train.agrees(0.03).all()
+    assert "network itself" in comparison.verdict
+
+
 def test_curves_over_the_fields_of_the_step():
     curve = replica.learning_curve(
         step().network(beta=1.0), alpha=[0.5, 2.0], lam=0.1, eta=[1.0, 3.0], beta=[0.5, 2.0]

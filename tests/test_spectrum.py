@@ -157,6 +157,13 @@ def test_network_mass_and_mean(student, target, alpha0, eta, noise, beta, alpha)
     assert found.moment(1) == pytest.approx(mean, rel=1e-7)
 
 
+@pytest.mark.parametrize("law", ["outliers:0.1:9", "flip:0.1"])
+def test_network_mass_with_noisy_labels(law):
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=1.0, label_noise=law)
+    found = replica.spectrum(step.network(beta=0.8), 1.4)
+    assert found.converged  # the mass to 1e-6 among the rest
+
+
 @pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
