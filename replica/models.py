@@ -49,11 +49,7 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 
 
 def _check_channel(problem: Any) -> None:
-    """Refuse Gaussian noise on labels +-1, and other laws of the labels in several steps."""
-    if problem.label_noise is not None and getattr(problem, "steps", None):
-        raise InvalidArgument(
-            "label_noise", problem.label_noise.name, "left out where there are several steps"
-        )
+    """Refuse Gaussian noise on labels +-1."""
     if problem.label_noise is None or not problem.label_noise.binary:
         return
     for name in ("noise", "step_noise"):

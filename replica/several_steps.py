@@ -216,6 +216,7 @@ def _rows(step: GradientStep, r: float, c: float, gamma: Array) -> SpikedRandomF
         c=c,
         gamma=gamma[:, None],
         noise=step.noise,
+        label_noise=step.label_noise,
         bias=step.bias.values[0],
     )
 
@@ -247,7 +248,12 @@ def _averages(step: GradientStep, now: SpikedRandomFeatures, rule: Rule) -> _Ave
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
     m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
     rho = table.h - step.readout.values[0] * mu0
-    rho2 = rho**2 + table.spread + step.first_noise
+    law = step.label_noise
+    if law is not None and law.binary:
+        rho2 = rho**2 + 1 - table.h**2  # labels of size 1
+    else:
+        added = 0.0 if law is None else law.variance
+        rho2 = rho**2 + table.spread + step.first_noise + added
     return _Averages(
         along_spike=float((rho * kappa * mu1) @ weights),
         across=(table.g * mu1) @ weights,

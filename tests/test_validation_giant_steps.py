@@ -14,7 +14,7 @@ from replica.command_line import run
 from replica.several_steps import first_step
 from replica.targets import target
 from validation import draw, simulate, trajectory
-from validation.alignment import alignment, spike
+from validation.alignment import alignment, compare_alignment, spike
 from validation.cli import app
 from validation.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
@@ -107,6 +107,18 @@ def test_spike_after_each_step_of_a_target_of_two_directions():
     expected = np.array([(after.r, after.c, *after.gamma) for after in after_each_step(step)])
     # A draw scatters by 3 to 5 % of 1 at d = 500: three standard deviations of the mean of four.
     np.testing.assert_allclose(np.mean(draws, axis=0), expected, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("law", "of"), [("flip:0.1", "tanh"), ("outliers:0.1:9", "sin"), ("logistic", "3*he1")]
+)
+def test_alignment_of_noisy_labels(law, of):
+    """Every batch has them.  d = 500: 4 standard errors, and 1 % for the size."""
+    step = replace(THREE, target=of, label_noise=law)
+    for row in compare_alignment(step, dimension=500, beta=1.0, seeds=8, rng=1).rows():
+        for name in ("weights", "gradients"):
+            off = abs(row[f"simulated_{name}"] - row[f"predicted_{name}"])
+            assert off < 4 * row[f"stderr_{name}"] + 0.01 * row[f"predicted_{name}"]
 
 
 @pytest.mark.slow

@@ -14,9 +14,7 @@ from ..alignment import compare_alignment
 from ..command_line import TABLES, Dimension, Rng, Seeds, single
 
 
-@common.problem_options(
-    without=(*SRF, "model", "alpha", "lam", "intercept", "train_bias", "label_noise", "loss")
-)
+@common.problem_options(without=(*SRF, "model", "alpha", "lam", "intercept", "train_bias", "loss"))
 def alignment(
     options: ProblemOptions,
     *,
