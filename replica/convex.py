@@ -24,10 +24,9 @@ from . import ridge
 from .bulk import Yield
 from .coordinates import Coordinates
 from .equivalence import Table
-from .label_tables import LabelTable, label_table
-from .local_fields import Field, Losses, Scores, classification, losses, scores
-from .losses import NAMED, Loss
-from .network import Model
+from .label_tables import LabelTable
+from .local_fields import Field, Losses, Scores, field_on, losses, scores
+from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
@@ -38,6 +37,8 @@ SWEEPS = 60
 NEWTON = 15
 FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
+LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
+NEAR = 1.0  # change of a coordinate, that of m short of its limit: Anderson's method may begin
 STEP = 1e-6  # of the differences for Newton's slopes, which need few digits
 FACTOR = 4.0
 BLOCK = 2**17  # nodes of all points handled at once
@@ -91,8 +92,6 @@ def mismatch(
         (again.train, lost.train, 1e-2 * lost.test),
         (again.test, lost.test, 0.0),
     ]
-    if labels.binary:
-        pairs.append((again.classification, lost.classification, 1e-4))
     with np.errstate(all="ignore"):
         changes = [ridge.relative(*pair) for pair in pairs]
     return np.asarray(np.maximum(largest(after - before), np.max(changes, axis=0)))
@@ -110,14 +109,7 @@ class Equations:
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
-        table, bulk = self.table, self.bulk
-        readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
-        return Field(
-            centre=readout @ table.regressors,
-            pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
-            power=bulk.pack(o.Q1, o.q2) @ bulk.moments,
-            response=bulk.pack(o.V1, o.V2) @ bulk.moments,
-        )
+        return field_on(self.table, self.bulk, o)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
@@ -207,19 +199,15 @@ class Equations:
             parts.append(losses(self.labels, self.loss, field))
         return np.concatenate(tests), Losses(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def classification(self, o: Overlaps) -> Array:
-        """P(y f < 0) on new samples, (P,)."""
-        fields = (self.field(Overlaps(*(x[b] for x in o))) for b in self._blocks(len(o.V2)))
-        return np.concatenate([classification(self.labels, field) for field in fields])
-
     def _blocks(self, count: int) -> list[slice]:
         return [slice(i, i + self.rows) for i in range(0, count, self.rows)]
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """The map in coordinates, (P, k); NaN where it is lost."""
+        """The map in coordinates, (P, k), which are of order one; NaN where it is lost."""
         with np.errstate(all="ignore"):
             found = self.update(alpha, lam, self.coordinates.unpack(x))
-            return self.coordinates.pack(found.overlaps)
+            after = self.coordinates.pack(found.overlaps)
+        return np.where(np.abs(after) < LARGEST, after, np.nan)
 
     def solve(self, alpha: Array, lam: Array, start: Overlaps | None) -> Result:
         """Anderson, then Newton; without a good start, a path in lambda from where the problem
@@ -238,6 +226,7 @@ class Equations:
             start,
             tol=TOLERANCE,
             memory=MEMORY,
+            near=NEAR,
             max_iterations=SWEEPS,
             size=np.ones_like,
         )
@@ -284,19 +273,6 @@ class Equations:
             ahead = result.value if before is None else 2 * result.value - before
             start, before = np.where(result.converged[:, None], ahead, start), result.value
         return Result(result.value, result.residual, iterations, result.status)
-
-
-def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
-    """P(y f < 0) on new samples for readouts with these overlaps, (P,), to an absolute error
-    ``tol``; NaN where labels are not +-1 or no table resolves it."""
-    found = np.full(len(overlaps.V2), np.nan)
-    level = 0
-    while model.binary and (labels := label_table(model, level)) is not None:
-        previous, found = found, Equations(labels, NAMED["square"]).classification(overlaps)
-        if level and not (np.abs(found - previous) > tol).any():
-            return found
-        level += 1
-    return np.full_like(found, np.nan)
 
 
 def square_error(table: Table, field: Field) -> Array:

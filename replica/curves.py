@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 from solvers.results import Array, ConvergenceError, Status
 
 from . import convex, ridge
+from .classification import classification_error
 from .equivalence import Table, tables
 from .errors import InvalidArgument
 from .evaluation import Evaluation, assign, concatenate
 from .label_tables import LabelTable, label_table
+from .layered import solve_layered
 from .local_fields import Losses
 from .losses import Loss
 from .losses import loss as as_loss
@@ -29,6 +31,7 @@ from .trained_bias import best_bias, objective
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
+LAYERED = 3  # level of the last shared tables for losses with kinks, of 128 nodes
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
@@ -234,6 +237,7 @@ def _evaluate(
 ) -> Evaluation:
     """Every point climbs the ladder of tables until its quadrature error is met."""
     linear = loss.is_square and not model.channel
+    layered = not linear and bool(loss.kinks) and model.geometry.r.shape[1] == 1
     if quadrature_tol is None:
         quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
@@ -256,10 +260,13 @@ def _evaluate(
         if not unmet.any():
             break
         rows = rows[unmet]
+        if layered and level >= LAYERED:
+            break
     assert kept is not None
-    if linear:
-        wrong = convex.classification_error(model, kept.points.overlaps, CLASSIFICATION_TOLERANCE)
-        kept = replace(kept, losses=kept.losses._replace(classification=wrong))
+    if layered:
+        kept = _layered(model, alpha, lam, loss, quadrature_tol, kept)
+    if model.binary:
+        kept = _classified(model, kept, linear)
     status = kept.points.status
     tolerance = RESIDUAL_TOLERANCE if linear else convex.RESIDUAL_TOLERANCE
     status[kept.converged & ~(kept.residual <= tolerance)] = Status.NO_PROGRESS
@@ -267,6 +274,34 @@ def _evaluate(
     for error in (*kept.points.errors, *kept.losses):
         error[status != Status.CONVERGED] = np.nan
     return replace(kept, points=ridge.for_groups(_features(fine), kept.points))
+
+
+def _layered(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, kept: Evaluation
+) -> Evaluation:
+    """With the points that the shared tables do not resolve on tables of their own."""
+    solved = kept.converged & (kept.residual <= convex.RESIDUAL_TOLERANCE)
+    for row in np.flatnonzero(~(solved & (kept.quadrature_error <= tol))):
+        one = np.array([row])
+        start = _guess(kept, one) if solved[row] else None
+        found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
+        if found is not None:
+            *parts, nodes = found
+            kept = assign(kept, one, Evaluation(*parts, np.array([nodes]), np.zeros(1)))
+    return kept
+
+
+def _classified(model: Model, kept: Evaluation, linear: bool) -> Evaluation:
+    """With the classification error: left NaN by ridge regression where no rule resolves it, a
+    part of the quadrature error elsewhere."""
+    wrong, error = classification_error(model, kept.points.overlaps, CLASSIFICATION_TOLERANCE)
+    quadrature = kept.quadrature_error
+    if linear:
+        wrong[~(error <= CLASSIFICATION_TOLERANCE)] = np.nan
+    else:
+        quadrature = np.maximum(quadrature, error / np.maximum(np.abs(wrong), 1e-4))
+    losses = kept.losses._replace(classification=wrong)
+    return replace(kept, losses=losses, quadrature_error=quadrature)
 
 
 def _features(of: Table | LabelTable) -> Table:

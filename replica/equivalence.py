@@ -231,24 +231,24 @@ def rules(model: Model) -> Iterator[Rule]:
     if spikes > 1:
         yield from trapezoid_tensors(spikes)
         return
-    smooth, layers = not _jumps(model), _layers(model)
+    smooth, thin = not jumps(model), layers(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, graded(layers, 11.0), 11.0)
+        yield gauss_legendre(n, graded(thin, 11.0), 11.0)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
         yield trapezoid(n, interval(n))
     for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, graded(layers, 11.0), 11.0, panel)
+        yield gauss_legendre(20, graded(thin, 11.0), 11.0, panel)
 
 
-def _jumps(model: Model) -> bool:
+def jumps(model: Model) -> bool:
     """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
     cosine = abs(model.geometry.gamma[0, 0])
     return isinstance(model.mean_label, Activation) and bool(model.mean_label.kinks) and cosine == 1
 
 
-def _layers(model: Model) -> list[float]:
+def layers(model: Model) -> list[float]:
     """Values of kappa at which the table may vary quickly."""
     groups = model.geometry
     found = {0.0}

@@ -3,14 +3,16 @@
 Given kappa, tau ~ N(0, 1) in the K' directions of the target that are left, and y follows the
 law of the labels at z = Gamma kappa + L tau.  The integral over tau is split where the target
 jumps or has a kink.  Nothing here depends on the unknowns: (tau, y) is tabulated once, and the
-local field is integrated afterwards, given tau: for a piecewise quadratic loss exactly.
+local field is integrated afterwards, given tau: for a piecewise quadratic loss exactly.  Where
+E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the local field is
+known in closed form, and its steps are kept.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,8 @@ from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
 from .activations import Activation
-from .equivalence import Table, _jumps, _layers, rules, tabulate
+from .equivalence import Table, jumps, layers, rules, tabulate
+from .labels import REACH
 from .network import Model
 from .targets import remainder
 
@@ -28,11 +31,21 @@ from .targets import remainder
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (24, 36, 54, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
+LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of a jump blurred by tau
+DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
 MIXTURE = (12, 16, 24)
 FIELD = (24, 36, 54)
 GRADED = (6, 9, 14)
 LARGEST = 2**19  # nodes: 100 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
+
+
+class Steps(NamedTuple):
+    """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
+    at ``edges`` (N, b)."""
+
+    edges: Array
+    values: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +66,8 @@ class LabelTable:
         Whether labels are +-1.
     order : int
         Nodes for the integral over a local field, for losses that need it.
+    steps : Steps, optional
+        Of E[y | z], where it is piecewise constant and one direction tau is left.
     """
 
     table: Table
@@ -63,6 +78,7 @@ class LabelTable:
     shares: Array
     binary: bool
     order: int
+    steps: Steps | None = None
 
     @property
     def size(self) -> int:
@@ -74,8 +90,12 @@ class LabelTable:
 def label_table(model: Model, level: int) -> LabelTable | None:
     """The table of the given ``level`` of refinement, or None past the last or the largest."""
     kappa = next(islice(_kappa_rules(model), level, None), None)
-    if kappa is None:
-        return None
+    return None if kappa is None else label_table_at(model, kappa, level)
+
+
+def label_table_at(model: Model, kappa: Rule, level: int) -> LabelTable | None:
+    """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
+    it were too large."""
     table = tabulate(model, kappa)
     alignment = model.geometry.gamma
     rest = remainder(alignment)
@@ -96,6 +116,7 @@ def label_table(model: Model, level: int) -> LabelTable | None:
         shares=shares,
         binary=model.binary,
         order=_at(FIELD, level),
+        steps=_steps(model, table.kappa),
     )
 
 
@@ -104,18 +125,44 @@ def _kappa_rules(model: Model) -> Iterator[Rule]:
     spikes = model.geometry.r.shape[1]
     if spikes in TENSORS:
         yield from (trapezoid_tensor(n, spikes) for n in TENSORS[spikes])
-    elif _jumps(model):
+    elif jumps(model):
         yield from rules(model)
     else:
-        for n in KAPPA:
-            rule = trapezoid_tensor(n, 1)
-            yield Rule(rule.nodes[:, 0], rule.weights)
+        width = _blur(model)
+        smooth = [trapezoid_tensor(n, 1) for n in KAPPA]
+        # Nodes that do not see a label's jump blurred see labels that kappa decides: separable.
+        fitting = [x for x in smooth if np.ptp(x.nodes) <= LONGEST * width * (x.nodes.size - 1)]
+        if fitting and fitting[0].nodes.size <= DENSE:
+            yield from (Rule(rule.nodes[:, 0], rule.weights) for rule in fitting)
         for n in GRADED:
-            yield gauss_legendre(n, graded(_layers(model), 9.0), 9.0)
+            yield gauss_legendre(n, graded(layers(model), 9.0), 9.0)
+
+
+def _blur(model: Model) -> float:
+    """Width in kappa of the target's thinnest known layer: a kink blurred by tau."""
+    cosine = abs(model.geometry.gamma[0, 0])
+    if not (isinstance(model.mean_label, Activation) and model.mean_label.kinks and cosine):
+        return np.inf
+    return float(np.sqrt(max(0.0, 1 - cosine**2)) / cosine)
 
 
 def _at(sizes: Any, level: int) -> Any:
     return sizes[min(level, len(sizes) - 1)]
+
+
+def _steps(model: Model, kappa: Array) -> Steps | None:
+    """The steps at each kappa (K, N) of a mean label that is constant between its kinks."""
+    target, alignment = model.mean_label, model.geometry.gamma
+    rest = remainder(alignment)
+    if not (isinstance(target, Activation) and target.kinks and rest.any()):
+        return None
+    kinks = np.asarray(target.kinks)
+    ends = np.concatenate([[min(-REACH, kinks[0] - 1)], kinks, [max(REACH, kinks[-1] + 1)]])
+    inside = np.linspace(0, 1, 18)[1:-1]
+    values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
+    if np.ptp(values, axis=1).any():
+        return None
+    return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
 
 
 def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:

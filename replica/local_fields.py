@@ -8,7 +8,8 @@ Given kappa and tau the prediction on a new input, omega, is N(C + P.tau, S^2 - 
 and the loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss t0 is Gaussian
 given tau and a component of the noise, and its averages are exact.  Other losses are summed
 over nodes of t0: for labels +-1 the field is integrated outside, the label's probability given
-omega inside, so that the proximal map is evaluated at as few points as possible.
+omega inside, so that the proximal map is evaluated at as few points as possible.  Given
+omega, tau is Gaussian, and the probability that it passes a step of E[y | z] is exact.
 """
 
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ from solvers.piecewise import average_proximal, average_score
 from solvers.quadrature import Rule, gauss_legendre, trapezoid_tensor
 from solvers.results import Array
 
+from .bulk import Bulk
+from .equivalence import Table
 from .label_tables import LabelTable
 from .losses import Loss
+from .overlaps import Overlaps
 
 
 class Field(NamedTuple):
@@ -45,7 +49,8 @@ class Scores(NamedTuple):
 
 class Losses(NamedTuple):
     """Averages over everything, (P,) each: the loss and squared residual y - f of training
-    samples, the loss on new ones, and P(y f < 0) on new ones, NaN unless labels are +-1."""
+    samples, the loss on new ones, and P(y f < 0) on new ones, NaN unless labels are +-1 (its
+    layers are its own: see ``classification``)."""
 
     train: Array
     train_square: Array
@@ -70,6 +75,17 @@ class Nodes(NamedTuple):
     t0: Array
     weight: Array
     along: Array
+
+
+def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
+    """C, P, S^2 and V at every point and node of ``table``, whose neurons ``bulk`` describes."""
+    readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
+    return Field(
+        centre=readout @ table.regressors,
+        pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
+        power=bulk.pack(o.Q1, o.q2) @ bulk.moments,
+        response=bulk.pack(o.V1, o.V2) @ bulk.moments,
+    )
 
 
 def scores(labels: LabelTable, loss: Loss, field: Field) -> Scores:
@@ -124,23 +140,12 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
     w = labels.table.weights
-    return Losses(train @ w, squares @ w, test @ w, classification(labels, field))
-
-
-def classification(labels: LabelTable, field: Field) -> Array:
-    """P(y f < 0) on new samples, (P,); NaN unless labels are +-1."""
-    if not labels.binary:
-        return np.full(len(field.centre), np.nan)
-    centre, sd = _given_tau(labels, field)
-    positive = (1 + labels.mean) / 2
-    below = ndtr(-centre / sd)
-    wrong = positive * below + (1 - positive) * (1 - below)
-    return np.asarray((labels.weights * wrong).sum(axis=-1) @ labels.table.weights)
+    return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
 
 
 def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
     """The Gaussians that t0 is a mixture of, given kappa and tau."""
-    centre, sd = _given_tau(labels, field)
+    centre, sd = given_tau(labels, field)
     if labels.binary:
         for y in (1.0, -1.0):
             weight = labels.weights * (1 + y * labels.mean) / 2
@@ -182,15 +187,16 @@ def sampled(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Nodes]:
         split = (np.concatenate(both, axis=-1) - C) / S
     z, w = _rule(labels.order, split)
     omega = C + S * z
-    posterior = _posterior(labels, field, np.broadcast_to(z, omega.shape)) * w[..., None]
+    given = _labels_by_steps if labels.steps is not None else _labels_by_nodes
+    w = np.broadcast_to(w, omega.shape)
+    mass, mean, tau, product = given(labels, field, np.broadcast_to(z, omega.shape))
     for y in (1.0, -1.0):
-        seen = posterior * ((1 + y * labels.mean) / 2)[:, None]  # (P, N, L, T)
-        along = np.einsum("pnlt,ntk->pnlk", seen, labels.tau)
         t0, sign = (y * omega, y) if loss.kind == "margin" else (y - omega, -1.0)
-        yield Nodes(sign, t0, seen.sum(axis=-1), along)
+        weight = w * (mass + y * mean) / 2
+        yield Nodes(sign, t0, weight, w[..., None] * (tau + y * product) / 2)
 
 
-def _given_tau(labels: LabelTable, field: Field) -> tuple[Array, Array]:
+def given_tau(labels: LabelTable, field: Field) -> tuple[Array, Array]:
     """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     return centre, np.sqrt(_remaining(field))[..., None]
@@ -202,13 +208,37 @@ def _remaining(field: Field) -> Array:
     return np.asarray(np.maximum(rest, 1e-14 * field.power + 1e-300))
 
 
-def _posterior(labels: LabelTable, field: Field, z: Array) -> Array:
-    """Weights of tau given omega = C + S z, (P, N, L, T): Bayes' rule on its nodes."""
+def _labels_by_steps(
+    labels: LabelTable, field: Field, z: Array
+) -> tuple[Array | float, Array, Array, Array]:
+    """E 1, E y (P, N, L), E tau and E tau y (P, N, L, K') given omega = C + S z: tau is then
+    N(t, v), and y changes at the steps.  THEORY 6"""
+    assert labels.steps is not None
+    v = (_remaining(field) / field.power)[..., None]
+    tau = (field.pull[..., 0] / np.sqrt(field.power))[..., None] * z
+    mean, shift = np.full_like(z, labels.steps.values[0]), np.zeros_like(z)
+    jumps = np.diff(labels.steps.values)
+    for edge, jump in zip(labels.steps.edges.T, jumps, strict=True):
+        u = (tau - edge[:, None]) / np.sqrt(v)
+        mean += jump * ndtr(u)
+        shift += jump * np.exp(-(u**2) / 2)
+    product = tau * mean + np.sqrt(v / (2 * np.pi)) * shift
+    return 1.0, mean, tau[..., None], product[..., None]
+
+
+def _labels_by_nodes(
+    labels: LabelTable, field: Field, z: Array
+) -> tuple[Array | float, Array, Array, Array]:
+    """The same for any E[y | z] and K': Bayes' rule on the nodes of tau."""
     rest = _remaining(field)[..., None, None]
     S2 = field.power[..., None, None]
     shift = np.einsum("pnk,ntk->pnt", field.pull, labels.tau)[:, :, None]
     exponent = z[..., None] ** 2 - (np.sqrt(S2) * z[..., None] - shift) ** 2 / rest
-    return labels.weights[:, None] * np.sqrt(S2 / rest) * np.exp(exponent / 2)
+    posterior = labels.weights[:, None] * np.sqrt(S2 / rest) * np.exp(exponent / 2)
+    mean = np.einsum("pnlt,nt->pnl", posterior, labels.mean)
+    tau = np.einsum("pnlt,ntk->pnlk", posterior, labels.tau)
+    product = np.einsum("pnlt,ntk->pnlk", posterior, labels.mean[..., None] * labels.tau)
+    return posterior.sum(axis=-1), mean, tau, product
 
 
 def _rule(order: int, breaks: Array | None) -> Rule:

@@ -27,6 +27,7 @@ def fixed_point(
     tol: float = 1e-13,
     damping: float = 0.0,
     memory: int = 0,
+    near: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
     size: Callable[[Array], Array] = np.abs,
@@ -44,6 +45,9 @@ def fixed_point(
         Share of the old point that is kept; 0 is the plain iteration.
     memory : int
         Number of earlier steps combined by Anderson acceleration; 0 turns it off.
+    near : float
+        Steps of a larger residual are not combined: far from the fixed point, where T is not
+        nearly linear, extrapolation may lead anywhere.
     max_iterations : int
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more
@@ -105,6 +109,10 @@ def fixed_point(
         points = [past[active] for past in points[-memory:]] if memory else []
         images = [past[active] for past in images[-memory:]] if memory else []
         x, image = x[active], image[active]
+        far = np.maximum(current, previous)[active] >= near
+        for past, past_image in zip(points, images, strict=True):
+            # what equals the newest step has no part in the combination
+            past[far], past_image[far] = x[far], image[far]
         points.append(x)
         images.append(image)
         target, base = _anderson(points, images)

@@ -1,0 +1,72 @@
+"""The classification error P(y f < 0) of labels +-1 on new samples.
+
+Given kappa and tau the prediction is Gaussian, and its sign known in closed form; what is left
+has a layer of its own, where C changes sign, as thin as the prediction's spread is small.  It is
+averaged over kappa on growing tables, and where these do not settle on panels that close in on
+that layer.
+"""
+
+import itertools
+
+import numpy as np
+from scipy.special import ndtr
+
+from solvers.results import Array
+
+from .label_tables import LabelTable, label_table, label_table_at
+from .layers import decision, panels
+from .local_fields import Field, field_on, given_tau
+from .network import Model
+from .overlaps import Overlaps
+from .ridge import bulk_of
+
+NODES = (10, 16)  # a panel
+LEVEL = 2  # of the integral over tau, there
+LEVELS = 6  # of tables tried first, where there is a choice
+BLOCK = 2**20
+
+
+def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[Array, Array]:
+    """P(y f < 0) for readouts with these overlaps and an estimate of its absolute error, at most
+    ``tol`` where a rule is found; (P,) each, NaN unless labels are +-1."""
+    points = len(overlaps.V2)
+    value, error = np.full((2, points), np.nan)
+    if not model.binary:
+        return value, error
+    one_spike = model.geometry.r.shape[1] == 1
+    rows = np.arange(points)
+    for level in itertools.count():
+        labels = label_table(model, level) if not one_spike or level < LEVELS else None
+        if labels is None or not rows.size:
+            break
+        found = _errors(labels, _rows(overlaps, rows))
+        error[rows], value[rows] = np.abs(found - value[rows]), found
+        rows = rows[~(error[rows] <= tol)]
+    for row in rows if one_spike else ():
+        own = _rows(overlaps, np.array([row]))
+        tables = [label_table_at(model, x, LEVEL) for x in panels(model, own, decision, NODES)]
+        if all(table is not None for table in tables):
+            coarse, fine = (float(_errors(table, own)[0]) for table in tables if table is not None)
+            value[row], error[row] = fine, abs(fine - coarse)
+    return value, error
+
+
+def _rows(overlaps: Overlaps, rows: Array) -> Overlaps:
+    return Overlaps(*(part[rows] for part in overlaps))
+
+
+def _errors(labels: LabelTable, overlaps: Overlaps) -> Array:
+    """P(y f < 0) on one table, (P,)."""
+    bulk = bulk_of(labels.table)
+    size = max(1, BLOCK // labels.size)
+    blocks = [slice(i, i + size) for i in range(0, len(overlaps.V2), size)]
+    fields = (field_on(labels.table, bulk, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
+    return np.concatenate([_wrong(labels, field) for field in fields])
+
+
+def _wrong(labels: LabelTable, field: Field) -> Array:
+    centre, sd = given_tau(labels, field)
+    positive = (1 + labels.mean) / 2
+    below = ndtr(-centre / sd)
+    wrong = positive * below + (1 - positive) * (1 - below)
+    return np.asarray((labels.weights * wrong).sum(axis=-1) @ labels.table.weights)

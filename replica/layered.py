@@ -1,0 +1,92 @@
+"""Points of a loss with kinks whose layers no shared table resolves: THEORY 6 on tables of their
+own, with panels over kappa that close in on the layers of the solution.
+
+Where the layers are is known once the point is solved, roughly: on the last shared table, or at
+a nearby penalty.  A point that has no such start is followed along a path of penalties from 1,
+each stage on the panels of the one before.
+"""
+
+import numpy as np
+
+from solvers.results import Array, Status
+
+from . import convex
+from .label_tables import LabelTable, label_table, label_table_at
+from .layers import kinks_of, panels
+from .local_fields import Losses
+from .losses import Loss
+from .network import Model
+from .overlaps import Overlaps
+from .ridge import Points
+
+NODES = ((6, 9), (9, 14), (14, 20))  # a panel, for the estimate of the error and for the solution
+LEVEL = 2  # of the integral over tau
+FIRST = 3  # level of the shared table on which a path starts
+FACTOR = 4.0
+STAGES = 24
+
+Layered = tuple[Points, Losses, Array, Array, int]
+
+
+def solve_layered(
+    model: Model, loss: Loss, alpha: Array, lam: Array, start: Overlaps | None, tol: float
+) -> Layered | None:
+    """One point, (1,) everywhere: its overlaps and errors, how far they are from solving the
+    equations on their own table and on a coarser one, and its nodes.
+
+    ``start`` has overlaps near the solution, if any are known.  None where nothing was found.
+    """
+    overlaps = start if start is not None else _follow(model, loss, alpha, lam)
+    found = None
+    for nodes in NODES if overlaps is not None else ():
+        assert overlaps is not None
+        tables = _tables(model, loss, overlaps, nodes)
+        if tables is None:
+            break
+        coarse, fine = tables
+        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps)
+        if points.status[0] is not Status.CONVERGED:
+            break
+        residual, error = (
+            convex.mismatch(table, loss, alpha, lam, points, losses) for table in (fine, coarse)
+        )
+        found = points, losses, residual, error, fine.table.weights.size
+        if error[0] <= tol:
+            break
+        overlaps = points.overlaps
+    return found
+
+
+def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
+    """Overlaps at ``lam`` or near it, from those at 1 by factors of FACTOR or less."""
+    shared = label_table(model, FIRST)
+    at = np.ones(1)
+    if shared is None:
+        return None
+    points, _ = convex.solve_points(shared, loss, alpha, at)
+    step = np.log(FACTOR)
+    for _ in range(STAGES):
+        if points.status[0] is not Status.CONVERGED:
+            return None
+        left = np.log(lam / at)
+        if abs(left[0]) <= step:
+            return points.overlaps
+        ahead = at * np.exp(np.sign(left) * step)
+        tables = _tables(model, loss, points.overlaps, NODES[0][:1])
+        if tables is None:
+            return None
+        trial, _ = convex.solve_points(tables[0], loss, alpha, ahead, points.overlaps)
+        if trial.status[0] is Status.CONVERGED:
+            points, at = trial, ahead
+        else:
+            step /= 2
+    return None
+
+
+def _tables(
+    model: Model, loss: Loss, overlaps: Overlaps, nodes: tuple[int, ...]
+) -> list[LabelTable] | None:
+    rules = panels(model, overlaps, kinks_of(loss, model.binary), nodes)
+    found = [label_table_at(model, rule, LEVEL) for rule in rules]
+    tables = [table for table in found if table is not None]
+    return tables if len(tables) == len(nodes) else None

@@ -1,0 +1,94 @@
+"""Panels over kappa that close in on the layers of a solution, for one spike.
+
+Given kappa the prediction is N(C, S^2).  Where C passes, in a stretch of kappa of width S / |C'|,
+a value at which something jumps, averages given kappa change as fast: the class predicted where
+C = 0, the score of a loss with kinks where the proximal map reaches one.  At large penalties, or
+close to separable labels, S is small and no even spacing of nodes will do.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from solvers.quadrature import Rule, gauss_legendre, graded
+from solvers.results import Array
+
+from .equivalence import Table, layers, tabulate
+from .local_fields import Field, field_on
+from .losses import Loss
+from .network import Model
+from .overlaps import Overlaps
+from .ridge import bulk_of
+
+REACH = 9.0
+SCAN = 400  # intervals in which a sign change is looked for
+REFINE = 32  # parts that such an interval is cut into,
+ROUNDS = 4  # and each of these again: positions to 1e-8
+WIDE = 2.0  # what panels of 2.5 resolve without help
+THINNEST = 1e-8
+
+Levels = Callable[[Table, Field], Array]
+
+
+def panels(model: Model, overlaps: Overlaps, levels: Levels, nodes: tuple[int, ...]) -> list[Rule]:
+    """Rules over kappa, with each number of ``nodes`` a panel, for one point: its ``overlaps``
+    have a leading axis of length 1.
+
+    ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, S / |slope|
+    wide; layers of the features and of the target (width unknown) are taken care of, too.
+    """
+    breaks = [graded(layers(model), REACH)]
+    breaks += [graded([at], REACH, width) for at, width in _zeros(model, overlaps, levels)]
+    edges = np.unique(np.concatenate(breaks))
+    return [gauss_legendre(n, edges, REACH) for n in nodes]
+
+
+def decision(table: Table, field: Field) -> Array:
+    """C: zero where the class predicted changes."""
+    return field.centre
+
+
+def kinks_of(loss: Loss, binary: bool) -> Levels:
+    """Distances in t0 from the ends of the stretches that the proximal map takes to a kink."""
+
+    def levels(table: Table, field: Field) -> Array:
+        if loss.kind == "margin":
+            t0 = [field.centre, -field.centre]
+        elif binary:
+            t0 = [1 - field.centre, -1 - field.centre]
+        else:
+            t0 = [table.h - field.centre]
+        ends = [end for _, *both in loss.flats(field.response) for end in both]
+        return np.concatenate([x - end for x in t0 for end in ends])
+
+    return levels
+
+
+def _zeros(model: Model, overlaps: Overlaps, levels: Levels) -> list[tuple[float, float]]:
+    """Zeros of ``levels`` whose layers wide panels would miss, with the width of each."""
+    kappa = np.linspace(-REACH, REACH, SCAN + 1)
+    values, sd = _at(model, overlaps, levels, kappa)
+    size = sd * (kappa[1] - kappa[0]) / (4 * WIDE)  # a smaller change makes no thin layer
+    change = (values[:, :-1] > 0) != (values[:, 1:] > 0)
+    function, cell = np.nonzero(change & (np.abs(np.diff(values)) > size[1:]))
+    if not cell.size:
+        return []
+    low, high, width = kappa[cell], kappa[cell + 1], sd[cell]
+    rows = np.arange(cell.size)
+    for _ in range(ROUNDS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, REFINE + 1)
+        values, sd = _at(model, overlaps, levels, grid.ravel())
+        along = values.reshape(-1, *grid.shape)[function, rows]
+        cell = np.argmax((along[:, :-1] > 0) != (along[:, 1:] > 0), axis=1)
+        low, high = grid[rows, cell], grid[rows, cell + 1]
+        slope = (along[rows, cell + 1] - along[rows, cell]) / (high - low)
+        width = sd.reshape(grid.shape)[rows, cell] / np.abs(slope)
+    thin = width < WIDE
+    return list(zip(low[thin], np.maximum(width[thin], THINNEST), strict=True))
+
+
+def _at(model: Model, overlaps: Overlaps, levels: Levels, kappa: Array) -> tuple[Array, Array]:
+    """``levels`` (I, n) and S (n,) at the nodes ``kappa`` (n,)."""
+    table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)))
+    field = field_on(table, bulk_of(table), overlaps)
+    return levels(table, field), np.sqrt(field.power[0])
