@@ -31,7 +31,7 @@ from .trained_bias import best_bias, objective
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-LAYERED = 3  # level of the last shared tables for losses with kinks, of 128 nodes
+LAYERED = 3  # last level of shared tables for losses with kinks in labels +-1: 128 nodes
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
@@ -260,7 +260,7 @@ def _evaluate(
         if not unmet.any():
             break
         rows = rows[unmet]
-        if layered and level >= LAYERED:
+        if layered and model.binary and level >= LAYERED:
             break
     assert kept is not None
     if layered:

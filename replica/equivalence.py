@@ -250,13 +250,22 @@ def jumps(model: Model) -> bool:
 
 def layers(model: Model) -> list[float]:
     """Values of kappa at which the table may vary quickly."""
+    return sorted({0.0} | {at for at, _ in known_layers(model)})
+
+
+def known_layers(model: Model) -> list[tuple[float, float]]:
+    """Values of kappa at which a neuron or the target has a kink (a neuron its middle), with the
+    width to which the rest of their argument blurs it."""
     groups = model.geometry
-    found = {0.0}
-    for r, bias in zip(groups.r[:, 0], groups.bias, strict=True):
-        found |= {(kink - bias) / r for kink in (0.0, *model.student.kinks) if r}
-    if isinstance(model.mean_label, Activation) and groups.gamma[0, 0]:
-        found |= {kink / groups.gamma[0, 0] for kink in model.mean_label.kinks}
-    return sorted(found)
+    found = []
+    for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
+        middle = (0.0, *model.student.kinks)
+        found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
+    cosine = groups.gamma[0, 0]
+    if isinstance(model.mean_label, Activation) and cosine:
+        width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
+        found += [(kink / cosine, width) for kink in model.mean_label.kinks]
+    return found
 
 
 @lru_cache(maxsize=256)

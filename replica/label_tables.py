@@ -20,7 +20,7 @@ from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
 from .activations import Activation
-from .equivalence import Table, jumps, layers, rules, tabulate
+from .equivalence import Table, jumps, known_layers, layers, rules, tabulate
 from .labels import REACH
 from .network import Model
 from .targets import remainder
@@ -31,7 +31,7 @@ from .targets import remainder
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (24, 36, 54, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
-LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of a jump blurred by tau
+LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
 MIXTURE = (12, 16, 24)
 FIELD = (24, 36, 54)
@@ -128,22 +128,14 @@ def _kappa_rules(model: Model) -> Iterator[Rule]:
     elif jumps(model):
         yield from rules(model)
     else:
-        width = _blur(model)
+        width = min((width for _, width in known_layers(model)), default=np.inf)
         smooth = [trapezoid_tensor(n, 1) for n in KAPPA]
-        # Nodes that do not see a label's jump blurred see labels that kappa decides: separable.
+        # Nodes that do not see how a jump is blurred see labels that kappa decides: separable.
         fitting = [x for x in smooth if np.ptp(x.nodes) <= LONGEST * width * (x.nodes.size - 1)]
         if fitting and fitting[0].nodes.size <= DENSE:
             yield from (Rule(rule.nodes[:, 0], rule.weights) for rule in fitting)
         for n in GRADED:
             yield gauss_legendre(n, graded(layers(model), 9.0), 9.0)
-
-
-def _blur(model: Model) -> float:
-    """Width in kappa of the target's thinnest known layer: a kink blurred by tau."""
-    cosine = abs(model.geometry.gamma[0, 0])
-    if not (isinstance(model.mean_label, Activation) and model.mean_label.kinks and cosine):
-        return np.inf
-    return float(np.sqrt(max(0.0, 1 - cosine**2)) / cosine)
 
 
 def _at(sizes: Any, level: int) -> Any:

@@ -19,8 +19,8 @@ from .network import Model
 from .overlaps import Overlaps
 from .ridge import Points
 
-NODES = ((6, 9), (9, 14), (14, 20))  # a panel, for the estimate of the error and for the solution
-LEVEL = 2  # of the integral over tau
+# Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
+SIZES = (((6, 0), (9, 1)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
 FIRST = 3  # level of the shared table on which a path starts
 FACTOR = 4.0
 STAGES = 24
@@ -38,9 +38,9 @@ def solve_layered(
     """
     overlaps = start if start is not None else _follow(model, loss, alpha, lam)
     found = None
-    for nodes in NODES if overlaps is not None else ():
+    for sizes in SIZES if overlaps is not None else ():
         assert overlaps is not None
-        tables = _tables(model, loss, overlaps, nodes)
+        tables = _tables(model, loss, overlaps, sizes)
         if tables is None:
             break
         coarse, fine = tables
@@ -72,7 +72,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         if abs(left[0]) <= step:
             return points.overlaps
         ahead = at * np.exp(np.sign(left) * step)
-        tables = _tables(model, loss, points.overlaps, NODES[0][:1])
+        tables = _tables(model, loss, points.overlaps, SIZES[0][:1])
         if tables is None:
             return None
         trial, _ = convex.solve_points(tables[0], loss, alpha, ahead, points.overlaps)
@@ -84,9 +84,10 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
 
 
 def _tables(
-    model: Model, loss: Loss, overlaps: Overlaps, nodes: tuple[int, ...]
+    model: Model, loss: Loss, overlaps: Overlaps, sizes: tuple[tuple[int, int], ...]
 ) -> list[LabelTable] | None:
+    nodes, levels = zip(*sizes, strict=True)
     rules = panels(model, overlaps, kinks_of(loss, model.binary), nodes)
-    found = [label_table_at(model, rule, LEVEL) for rule in rules]
+    found = [label_table_at(model, *each) for each in zip(rules, levels, strict=True)]
     tables = [table for table in found if table is not None]
-    return tables if len(tables) == len(nodes) else None
+    return tables if len(tables) == len(sizes) else None

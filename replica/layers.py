@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre, graded
+from solvers.quadrature import Rule, gauss_legendre
 from solvers.results import Array
 
-from .equivalence import Table, layers, tabulate
+from .equivalence import Table, known_layers, tabulate
 from .local_fields import Field, field_on
 from .losses import Loss
 from .network import Model
@@ -35,12 +35,22 @@ def panels(model: Model, overlaps: Overlaps, levels: Levels, nodes: tuple[int, .
     have a leading axis of length 1.
 
     ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, S / |slope|
-    wide; layers of the features and of the target (width unknown) are taken care of, too.
+    wide; layers of the features and of the target are taken care of, too.
     """
-    breaks = [graded(layers(model), REACH)]
-    breaks += [graded([at], REACH, width) for at, width in _zeros(model, overlaps, levels)]
-    edges = np.unique(np.concatenate(breaks))
+    found = [*known_layers(model), *_zeros(model, overlaps, levels)]
+    edges = _mesh(*np.array([layer for layer in found if layer[1] < WIDE]).reshape(-1, 2).T)
     return [gauss_legendre(n, edges, REACH) for n in nodes]
+
+
+def _mesh(at: Array, width: Array) -> Array:
+    """Ends of panels as long as the nearest layer is wide, or as three quarters of the way that
+    the far end is from it."""
+    edges = [-REACH]
+    while edges[-1] < REACH:
+        x = edges[-1]
+        room = np.where(at > x, 0.75 * (at - x), 3 * (x - at))
+        edges.append(x + float(np.maximum(width, room).min(initial=2 * REACH)))
+    return np.array(edges)
 
 
 def decision(table: Table, field: Field) -> Array:

@@ -146,6 +146,13 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
 def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
     """The Gaussians that t0 is a mixture of, given kappa and tau."""
     centre, sd = given_tau(labels, field)
+    if labels.binary and (np.abs(labels.mean) == 1).all():
+        y = labels.mean
+        if loss.kind == "margin":
+            yield Part(y, y * centre, sd**2, labels.weights)
+        else:
+            yield Part(-1.0, y - centre, sd**2, labels.weights)
+        return
     if labels.binary:
         for y in (1.0, -1.0):
             weight = labels.weights * (1 + y * labels.mean) / 2
