@@ -1,7 +1,7 @@
 """The classification error P(y f < 0) of labels +-1 on new samples.
 
-Given kappa and tau the prediction is Gaussian, and its sign known in closed form; what is left
-has a layer of its own, where C changes sign, as thin as the prediction's spread is small.  It is
+Given kappa, or kappa and tau, the probability is known in closed form; what is left has a layer
+of its own, where C changes sign, as thin as the prediction's spread is small.  It is
 averaged over kappa on growing tables, and where these do not settle on panels that close in on
 that layer.
 """
@@ -9,11 +9,11 @@ that layer.
 import itertools
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from .label_tables import LabelTable, label_table, label_table_at
+from .label_tables import LabelTable, Steps, label_table, label_table_at
 from .layers import decision, panels
 from .local_fields import Field, field_on, given_tau
 from .network import Model
@@ -24,6 +24,7 @@ NODES = (10, 16)  # a panel
 LEVEL = 2  # of the integral over tau, there
 LEVELS = 6  # of tables tried first, where there is a choice
 BLOCK = 2**20
+TINY = 1e-100
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[Array, Array]:
@@ -65,8 +66,42 @@ def _errors(labels: LabelTable, overlaps: Overlaps) -> Array:
 
 
 def _wrong(labels: LabelTable, field: Field) -> Array:
-    centre, sd = given_tau(labels, field)
-    positive = (1 + labels.mean) / 2
-    below = ndtr(-centre / sd)
-    wrong = positive * below + (1 - positive) * (1 - below)
-    return np.asarray((labels.weights * wrong).sum(axis=-1) @ labels.table.weights)
+    if labels.steps is not None:
+        wrong = _by_steps(labels.steps, field)
+    else:
+        centre, sd = given_tau(labels, field)
+        positive = (1 + labels.mean) / 2
+        below = ndtr(-centre / sd)
+        wrong = (labels.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
+    return np.asarray(wrong @ labels.table.weights)
+
+
+def _by_steps(steps: Steps, field: Field) -> Array:
+    """P(y f < 0) given kappa, (P, N): (f - C) / S and tau are two correlated Gaussians, and y
+    changes where tau passes an edge."""
+    S = np.sqrt(field.power)
+    low = -field.centre / S
+    below, correlation = ndtr(low), field.pull[..., 0] / S
+    wrong = 0.5 + steps.values[0] * (below - 0.5)
+    for edge, jump in zip(steps.edges.T, np.diff(steps.values), strict=True):
+        # E[y (1/2 - 1{f > 0})], y = jump where tau > edge
+        both = below - bivariate(low, edge, correlation)
+        wrong += jump * (both - ndtr(-edge) / 2)
+    return wrong
+
+
+def bivariate(h: Array, k: Array, correlation: Array) -> Array:
+    """P(x < h, y < k) of two standard Gaussians, by Owen's function.
+
+    Examples
+    --------
+    >>> float(bivariate(np.array(0.0), np.array(0.0), np.array(0.5)).round(12))  # 1/4 + 1/12
+    0.333333333333
+    """
+    h, k, correlation = np.broadcast_arrays(h, k, correlation)
+    h, k = np.where(h == 0, TINY, h), np.where(k == 0, TINY, k)
+    rest = np.sqrt(np.maximum(1 - correlation**2, TINY))
+    opposite = 0.5 * (h * k < 0)
+    first = owens_t(h, (k / h - correlation) / rest)
+    second = owens_t(k, (h / k - correlation) / rest)
+    return np.asarray((ndtr(h) + ndtr(k)) / 2 - first - second - opposite)

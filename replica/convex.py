@@ -34,6 +34,7 @@ RESIDUAL_TOLERANCE = 1e-8
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
 SWEEPS = 60
+BRIEF = 30
 NEWTON = 15
 FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
@@ -57,14 +58,18 @@ def solve_points(
     alpha: Array,
     lam: Array,
     start: Overlaps | None = None,
+    *,
+    brief: bool = False,
 ) -> tuple[ridge.Points, Losses]:
     """Overlaps and errors at the points (alpha, lam), arrays (P,).
 
     ``start`` holds guesses, such as the overlaps on another table; ridge regression's unless
-    given.  Rows that did not converge hold whatever the solver left; callers mask them.
+    given.  Rows that did not converge hold whatever the solver left; callers mask them.  A
+    ``brief`` solution is not pursued past the first difficulty: callers have another table, or
+    a nearer start.
     """
     equations = Equations(labels, loss)
-    result = equations.solve(alpha, lam, start)
+    result = equations.solve(alpha, lam, start, brief)
     overlaps = equations.coordinates.unpack(result.value)
     with np.errstate(all="ignore"):
         found = equations.update(alpha, lam, overlaps)
@@ -181,7 +186,10 @@ class Equations:
         matrix = turned @ gram @ turn + held
         scale = np.sqrt(s.square @ table.weights) / self.coordinates.size
         matrix[:, range(free), range(free)] += FLOOR * scale[:, None]
+        lost = ~np.isfinite(matrix).all(axis=(1, 2))
+        matrix[lost] = np.eye(size)
         step = np.linalg.pinv(matrix, hermitian=True) @ (turned @ force[..., None] - held @ before)
+        step[lost] = np.nan
         length = np.linalg.norm(step[:, :free], axis=1) / (LONGEST * self.coordinates.size)
         after = (before + step / np.maximum(1.0, length)[:, None])[..., 0]
         m, phi = after[:, :free] @ combine.T, after[:, free:, None]
@@ -209,27 +217,26 @@ class Equations:
             after = self.coordinates.pack(found.overlaps)
         return np.where(np.abs(after) < LARGEST, after, np.nan)
 
-    def solve(self, alpha: Array, lam: Array, start: Overlaps | None) -> Result:
+    def solve(
+        self, alpha: Array, lam: Array, start: Overlaps | None, brief: bool = False
+    ) -> Result:
         """Anderson, then Newton; without a good start, a path in lambda from where the problem
         is easy."""
-        if start is not None:
-            return self.iterate(alpha, lam, np.nan_to_num(self.coordinates.pack(start)))
-        start = ridge.solve_points(self.table, alpha, lam).overlaps
-        result = self.iterate(alpha, lam, np.nan_to_num(self.coordinates.pack(start)))
+        given = start is not None
+        if start is None:
+            start = ridge.solve_points(self.table, alpha, lam).overlaps
+        first = np.nan_to_num(self.coordinates.pack(start))
+        if brief:
+            return self.extrapolate(alpha, lam, first, BRIEF)
+        result = self.iterate(alpha, lam, first)
+        if given:
+            return result
         rows = np.flatnonzero(~result.converged)
         return _replace(result, rows, self.path(alpha[rows], lam[rows])) if rows.size else result
 
     def iterate(self, alpha: Array, lam: Array, start: Array) -> Result:
         """Anderson acceleration, and Newton for the rows it leaves."""
-        first = fixed_point(
-            lambda x, rows: self.image(x, alpha[rows], lam[rows]),
-            start,
-            tol=TOLERANCE,
-            memory=MEMORY,
-            near=NEAR,
-            max_iterations=SWEEPS,
-            size=np.ones_like,
-        )
+        first = self.extrapolate(alpha, lam, start, SWEEPS)
         rows = np.flatnonzero(~first.converged)
         if not rows.size:
             return first
@@ -246,6 +253,18 @@ class Equations:
         level = second.residual <= 0.1 * RESIDUAL_TOLERANCE
         second.status[(second.status == Status.NO_PROGRESS) & level] = Status.CONVERGED
         return _replace(first, rows, second)
+
+    def extrapolate(self, alpha: Array, lam: Array, start: Array, sweeps: int) -> Result:
+        """Anderson acceleration."""
+        return fixed_point(
+            lambda x, rows: self.image(x, alpha[rows], lam[rows]),
+            start,
+            tol=TOLERANCE,
+            memory=MEMORY,
+            near=NEAR,
+            max_iterations=sweeps,
+            size=np.ones_like,
+        )
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """x - T(x) (P, k) and its derivatives (P, k, k), by differences."""

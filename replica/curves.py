@@ -238,6 +238,7 @@ def _evaluate(
     """Every point climbs the ladder of tables until its quadrature error is met."""
     linear = loss.is_square and not model.channel
     layered = not linear and bool(loss.kinks) and model.geometry.r.shape[1] == 1
+    thin = layered and model.binary  # labels with noise blur the kinks
     if quadrature_tol is None:
         quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
@@ -250,17 +251,17 @@ def _evaluate(
         size = max(1, CHUNK // len(_features(fine).weights))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
         found = concatenate(
-            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss) for b in blocks]
+            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss, thin) for b in blocks]
         )
         kept = found if kept is None else assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         unmet = ~(found.quadrature_error <= quadrature_tol)
         if not linear:  # what two tables did not solve is not a matter of quadrature
-            unmet &= found.converged | (level < 1)
+            unmet &= found.converged | (level < 1 and not thin)
         if not unmet.any():
             break
         rows = rows[unmet]
-        if layered and model.binary and level >= LAYERED:
+        if thin and level >= LAYERED:
             break
     assert kept is not None
     if layered:
@@ -319,12 +320,13 @@ def _on_tables(
     lam: Array,
     start: Overlaps | None,
     loss: Loss,
+    brief: bool,
 ) -> Evaluation:
     """Solve on the second table; judge the answer on it and on the first, coarser one."""
     coarse, fine = pair
     if isinstance(fine, LabelTable):
         assert isinstance(coarse, LabelTable)
-        points, losses = convex.solve_points(fine, loss, alpha, lam, start)
+        points, losses = convex.solve_points(fine, loss, alpha, lam, start, brief=brief)
         mismatches = [convex.mismatch(t, loss, alpha, lam, points, losses) for t in (fine, coarse)]
     else:
         assert isinstance(coarse, Table)

@@ -2,8 +2,8 @@
 own, with panels over kappa that close in on the layers of the solution.
 
 Where the layers are is known once the point is solved, roughly: on the last shared table, or at
-a nearby penalty.  A point that has no such start is followed along a path of penalties from 1,
-each stage on the panels of the one before.
+a nearby penalty.  A point that has no such start is followed along a path of penalties, each
+stage on the panels of the one before.
 """
 
 import numpy as np
@@ -22,6 +22,7 @@ from .ridge import Points
 # Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
 SIZES = (((6, 0), (9, 1)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
 FIRST = 3  # level of the shared table on which a path starts
+EASY = (1.0, 0.1, 0.01)  # penalties to start a path from
 FACTOR = 4.0
 STAGES = 24
 
@@ -58,12 +59,16 @@ def solve_layered(
 
 
 def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
-    """Overlaps at ``lam`` or near it, from those at 1 by factors of FACTOR or less."""
+    """Overlaps at ``lam`` or near it, from those at an easy penalty by factors of FACTOR or
+    less."""
     shared = label_table(model, FIRST)
-    at = np.ones(1)
     if shared is None:
         return None
-    points, _ = convex.solve_points(shared, loss, alpha, at)
+    for first in EASY:
+        at = np.array([first])
+        points, _ = convex.solve_points(shared, loss, alpha, at, brief=True)
+        if points.status[0] is Status.CONVERGED:
+            break
     step = np.log(FACTOR)
     for _ in range(STAGES):
         if points.status[0] is not Status.CONVERGED:
@@ -75,7 +80,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         tables = _tables(model, loss, points.overlaps, SIZES[0][:1])
         if tables is None:
             return None
-        trial, _ = convex.solve_points(tables[0], loss, alpha, ahead, points.overlaps)
+        trial, _ = convex.solve_points(tables[0], loss, alpha, ahead, points.overlaps, brief=True)
         if trial.status[0] is Status.CONVERGED:
             points, at = trial, ahead
         else:

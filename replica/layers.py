@@ -24,7 +24,8 @@ REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for
 REFINE = 32  # parts that such an interval is cut into,
 ROUNDS = 4  # and each of these again: positions to 1e-8
-WIDE = 2.0  # what panels of 2.5 resolve without help
+PANEL = 2.5  # without layers
+WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
 
 Levels = Callable[[Table, Field], Array]
@@ -39,17 +40,16 @@ def panels(model: Model, overlaps: Overlaps, levels: Levels, nodes: tuple[int, .
     """
     found = [*known_layers(model), *_zeros(model, overlaps, levels)]
     edges = _mesh(*np.array([layer for layer in found if layer[1] < WIDE]).reshape(-1, 2).T)
-    return [gauss_legendre(n, edges, REACH) for n in nodes]
+    return [gauss_legendre(n, edges, REACH, panel=2 * REACH) for n in nodes]
 
 
 def _mesh(at: Array, width: Array) -> Array:
-    """Ends of panels as long as the nearest layer is wide, or as three quarters of the way that
-    the far end is from it."""
+    """Ends of panels up to 3/2 of the width of a layer in it, and doubling away from it."""
     edges = [-REACH]
     while edges[-1] < REACH:
         x = edges[-1]
-        room = np.where(at > x, 0.75 * (at - x), 3 * (x - at))
-        edges.append(x + float(np.maximum(width, room).min(initial=2 * REACH)))
+        room = np.where(at > x, 0.5 * (at - x), x - at)
+        edges.append(x + float(np.maximum(1.5 * width, room).min(initial=PANEL)))
     return np.array(edges)
 
 
