@@ -59,7 +59,8 @@ def decision(table: Table, field: Field) -> Array:
 
 
 def kinks_of(loss: Loss, binary: bool) -> Levels:
-    """Distances in t0 from the ends of the stretches that the proximal map takes to a kink."""
+    """Distances in t0 from each kink and the ends of the stretch that the proximal map takes to
+    it."""
 
     def levels(table: Table, field: Field) -> Array:
         if loss.kind == "margin":
@@ -68,7 +69,7 @@ def kinks_of(loss: Loss, binary: bool) -> Levels:
             t0 = [1 - field.centre, -1 - field.centre]
         else:
             t0 = [table.h - field.centre]
-        ends = [end for _, *both in loss.flats(field.response) for end in both]
+        ends = [end for each in loss.flats(field.response) for end in each]
         return np.concatenate([x - end for x in t0 for end in ends])
 
     return levels

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from solvers.piecewise import average_proximal, average_score
-from solvers.quadrature import Rule, gauss_legendre, trapezoid_tensor
+from solvers.quadrature import Rule, composite, gauss_legendre, trapezoid_tensor
 from solvers.results import Array
 
 from .bulk import Bulk
@@ -27,6 +27,12 @@ from .equivalence import Table
 from .label_tables import LabelTable
 from .losses import Loss
 from .overlaps import Overlaps
+
+
+FAR = 8.2  # standard deviations
+PANEL = 2.5  # of nodes of t0, in standard deviations, and
+PANELS = 40  # how many may serve all tau
+NEGLIGIBLE = 1e-14  # weight of a tau
 
 
 class Field(NamedTuple):
@@ -129,7 +135,7 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
                 total += (part.weight * value).sum(axis=-1)
             test += (part.weight * before.value).sum(axis=-1)
     else:
-        for nodes in sampled(labels, loss, field):
+        for nodes in sampled(labels, loss, field, tested=True):
             t = loss.proximal(nodes.t0, V)
             for total, value in zip(
                 (train, first, second, test),
@@ -165,33 +171,65 @@ def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
         yield Part(-1.0, labels.mean - centre, sd**2 + variance, share * labels.weights)
 
 
-def sampled(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Nodes]:
-    """Nodes over t0, split at the kinks of the proximal map."""
+def sampled(
+    labels: LabelTable, loss: Loss, field: Field, *, tested: bool = False
+) -> Iterator[Nodes]:
+    """Nodes over t0, split at the kinks of the proximal map and, where the loss of new samples
+    is ``tested``, at its own."""
     V = field.response
-    kinks = [end for _, *ends in loss.flats(V) for end in ends]
-    breaks = np.stack(kinks, axis=-1) if kinks else None  # in t0, (P, N, b)
-    if not labels.binary:
-        for part in parts(labels, loss, field):
-            sd = np.sqrt(part.variance)
-            split = None
-            if breaks is not None:
-                split = (breaks[:, :, None] - part.mean[..., None]) / sd[..., None]
-            z, w = _rule(labels.order, split)
-            t0 = part.mean[..., None] + sd[..., None] * z
-            weight = part.weight[..., None] * w
-            along = weight[..., None] * labels.tau[:, :, None]
-            flat = (*t0.shape[:2], -1)
-            weight = np.broadcast_to(weight, t0.shape).reshape(flat)
-            along = np.broadcast_to(along, (*t0.shape, along.shape[-1]))
-            yield Nodes(part.sign, t0.reshape(flat), weight, along.reshape(*weight.shape, -1))
+    ends = [end for kink, *both in loss.flats(V) for end in (*both, kink)[: 3 if tested else 2]]
+    kinks = [np.broadcast_to(end, V.shape) for end in ends]
+    breaks = np.stack(kinks, axis=-1) if kinks else np.empty((*V.shape, 0))  # in t0, (P, N, b)
+    if labels.binary:
+        yield from _for_labels(labels, loss, field, breaks)
         return
+    for part in parts(labels, loss, field):
+        sd = np.sqrt(part.variance)
+        seen = np.where(labels.weights > NEGLIGIBLE, part.mean, np.nan)
+        low, high = (end[..., None] for end in (np.nanmin(seen, -1), np.nanmax(seen, -1)))
+        panels = ((high - low) / sd + 2 * FAR).max() / PANEL
+        over = _over_all_tau if panels <= PANELS else _over_each_tau
+        yield over(labels, part, breaks)
+
+
+def _over_all_tau(labels: LabelTable, part: Part, breaks: Array) -> Nodes:
+    """Nodes of t0 for all tau together: few, as a proximal map may cost hundreds of times what
+    a density does."""
+    sd = np.sqrt(part.variance)
+    seen = np.where(labels.weights > NEGLIGIBLE, part.mean, np.nan)
+    low = np.nanmin(seen, axis=-1, keepdims=True) - FAR * sd
+    high = np.nanmax(seen, axis=-1, keepdims=True) + FAR * sd
+    parts = np.linspace(0, 1, 1 + int(np.ceil(((high - low) / sd).max() / PANEL)))
+    edges = np.concatenate([low + (high - low) * parts, np.clip(breaks, low, high)], axis=-1)
+    t0, length = composite(max(4, labels.order // 4), np.sort(edges, axis=-1))
+    z = (t0[..., None] - part.mean[:, :, None]) / sd[..., None]
+    density = np.exp(-(z**2) / 2) * part.weight[:, None]
+    length = length / (np.sqrt(2 * np.pi) * sd)
+    along = np.einsum("pnlt,ntk->pnlk", density, labels.tau) * length[..., None]
+    return Nodes(part.sign, t0, density.sum(axis=-1) * length, along)
+
+
+def _over_each_tau(labels: LabelTable, part: Part, breaks: Array) -> Nodes:
+    """Nodes of t0 for every tau: where it is nearly a function of tau."""
+    sd = np.sqrt(part.variance)
+    split = (breaks[:, :, None] - part.mean[..., None]) / sd[..., None]
+    z, w = _rule(labels.order, split)
+    t0 = part.mean[..., None] + sd[..., None] * z
+    weight = part.weight[..., None] * w
+    along = weight[..., None] * labels.tau[:, :, None]
+    flat = (*t0.shape[:2], -1)
+    weight = np.broadcast_to(weight, t0.shape).reshape(flat)
+    along = np.broadcast_to(along, (*t0.shape, along.shape[-1]))
+    return Nodes(part.sign, t0.reshape(flat), weight, along.reshape(*weight.shape, -1))
+
+
+def _for_labels(labels: LabelTable, loss: Loss, field: Field, breaks: Array) -> Iterator[Nodes]:
+    """Nodes of t0 for labels +-1."""
     # t0 = y omega, or y - omega: the same omega serves both labels
     S = np.sqrt(field.power)[..., None]
     C = field.centre[..., None]
-    split = None
-    if breaks is not None:
-        both = [breaks, -breaks] if loss.kind == "margin" else [1 - breaks, -1 - breaks]
-        split = (np.concatenate(both, axis=-1) - C) / S
+    both = [breaks, -breaks] if loss.kind == "margin" else [1 - breaks, -1 - breaks]
+    split = (np.concatenate(both, axis=-1) - C) / S
     z, w = _rule(labels.order, split)
     omega = C + S * z
     given = _labels_by_steps if labels.steps is not None else _labels_by_nodes
@@ -248,9 +286,9 @@ def _labels_by_nodes(
     return posterior.sum(axis=-1), mean, tau, product
 
 
-def _rule(order: int, breaks: Array | None) -> Rule:
+def _rule(order: int, breaks: Array) -> Rule:
     """A rule over N(0, 1) of about ``order`` nodes, split at ``breaks`` (..., b)."""
-    if breaks is None:
+    if not breaks.shape[-1]:
         rule = trapezoid_tensor(order, 1)
         return Rule(rule.nodes[:, 0], rule.weights)
-    return gauss_legendre(max(4, order // 4), breaks, 8.2)
+    return gauss_legendre(max(4, order // 4), breaks, FAR)

@@ -27,7 +27,8 @@ HALF_WIDTH = 8.6  # the Gaussian weight outside +-8.6 is 8e-18
 
 
 class Rule(NamedTuple):
-    """Nodes (..., n) and weights (..., n), the weights summing to 1 over the last axis."""
+    """Nodes (..., n) and weights (..., n), the weights summing to 1 over the last axis unless
+    said."""
 
     nodes: Array
     weights: Array
@@ -74,11 +75,17 @@ def gauss_legendre(
         np.linspace(-half_width, half_width, parts + 1), (*given.shape[:-1], parts + 1)
     )
     edges = np.sort(np.concatenate([even, given], axis=-1), axis=-1)
+    return _gaussian(*composite(n, edges))
+
+
+def composite(n: int, edges: Array) -> Rule:
+    """Gauss-Legendre with n nodes on each panel between successive ``edges`` (..., b), increasing,
+    for a uniform weight: the weights sum to the length."""
     x, w = roots_legendre(n)
     half = np.diff(edges, axis=-1)[..., None] / 2
     middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
-    shape = (*given.shape[:-1], -1)
-    return _gaussian((middle + half * x).reshape(shape), (half * w).reshape(shape))
+    shape = (*edges.shape[:-1], -1)
+    return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
 
 
 def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6) -> Array:
