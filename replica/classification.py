@@ -20,7 +20,7 @@ from .network import Model
 from .overlaps import Overlaps
 from .ridge import bulk_of
 
-NODES = (10, 16)  # a panel
+NODES = (8, 12, 18, 27)  # a panel
 LEVEL = 2  # of the integral over tau, there
 LEVELS = 6  # of tables tried first, where there is a choice
 BLOCK = 2**20
@@ -45,10 +45,13 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         rows = rows[~(error[rows] <= tol)]
     for row in rows if one_spike else ():
         own = _rows(overlaps, np.array([row]))
-        tables = [label_table_at(model, x, LEVEL) for x in panels(model, own, decision, NODES)]
-        if all(table is not None for table in tables):
-            coarse, fine = (float(_errors(table, own)[0]) for table in tables if table is not None)
-            value[row], error[row] = fine, abs(fine - coarse)
+        value[row], error[row] = np.nan, np.nan
+        for rule in panels(model, own, decision, NODES):
+            labels = label_table_at(model, rule, LEVEL)
+            if labels is None or error[row] <= tol:
+                break
+            found = _errors(labels, own)[0]
+            error[row], value[row] = abs(found - value[row]), found
     return value, error
 
 

@@ -267,7 +267,7 @@ def _evaluate(
     if layered:
         kept = _layered(model, alpha, lam, loss, quadrature_tol, kept)
     if model.binary:
-        kept = _classified(model, kept, linear)
+        kept = _classified(model, kept, None if linear else quadrature_tol)
     status = kept.points.status
     tolerance = RESIDUAL_TOLERANCE if linear else convex.RESIDUAL_TOLERANCE
     status[kept.converged & ~(kept.residual <= tolerance)] = Status.NO_PROGRESS
@@ -287,18 +287,18 @@ def _layered(
         start = _guess(kept, one) if solved[row] else None
         found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
         if found is not None:
-            *parts, nodes = found
-            kept = assign(kept, one, Evaluation(*parts, np.array([nodes]), np.zeros(1)))
+            kept = assign(kept, one, Evaluation(*found, np.zeros(1)))
     return kept
 
 
-def _classified(model: Model, kept: Evaluation, linear: bool) -> Evaluation:
-    """With the classification error: left NaN by ridge regression where no rule resolves it, a
-    part of the quadrature error elsewhere."""
-    wrong, error = classification_error(model, kept.points.overlaps, CLASSIFICATION_TOLERANCE)
+def _classified(model: Model, kept: Evaluation, quadrature_tol: float | None) -> Evaluation:
+    """With the classification error: part of the quadrature error where that has a tolerance,
+    left NaN elsewhere by a rule that does not resolve it."""
+    tol = min(CLASSIFICATION_TOLERANCE, (quadrature_tol or np.inf) / 10)
+    wrong, error = classification_error(model, kept.points.overlaps, tol)
     quadrature = kept.quadrature_error
-    if linear:
-        wrong[~(error <= CLASSIFICATION_TOLERANCE)] = np.nan
+    if quadrature_tol is None:
+        wrong[~(error <= tol)] = np.nan
     else:
         quadrature = np.maximum(quadrature, error / np.maximum(np.abs(wrong), 1e-4))
     losses = kept.losses._replace(classification=wrong)

@@ -26,7 +26,7 @@ EASY = (1.0, 0.1, 0.01)  # penalties to start a path from
 FACTOR = 4.0
 STAGES = 24
 
-Layered = tuple[Points, Losses, Array, Array, int]
+Layered = tuple[Points, Losses, Array, Array, Array]
 
 
 def solve_layered(
@@ -51,7 +51,7 @@ def solve_layered(
         residual, error = (
             convex.mismatch(table, loss, alpha, lam, points, losses) for table in (fine, coarse)
         )
-        found = points, losses, residual, error, fine.table.weights.size
+        found = points, losses, residual, error, np.array([fine.table.weights.size])
         if error[0] <= tol:
             break
         overlaps = points.overlaps

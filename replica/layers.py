@@ -69,7 +69,8 @@ def kinks_of(loss: Loss, binary: bool) -> Levels:
             t0 = [1 - field.centre, -1 - field.centre]
         else:
             t0 = [table.h - field.centre]
-        ends = [end for each in loss.flats(field.response) for end in each]
+        ends: list[Array | float] = [*loss.kinks]
+        ends += [end for _, *both in loss.flats(field.response) for end in both]
         return np.concatenate([x - end for x in t0 for end in ends])
 
     return levels

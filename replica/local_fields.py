@@ -28,7 +28,6 @@ from .label_tables import LabelTable
 from .losses import Loss
 from .overlaps import Overlaps
 
-
 FAR = 8.2  # standard deviations
 PANEL = 2.5  # of nodes of t0, in standard deviations, and
 PANELS = 40  # how many may serve all tau
@@ -65,10 +64,10 @@ class Losses(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Labels of one kind, given tau: sign o = ds / dg, mean (P, N, T) and variance (P, N, 1)
-    of t0, weight (N, T)."""
+    """Labels of one kind, given tau: sign o = ds / dg, one or (N, T), mean (P, N, T) and variance
+    (P, N, 1) of t0, weight (N, T)."""
 
-    sign: float
+    sign: float | Array
     mean: Array
     variance: Array
     weight: Array
@@ -77,7 +76,7 @@ class Part(NamedTuple):
 class Nodes(NamedTuple):
     """Nodes of t0 (P, N, L) with their weights, alone and times tau (P, N, L, K')."""
 
-    sign: float
+    sign: float | Array
     t0: Array
     weight: Array
     along: Array
@@ -152,15 +151,9 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
 def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
     """The Gaussians that t0 is a mixture of, given kappa and tau."""
     centre, sd = given_tau(labels, field)
-    if labels.binary and (np.abs(labels.mean) == 1).all():
-        y = labels.mean
-        if loss.kind == "margin":
-            yield Part(y, y * centre, sd**2, labels.weights)
-        else:
-            yield Part(-1.0, y - centre, sd**2, labels.weights)
-        return
     if labels.binary:
-        for y in (1.0, -1.0):
+        decided = bool((np.abs(labels.mean) == 1).all())  # tau alone says which label
+        for y in (labels.mean,) if decided else (1.0, -1.0):
             weight = labels.weights * (1 + y * labels.mean) / 2
             if loss.kind == "margin":
                 yield Part(y, y * centre, sd**2, weight)
@@ -177,8 +170,9 @@ def sampled(
     """Nodes over t0, split at the kinks of the proximal map and, where the loss of new samples
     is ``tested``, at its own."""
     V = field.response
-    ends = [end for kink, *both in loss.flats(V) for end in (*both, kink)[: 3 if tested else 2]]
-    kinks = [np.broadcast_to(end, V.shape) for end in ends]
+    kinks = [end for _, *ends in loss.flats(V) for end in ends]
+    if tested:
+        kinks += [np.full_like(V, kink) for kink in loss.kinks]
     breaks = np.stack(kinks, axis=-1) if kinks else np.empty((*V.shape, 0))  # in t0, (P, N, b)
     if labels.binary:
         yield from _for_labels(labels, loss, field, breaks)

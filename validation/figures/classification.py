@@ -28,8 +28,8 @@ PENALTIES = (0.003, 0.03, 1.0)  # whose calibration is shown
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Theory for every loss over alpha and over lam, simulated sRFs, and the calibration."""
-    alpha = np.linspace(0.2, 4, 8 if quick else 39)
-    lam = np.geomspace(1e-3, 2, 6 if quick else 25)
+    alpha = np.linspace(0.2, 4, 8 if quick else 191)
+    lam = np.geomspace(1e-3, 2, 6 if quick else 97)
     few_alpha = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
     few_lam = np.array([0.01, 1.0] if quick else [0.01, 0.1, 1.0])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=500, seeds=6)
@@ -88,8 +88,10 @@ def draw(data: dict[str, Any]) -> Figure:
         [], [], [], fmt="o", color="0.3", markersize=4, capsize=2,
         label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
     )  # fmt: skip
+    middle.sharey(left)
     left.set_xlabel(LABELS["alpha"])
-    left.set_ylabel("classification error")
+    for ax in (left, middle):
+        ax.set_ylabel("classification error")
     left.legend(frameon=False, fontsize="small")
     middle.set_xscale("log")
     middle.set_xlabel(LABELS["lam"])

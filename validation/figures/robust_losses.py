@@ -38,8 +38,8 @@ ALPHA = 2.0  # of the second panel
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Theory over alpha and over the fraction of outliers for every loss, and simulated sRFs."""
-    alpha = np.linspace(0.2, 4, 8 if quick else 39)
-    fraction = np.linspace(0, 0.3, 4 if quick else 13)
+    alpha = np.linspace(0.2, 4, 8 if quick else 191)
+    fraction = np.linspace(0, 0.3, 4 if quick else 61)
     few_alpha = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
