@@ -21,8 +21,8 @@ from .ridge import Points
 
 # Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
 SIZES = (((6, 0), (9, 1)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
-FIRST = 3  # level of the shared table on which a path starts
-EASY = (1.0, 0.1, 0.01)  # penalties to start a path from
+FIRST = 3  # level of the shared table on which a path starts, or the last
+EASY = np.array([[1.0], [0.1], [0.01]])  # penalties to start a path from
 FACTOR = 4.0
 STAGES = 24
 
@@ -60,13 +60,13 @@ def solve_layered(
 
 def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
     """Overlaps at ``lam`` or near it, from those at an easy penalty by factors of FACTOR or
-    less."""
-    shared = label_table(model, FIRST)
+    less; at ``lam`` at once, with every means, where no penalty is easy."""
+    ladder = (label_table(model, level) for level in range(FIRST, -1, -1))
+    shared = next((table for table in ladder if table is not None), None)
     if shared is None:
         return None
-    for first in EASY:
-        at = np.array([first])
-        points, _ = convex.solve_points(shared, loss, alpha, at, brief=True)
+    for at in (*EASY, lam):
+        points, _ = convex.solve_points(shared, loss, alpha, at, brief=at is not lam)
         if points.status[0] is Status.CONVERGED:
             break
     step = np.log(FACTOR)

@@ -44,13 +44,13 @@ def panels(model: Model, overlaps: Overlaps, levels: Levels, nodes: tuple[int, .
 
 
 def _mesh(at: Array, width: Array) -> Array:
-    """Ends of panels up to 3/2 of the width of a layer in it, and doubling away from it."""
+    """Breaks between panels up to 3/2 of the width of a layer in it, and doubling away from it."""
     edges = [-REACH]
     while edges[-1] < REACH:
         x = edges[-1]
         room = np.where(at > x, 0.5 * (at - x), x - at)
         edges.append(x + float(np.maximum(1.5 * width, room).min(initial=PANEL)))
-    return np.array(edges)
+    return np.array(edges[1:-1])
 
 
 def decision(table: Table, field: Field) -> Array:

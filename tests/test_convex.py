@@ -95,11 +95,11 @@ def test_labels_of_two_values_by_ridge_regression():
         assert point.classification_error == pytest.approx(linear.classification_error, rel=1e-7)
 
 
-def original_residuals(model, alpha, lam, of, point):
+def original_residuals(model, alpha, lam, of, point, kappa=120):
     """(6.1)-(6.3), (4.3)-(4.6), (4.9) as THEORY 6 prints them, for one group, labels that are a
     sign, and a margin loss: integrated over omega, with the law of (y, tau) given omega in
     closed form; kinks of the score are split by a fine rule instead."""
-    table = tabulate(model, trapezoid(120))
+    table = tabulate(model, trapezoid(kappa))
     gamma, beta = model.gamma, model.beta
     rho = np.sqrt(1 - gamma**2)
     o, c = point.overlaps, model.c

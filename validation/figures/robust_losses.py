@@ -39,7 +39,7 @@ ALPHA = 2.0  # of the second panel
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Theory over alpha and over the fraction of outliers for every loss, and simulated sRFs."""
     alpha = np.linspace(0.2, 4, 8 if quick else 191)
-    fraction = np.linspace(0, 0.3, 4 if quick else 61)
+    fraction = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
     few_alpha = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
@@ -102,7 +102,6 @@ def draw(data: dict[str, Any]) -> Figure:
             )
     left.set_title("10 % outliers", fontsize="medium")
     left.set_xlabel(LABELS["alpha"])
-    left.set_ylabel(r"test error $\epsilon_g$")
     right.set_title(rf"$\alpha = {ALPHA:g}$", fontsize="medium")
     right.set_xlabel("fraction of outliers")
     left.errorbar(
@@ -110,6 +109,8 @@ def draw(data: dict[str, Any]) -> Figure:
         label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
     )  # fmt: skip
     left.legend(frameon=False, fontsize="small")
+    right.sharey(left)
     for ax in (left, right):
-        ax.set_yscale("log")
+        ax.set_ylabel(r"test error $\epsilon_g$")
+    left.set_yscale("log")
     return picture

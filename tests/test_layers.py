@@ -1,0 +1,215 @@
+"""Thin layers of a convex loss: labels summed over their steps, panels that close in, and how few
+nodes a point takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
+from scipy.stats import multivariate_normal
+from test_convex import MODELS, SIGN, original_residuals
+
+import replica
+from replica import Loss, SpikedRandomFeatures, solve
+from replica.classification import bivariate, classification_error
+from replica.convex import Equations, solve_points
+from replica.equivalence import known_layers, tabulate
+from replica.label_tables import label_table, label_table_at
+from replica.layers import REACH, decision, kinks_of, panels
+from replica.local_fields import scores
+from solvers.quadrature import gauss_legendre, trapezoid
+
+ONE = np.ones(1)
+THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric
+    student="relu",
+    target=replica.Activation(
+        lambda z: np.where(z > 0.7, 1.0, np.where(z > -0.4, -1.0, 1.0)), kinks=(-0.4, 0.7)
+    ),
+    r=0.8,
+    c=1.0,
+    gamma=0.6,
+    label_noise="flip:0.05",
+)
+
+
+@pytest.mark.parametrize("correlation", [-0.999, -0.5, 0.0, 0.3, 0.95])
+def test_two_correlated_gaussians(correlation):
+    """Against scipy's integration, asked for 1e-13; zeros and infinities included."""
+    points = [-2.3, -0.4, 0.0, 1e-9, 0.8, 3.1]
+    law = multivariate_normal(cov=[[1, correlation], [correlation, 1]])
+    for h in points:
+        for k in points:
+            found = bivariate(np.array(h), np.array(k), np.array(correlation))
+            assert float(found) == pytest.approx(law.cdf([h, k]), abs=1e-12)
+        assert float(bivariate(np.array(h), np.array(40.0), np.array(correlation))) == (
+            pytest.approx(ndtr(h), abs=1e-15)
+        )
+
+
+@pytest.mark.parametrize("model", [SIGN, MODELS["flipped"], THREE], ids=["sign", "flip", "three"])
+@pytest.mark.parametrize("loss", ["logistic", "absolute"])
+def test_steps_are_summed_exactly(model, loss):
+    """The closed form of the label's law given the local field, against Bayes' rule on 104 or
+    more nodes of tau that split at the steps (1e-8, their own error)."""
+    labels = label_table(model, 2)
+    of = replica.loss(loss)
+    summed = Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
+    overlaps = solve_points(labels, of, ONE, 0.1 * ONE)[0].overlaps
+    field = Equations(labels, of).field(overlaps)
+    assert labels.steps is not None
+    exact = scores(labels, summed, field)
+    for mine, theirs in zip(exact, scores(replace(labels, steps=None), summed, field), strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
+    by_steps = classification_error(model, overlaps, 1e-9)[0]
+    # the same from its definition, kappa and tau summed
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
+    sd = np.sqrt(field.power - (field.pull**2).sum(axis=-1))[..., None]
+    below = ndtr(-centre / sd)
+    up = (1 + labels.mean) / 2
+    wrong = (labels.weights * (up * below + (1 - up) * (1 - below))).sum(axis=-1)
+    # 54 nodes of kappa leave 1e-4 of the decision's layer
+    assert by_steps == pytest.approx(wrong @ labels.table.weights, abs=2e-4)
+
+
+@pytest.mark.parametrize("lam", [1.0, 10.0, 1e3])
+@pytest.mark.parametrize("name", ["sign", "flipped", "logistic teacher"])
+def test_large_penalties_take_no_more_nodes(name, lam):
+    """The unknowns are as smooth in kappa as at small penalties: the layer of the decision, which
+    thins as 1 / lam, has panels of its own."""
+    for alpha in (0.5, 2.0, 10.0):
+        point = solve(MODELS[name], alpha=alpha, lam=lam, loss="logistic")
+        assert point.converged
+        assert point.nodes <= 128
+        assert point.iterations <= 12  # of the last level, from the one before
+
+
+def test_decision_at_a_large_penalty():
+    """lam -> inf: f is m mu_0(kappa) and its class the sign of kappa, whose error is the angle
+    between the spike and the target; corrections are of order 1 / lam."""
+    point = solve(SIGN, alpha=2.0, lam=1e7, loss="logistic")
+    angle = np.arccos(0.8) / np.pi
+    assert point.classification_error == pytest.approx(angle, rel=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "lam"), [(0.5, 0.01), (0.5, 3.0), (2.0, 10.0)])
+def test_thin_layers_of_the_hinge(alpha, lam):
+    """Points whose layers even spacings do not resolve, against the equations as printed: 1500
+    nodes of kappa and 4001 of omega, .005 apart, leave 1e-3 of the jumps of s'."""
+    point = solve(SIGN, alpha=alpha, lam=lam, loss="hinge")
+    assert point.converged
+    assert point.nodes < 600
+    found = original_residuals(SIGN, alpha, lam, replica.loss("hinge"), point, kappa=1500)
+    assert abs(found.pop("classification")) < 1e-4
+    assert max(map(abs, found.values())) < 2e-3, found
+
+
+@pytest.mark.parametrize("name", ["sign", "flipped"])
+def test_hinge_at_a_large_penalty(name):
+    """lam -> inf: the best hinge loss of mu_0(kappa) m by an independent minimisation, its kinks
+    split at; corrections are of order 1 / lam."""
+    model = MODELS[name]
+    point = solve(model, alpha=2.0, lam=1e5, loss="hinge")
+
+    def mean_loss(m):
+        even = tabulate(model, trapezoid(401))
+        at = np.interp([-1 / m, 1 / m], even.offsets[0], even.kappa[0])
+        table = tabulate(model, gauss_legendre(20, at))
+        positive, f = (1 + table.h) / 2, m * table.offsets[0]
+        both = positive * np.maximum(0, 1 - f) + (1 - positive) * np.maximum(0, 1 + f)
+        return table.weights @ both
+
+    best = minimize_scalar(mean_loss, bounds=(1.2, 6), method="bounded", options={"xatol": 1e-9})
+    # the kinks are split at to 1e-3 of kappa
+    assert point.loss_error == pytest.approx(best.fun, rel=1e-5)
+    assert point.overlaps.m[0] == pytest.approx(best.x, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_labels_that_the_spike_nearly_decides(loss):
+    """gamma = .999: the label changes within .04 of kappa = 0, and nodes further apart would see
+    separable labels."""
+    model = replace(SIGN, gamma=0.999)
+    for lam in (0.05, 10.0):
+        point = solve(model, alpha=2.0, lam=lam, loss=loss)
+        assert point.converged
+        found = original_residuals(model, 2.0, lam, replica.loss(loss), point, kappa=1500)
+        assert abs(found.pop("classification")) < 1e-4  # 4001 nodes next to a jump
+        # s' of the squared hinge jumps: 1e-4 of 4001 nodes; the layer is resolved by either
+        assert max(map(abs, found.values())) < (1e-9 if loss == "logistic" else 1e-3), found
+
+
+def test_panels_close_in_on_the_layers():
+    """Of an odd student the decision changes at 0; kinks are reached where the loss says."""
+    labels = label_table(SIGN, 3)
+    hinge = replica.loss("hinge")
+    overlaps = solve_points(labels, hinge, 2 * ONE, 10 * ONE)[0].overlaps
+    (rule,) = panels(SIGN, overlaps, decision, (6,))
+    near = np.sort(np.abs(rule.nodes))
+    assert near[0] < 0.02  # S / C' is .06 there
+    assert np.sqrt(0.5) < rule.weights[np.abs(rule.nodes) < 1.1].sum() < 0.75
+    kinked = kinks_of(hinge, True)
+    (rule,) = panels(SIGN, overlaps, kinked, (6,))
+    labels = label_table_at(SIGN, rule, 1)
+    field = Equations(labels, hinge).field(overlaps)
+    for level in kinked(labels.table, field):
+        at = np.argmin(np.abs(level))
+        step = np.diff(rule.nodes)[max(at - 1, 0)]
+        width = np.sqrt(field.power[0, at]) / np.abs(np.gradient(level, rule.nodes)[at])
+        assert step < width
+    assert rule.nodes.size < 250
+    assert np.abs(rule.nodes).max() < REACH
+
+
+def test_layers_known_beforehand():
+    """A kink of the target is blurred by tau, a neuron's by its other inputs."""
+    (neuron, target) = known_layers(SIGN)
+    assert neuron == pytest.approx((0.0, np.sqrt(1.3) / 1.5))
+    assert target == pytest.approx((0.0, 0.75))
+
+
+class Counted:
+    """log cosh, counting where its derivative is asked for."""
+
+    def __init__(self):
+        self.nodes = 0
+
+    def __call__(self, t):
+        self.nodes += np.size(t)
+        return np.tanh(t)
+
+
+def test_a_users_loss_is_evaluated_at_few_nodes():
+    """Nodes of t0 that serve all of tau and the laws of the noise one by one; a rule for every
+    tau took 300 times as many."""
+    derivative = Counted()
+    own = Loss(lambda t: np.logaddexp(t, -t) - np.log(2), derivative, name="log-cosh")
+    point = solve(MODELS["outliers"], alpha=2.0, lam=0.1, loss=own)
+    assert point.converged
+    assert derivative.nodes < 1e8
+
+
+@pytest.mark.parametrize("name", ["outliers", "at a dimension"])
+def test_a_users_kinks_on_real_labels(name):
+    """The absolute loss as functions against the named one, whose averages are exact, on the same
+    tables: 1e-9, the tolerance of the solver."""
+    own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
+    for alpha, lam in ((2.0, 0.1), (0.5, 0.05)):
+        mine = solve(MODELS[name], alpha=alpha, lam=lam, loss=own)
+        named = solve(MODELS[name], alpha=alpha, lam=lam, loss="absolute")
+        assert mine.nodes == named.nodes
+        for part in ("test_error", "train_error", "train_loss", "loss_error"):
+            assert getattr(mine, part) == pytest.approx(getattr(named, part), rel=1e-9)
+
+
+def test_without_noise_every_tau_has_its_nodes():
+    """Labels without noise and a large penalty: t0 is nearly a function of tau."""
+    model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
+    own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
+    labels = label_table(model, 1)
+    overlaps = solve_points(labels, replica.loss("absolute"), ONE, 300 * ONE)[0].overlaps
+    field = Equations(labels, own).field(overlaps)
+    exact = scores(labels, replica.loss("absolute"), field)
+    for mine, theirs in zip(scores(labels, own, field), exact, strict=True):
+        # the slope at a kink is spread over V, and divided by it
+        assert mine == pytest.approx(theirs, rel=1e-6, abs=1e-6)
