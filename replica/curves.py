@@ -295,7 +295,10 @@ def _classified(model: Model, kept: Evaluation, quadrature_tol: float | None) ->
     """With the classification error: part of the quadrature error where that has a tolerance,
     left NaN elsewhere by a rule that does not resolve it."""
     tol = min(CLASSIFICATION_TOLERANCE, (quadrature_tol or np.inf) / 10)
-    wrong, error = classification_error(model, kept.points.overlaps, tol)
+    wrong, error = np.full((2, len(kept.nodes)), np.nan)
+    rows = np.flatnonzero(kept.converged)
+    overlaps = Overlaps(*(part[rows] for part in kept.points.overlaps))
+    wrong[rows], error[rows] = classification_error(model, overlaps, tol)
     quadrature = kept.quadrature_error
     if quadrature_tol is None:
         wrong[~(error <= tol)] = np.nan
