@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from solvers.piecewise import average_proximal, average_score
-from solvers.quadrature import Rule, composite, gauss_legendre, trapezoid_tensor
+from solvers.quadrature import Rule, composite, gauss_legendre, reach, trapezoid, trapezoid_tensor
 from solvers.results import Array
 
 from .bulk import Bulk
@@ -32,6 +32,9 @@ FAR = 8.2  # standard deviations
 PANEL = 2.5  # of nodes of t0, in standard deviations, and
 PANELS = 40  # how many may serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
+SEEN = 1e-8  # weight of a kappa
+RESOLVED = 4.0  # S, by the fewest nodes of a smooth loss
+MOST = 20.0  # times as many at most
 
 
 class Field(NamedTuple):
@@ -224,7 +227,7 @@ def _for_labels(labels: LabelTable, loss: Loss, field: Field, breaks: Array) -> 
     C = field.centre[..., None]
     both = [breaks, -breaks] if loss.kind == "margin" else [1 - breaks, -1 - breaks]
     split = (np.concatenate(both, axis=-1) - C) / S
-    z, w = _rule(labels.order, split)
+    z, w = _rule(labels.order, split) if split.shape[-1] else _wide(labels, field)
     omega = C + S * z
     given = _labels_by_steps if labels.steps is not None else _labels_by_nodes
     w = np.broadcast_to(w, omega.shape)
@@ -278,6 +281,20 @@ def _labels_by_nodes(
     tau = np.einsum("pnlt,ntk->pnlk", posterior, labels.tau)
     product = np.einsum("pnlt,ntk->pnlk", posterior, labels.mean[..., None] * labels.tau)
     return posterior.sum(axis=-1), mean, tau, product
+
+
+def _wide(labels: LabelTable, field: Field) -> Rule:
+    """A rule over N(0, 1) for every point, (P, 1, L): as many nodes more as S is larger than what
+    ``order`` resolves, for losses that bend on the scale of the labels."""
+    seen = labels.table.weights > SEEN
+    spread = np.sqrt(field.power[:, seen].max(axis=1)) / RESOLVED
+    sizes = np.nan_to_num(labels.order * np.clip(spread, 1.0, MOST), nan=labels.order).astype(int)
+    nodes, weights = np.zeros((2, len(sizes), 1, sizes.max()))
+    for row, size in enumerate(sizes):  # of its own size, whatever the others'
+        width = FAR if size > labels.order else reach(labels.order)
+        rule = trapezoid(int(size), width)
+        nodes[row, 0, :size], weights[row, 0, :size] = rule
+    return Rule(nodes, weights)
 
 
 def _rule(order: int, breaks: Array) -> Rule:

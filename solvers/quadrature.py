@@ -255,8 +255,12 @@ TENSOR_SIZES: dict[int, tuple[int, ...]] = {
 def trapezoid_tensor(n: int, dimension: int) -> Rule:
     """Tensor product of ``dimension`` trapezoidal rules of n nodes: nodes (n^dimension,
     dimension).  The interval shrinks with n, to spend few nodes where the weight is small."""
-    half_width = interval(n) if n >= 64 else 5.0 + 3.6 * float(np.log2(n / 12) / np.log2(64 / 12))
-    return tensor(*[trapezoid(n, half_width)] * dimension)
+    return tensor(*[trapezoid(n, reach(n))] * dimension)
+
+
+def reach(n: int) -> float:
+    """Half width used with n trapezoidal nodes, few where several directions multiply them."""
+    return interval(n) if n >= 64 else 5.0 + 3.6 * float(np.log2(n / 12) / np.log2(64 / 12))
 
 
 def trapezoid_tensors(dimension: int) -> Iterator[Rule]:
