@@ -31,7 +31,7 @@ from .trained_bias import best_bias, objective
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-LAYERED = 3  # last level of shared tables for losses with kinks in labels +-1: 128 nodes
+LAYERED = 3  # last level of shared tables for kinks or bends in labels +-1: 128 nodes
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
@@ -237,8 +237,10 @@ def _evaluate(
 ) -> Evaluation:
     """Every point climbs the ladder of tables until its quadrature error is met."""
     linear = loss.is_square and not model.channel
-    layered = not linear and bool(loss.kinks) and model.geometry.r.shape[1] == 1
+    turns = bool(loss.kinks or loss.bends)
+    layered = not linear and turns and model.geometry.r.shape[1] == 1
     thin = layered and model.binary  # labels with noise blur the kinks
+    brief = thin and bool(loss.kinks)
     if quadrature_tol is None:
         quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
@@ -251,13 +253,13 @@ def _evaluate(
         size = max(1, CHUNK // len(_features(fine).weights))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
         found = concatenate(
-            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss, thin) for b in blocks]
+            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss, brief) for b in blocks]
         )
         kept = found if kept is None else assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         unmet = ~(found.quadrature_error <= quadrature_tol)
         if not linear:  # what two tables did not solve is not a matter of quadrature
-            unmet &= found.converged | (level < 1 and not thin)
+            unmet &= found.converged | (level < 1 and not brief)
         if not unmet.any():
             break
         rows = rows[unmet]

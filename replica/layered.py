@@ -1,5 +1,5 @@
-"""Points of a loss with kinks whose layers no shared table resolves: THEORY 6 on tables of their
-own, with panels over kappa that close in on the layers of the solution.
+"""Points of a loss with kinks or bends whose layers no shared table resolves: THEORY 6 on tables
+of their own, with panels over kappa that close in on the layers of the solution.
 
 Where the layers are is known once the point is solved, roughly: on the last shared table, or at
 a nearby penalty.  A point that has no such start is followed along a path of penalties, each
@@ -25,6 +25,7 @@ FIRST = 3  # level of the shared table on which a path starts, or the last
 EASY = np.array([[1.0], [0.1], [0.01]])  # penalties to start a path from
 FACTOR = 4.0
 STAGES = 24
+BLUR = 1.0  # of a bend
 
 Layered = tuple[Points, Losses, Array, Array, Array]
 
@@ -39,7 +40,9 @@ def solve_layered(
     """
     overlaps = start if start is not None else _follow(model, loss, alpha, lam)
     found = None
-    for sizes in SIZES if overlaps is not None else ():
+    # bends are never as thin as kinks, nor as well known: no use in the fewest nodes
+    ladder = SIZES if loss.kinks else SIZES[1:]
+    for sizes in ladder if overlaps is not None else ():
         assert overlaps is not None
         tables = _tables(model, loss, overlaps, sizes)
         if tables is None:
@@ -92,7 +95,8 @@ def _tables(
     model: Model, loss: Loss, overlaps: Overlaps, sizes: tuple[tuple[int, int], ...]
 ) -> list[LabelTable] | None:
     nodes, levels = zip(*sizes, strict=True)
-    rules = panels(model, overlaps, kinks_of(loss, model.binary), nodes)
+    blur = 0.0 if loss.kinks else BLUR
+    rules = panels(model, overlaps, kinks_of(loss, model.binary), nodes, blur)
     found = [label_table_at(model, *each) for each in zip(rules, levels, strict=True)]
     tables = [table for table in found if table is not None]
     return tables if len(tables) == len(sizes) else None

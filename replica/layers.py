@@ -27,18 +27,26 @@ ROUNDS = 4  # and each of these again: positions to 1e-8
 PANEL = 2.5  # without layers
 WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
+BEND = 4.0  # from a bend to where rho' has changed
 
 Levels = Callable[[Table, Field], Array]
 
 
-def panels(model: Model, overlaps: Overlaps, levels: Levels, nodes: tuple[int, ...]) -> list[Rule]:
+def panels(
+    model: Model,
+    overlaps: Overlaps,
+    levels: Levels,
+    nodes: tuple[int, ...],
+    blur: float = 0.0,
+) -> list[Rule]:
     """Rules over kappa, with each number of ``nodes`` a panel, for one point: its ``overlaps``
     have a leading axis of length 1.
 
     ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, S / |slope|
-    wide; layers of the features and of the target are taken care of, too.
+    wide, or wider where what changes there is itself ``blur`` wide; layers of the features and
+    of the target are taken care of, too.
     """
-    found = [*known_layers(model), *_zeros(model, overlaps, levels)]
+    found = [*known_layers(model), *_zeros(model, overlaps, levels, blur)]
     edges = _mesh(*np.array([layer for layer in found if layer[1] < WIDE]).reshape(-1, 2).T)
     return [gauss_legendre(n, edges, REACH, panel=2 * REACH) for n in nodes]
 
@@ -60,7 +68,7 @@ def decision(table: Table, field: Field) -> Array:
 
 def kinks_of(loss: Loss, binary: bool) -> Levels:
     """Distances in t0 from each kink and the ends of the stretch that the proximal map takes to
-    it."""
+    it, or to the neighbourhood of a bend."""
 
     def levels(table: Table, field: Field) -> Array:
         if loss.kind == "margin":
@@ -69,17 +77,23 @@ def kinks_of(loss: Loss, binary: bool) -> Levels:
             t0 = [1 - field.centre, -1 - field.centre]
         else:
             t0 = [table.h - field.centre]
+        V = field.response
         ends: list[Array | float] = [*loss.kinks]
-        ends += [end for _, *both in loss.flats(field.response) for end in both]
+        ends += [end for _, *both in loss.flats(V) for end in both]
+        for bend in loss.bends:
+            slopes = loss.derivative(bend + BEND * np.array([-1.0, 1.0]))
+            ends += [bend + V * slope for slope in slopes]
         return np.concatenate([x - end for x in t0 for end in ends])
 
     return levels
 
 
-def _zeros(model: Model, overlaps: Overlaps, levels: Levels) -> list[tuple[float, float]]:
+def _zeros(
+    model: Model, overlaps: Overlaps, levels: Levels, blur: float
+) -> list[tuple[float, float]]:
     """Zeros of ``levels`` whose layers wide panels would miss, with the width of each."""
     kappa = np.linspace(-REACH, REACH, SCAN + 1)
-    values, sd = _at(model, overlaps, levels, kappa)
+    values, sd = _at(model, overlaps, levels, kappa, blur)
     size = sd * (kappa[1] - kappa[0]) / (4 * WIDE)  # a smaller change makes no thin layer
     change = (values[:, :-1] > 0) != (values[:, 1:] > 0)
     function, cell = np.nonzero(change & (np.abs(np.diff(values)) > size[1:]))
@@ -89,7 +103,7 @@ def _zeros(model: Model, overlaps: Overlaps, levels: Levels) -> list[tuple[float
     rows = np.arange(cell.size)
     for _ in range(ROUNDS):
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, REFINE + 1)
-        values, sd = _at(model, overlaps, levels, grid.ravel())
+        values, sd = _at(model, overlaps, levels, grid.ravel(), blur)
         along = values.reshape(-1, *grid.shape)[function, rows]
         cell = np.argmax((along[:, :-1] > 0) != (along[:, 1:] > 0), axis=1)
         low, high = grid[rows, cell], grid[rows, cell + 1]
@@ -99,8 +113,10 @@ def _zeros(model: Model, overlaps: Overlaps, levels: Levels) -> list[tuple[float
     return list(zip(low[thin], np.maximum(width[thin], THINNEST), strict=True))
 
 
-def _at(model: Model, overlaps: Overlaps, levels: Levels, kappa: Array) -> tuple[Array, Array]:
-    """``levels`` (I, n) and S (n,) at the nodes ``kappa`` (n,)."""
+def _at(
+    model: Model, overlaps: Overlaps, levels: Levels, kappa: Array, blur: float
+) -> tuple[Array, Array]:
+    """``levels`` (I, n), and S with the blur (n,) at the nodes ``kappa`` (n,)."""
     table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)))
     field = field_on(table, bulk_of(table), overlaps)
-    return levels(table, field), np.sqrt(field.power[0])
+    return levels(table, field), np.sqrt(field.power[0] + blur**2)

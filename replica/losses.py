@@ -50,6 +50,9 @@ class Loss:
         Differences of ``derivative`` when absent.
     kinks : sequence of float
         Points where rho' or rho'' jumps.
+    bends : sequence of float
+        Points within a few units of which a smooth rho' changes most: where the quadrature may
+        have to close in on.
     name : str
         Used in messages and files.
     pieces : solvers.piecewise.Pieces, optional
@@ -75,13 +78,16 @@ class Loss:
     kind: str = "residual"
     curvature: Callable[[Array], Array] | None = None
     kinks: tuple[float, ...] = ()
+    bends: tuple[float, ...] = ()
     name: str = "custom"
     pieces: Pieces | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidArgument("kind", self.kind, "residual or margin")
-        object.__setattr__(self, "kinks", tuple(sorted(float(k) for k in np.ravel(self.kinks))))
+        for points in ("kinks", "bends"):
+            given = np.ravel(getattr(self, points))
+            object.__setattr__(self, points, tuple(sorted(float(t) for t in given)))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part, function in (("value", self.value), ("derivative", self.derivative)):
             with np.errstate(all="ignore"):
@@ -265,6 +271,7 @@ NAMED = {
         _logistic_prox,
         kind="margin",
         curvature=lambda t: expit(t) * expit(-t),
+        bends=(0.0,),
         name="logistic",
     ),
 }
