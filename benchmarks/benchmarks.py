@@ -15,6 +15,7 @@ import numpy as np
 import replica
 from replica import ridge
 from replica.equivalence import tables
+from replica.label_tables import label_table
 from replica.laws import law
 from validation.monte_carlo import simulate
 
@@ -27,6 +28,7 @@ MODEL = STEP.srf(beta=1.0)
 # without noise of the labels: its averages over the law of a label take more nodes without.
 FEW = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
 STEPS = {"sin, alpha0 = 20": STEP, "noise 0.2": replace(FEW, noise=0.2), "noise 0": FEW}
+LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
 PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
@@ -149,6 +151,23 @@ class Learnable:
 
     def time_bounds(self):
         replica.bounds(MODEL)
+
+
+class Losses:
+    """One point of a loss at small and large penalties, tables of its labels included."""
+
+    params = (("logistic", "hinge", "squared_hinge"), (0.05, 10.0))
+    param_names = ("loss", "lam")
+
+    def setup(self, loss, lam):
+        self.time_point(loss, lam)  # imports and rules
+
+    def time_point(self, loss, lam):
+        label_table.cache_clear()
+        replica.solve(LABELS, alpha=2.0, lam=lam, loss=loss)
+
+    def track_nodes(self, loss, lam):
+        return replica.solve(LABELS, alpha=2.0, lam=lam, loss=loss).nodes
 
 
 class Density:

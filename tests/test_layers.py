@@ -174,6 +174,22 @@ def test_layers_known_beforehand():
     assert target == pytest.approx((0.0, 0.75))
 
 
+@pytest.mark.parametrize("name", ["logistic teacher", "flipped"])
+def test_wide_predictions_near_separable_labels(name):
+    """At lam = 1e-4 predictions spread over tens of the scale on which the loss bends: the
+    derivative of the objective is sum q2 / 2 to 1e-5 (differences of relative step 1e-3 err by
+    1e-6). With 54 nodes of the local field, whatever its spread, it was off by 4e-3."""
+    model, alpha, lam = MODELS[name], 2.0, 1e-4
+    low, middle, high = (
+        solve(model, alpha=alpha, lam=lam * (1 + change), loss="logistic")
+        for change in (-1e-3, 0.0, 1e-3)
+    )
+    assert middle.converged
+    rise = alpha / model.beta * (high.train_loss - low.train_loss)
+    rise += 0.5 * (high.lam * high.overlaps.q2.sum() - low.lam * low.overlaps.q2.sum())
+    assert rise / (high.lam - low.lam) == pytest.approx(0.5 * middle.overlaps.q2.sum(), rel=1e-5)
+
+
 class Counted:
     """log cosh, counting where its derivative is asked for."""
 

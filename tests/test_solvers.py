@@ -17,6 +17,22 @@ def coupled(x, rows=None):
 EXACT = root(lambda x: coupled(x[None])[0] - x, [0.8, 0.6], tol=1e-14).x
 
 
+def test_far_steps_are_not_extrapolated():
+    """Newton's steps for log cosh(x) - .999 x, cut to 1, from far down its tail: constant steps
+    tell Anderson's method nothing of where they end."""
+
+    def cut(x, rows):
+        with np.errstate(over="ignore"):
+            return x + np.clip((0.999 - np.tanh(x)) * np.cosh(x) ** 2, -1, 1)
+
+    start = np.full((1, 1), -20.0)
+    wild = fixed_point(cut, start, memory=3, max_iterations=60)
+    tame = fixed_point(cut, start, memory=3, near=0.9, max_iterations=60, size=np.ones_like)
+    assert not wild.converged[0]
+    assert tame.converged[0]
+    assert tame.value[0, 0] == pytest.approx(np.arctanh(0.999), rel=1e-10)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"damping": 0.5}, {"memory": 2}, {"memory": 3, "damping": 0.2}]
 )
