@@ -240,7 +240,7 @@ def _evaluate(
     turns = bool(loss.kinks or loss.bends)
     layered = not linear and turns and model.geometry.r.shape[1] == 1
     thin = layered and model.binary  # labels with noise blur the kinks
-    brief = thin and bool(loss.kinks)
+    brief = thin and loss.jumps
     if quadrature_tol is None:
         quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
@@ -263,11 +263,15 @@ def _evaluate(
         if not unmet.any():
             break
         rows = rows[unmet]
-        if thin and level >= LAYERED:
-            break
+        if thin and level == LAYERED:
+            kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, rows)
+            rows = rows[~(kept.quadrature_error[rows] <= quadrature_tol)]
+            if not rows.size:
+                break
     assert kept is not None
     if layered:
-        kept = _layered(model, alpha, lam, loss, quadrature_tol, kept)
+        left = ~kept.converged | (~(kept.quadrature_error <= quadrature_tol) & (not thin))
+        kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, np.flatnonzero(left))
     if model.binary:
         kept = _classified(model, kept, None if linear else quadrature_tol)
     status = kept.points.status
@@ -280,14 +284,18 @@ def _evaluate(
 
 
 def _layered(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, kept: Evaluation
+    model: Model,
+    alpha: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float,
+    kept: Evaluation,
+    rows: Array,
 ) -> Evaluation:
-    """With the points that the shared tables do not resolve on tables of their own."""
-    solved = kept.converged & (kept.residual <= convex.RESIDUAL_TOLERANCE)
-    for row in np.flatnonzero(~(solved & (kept.quadrature_error <= tol))):
+    """With the named points, which the shared tables do not resolve, on tables of their own."""
+    for row in rows:
         one = np.array([row])
-        start = _guess(kept, one) if solved[row] else None
-        found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
+        found = solve_layered(model, loss, alpha[one], lam[one], _guess(kept, one), tol)
         if found is not None:
             kept = assign(kept, one, Evaluation(*found, np.zeros(1)))
     return kept

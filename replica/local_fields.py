@@ -29,8 +29,8 @@ from .losses import Loss
 from .overlaps import Overlaps
 
 FAR = 8.2  # standard deviations
-PANEL = 2.5  # of nodes of t0, in standard deviations, and
-PANELS = 40  # how many may serve all tau
+PANEL = 2.5  # of nodes of t0, in standard deviations
+FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
 SEEN = 1e-8  # weight of a kappa
 RESOLVED = 4.0  # S, by the fewest nodes of a smooth loss
@@ -180,22 +180,21 @@ def sampled(
     if labels.binary:
         yield from _for_labels(labels, loss, field, breaks)
         return
+    seen = labels.weights > NEGLIGIBLE
     for part in parts(labels, loss, field):
-        sd = np.sqrt(part.variance)
-        seen = np.where(labels.weights > NEGLIGIBLE, part.mean, np.nan)
-        low, high = (end[..., None] for end in (np.nanmin(seen, -1), np.nanmax(seen, -1)))
-        panels = ((high - low) / sd + 2 * FAR).max() / PANEL
-        over = _over_all_tau if panels <= PANELS else _over_each_tau
-        yield over(labels, part, breaks)
+        far = FAR * np.sqrt(part.variance)
+        low = part.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
+        high = part.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
+        if ((high - low) / far).max() <= FAREST:
+            yield _over_all_tau(labels, part, breaks, low, high)
+        else:
+            yield _over_each_tau(labels, part, breaks)
 
 
-def _over_all_tau(labels: LabelTable, part: Part, breaks: Array) -> Nodes:
-    """Nodes of t0 for all tau together: few, as a proximal map may cost hundreds of times what
-    a density does."""
+def _over_all_tau(labels: LabelTable, part: Part, breaks: Array, low: Array, high: Array) -> Nodes:
+    """Nodes of t0 from ``low`` to ``high`` for all tau together: few, as a proximal map may cost
+    hundreds of times what a density does."""
     sd = np.sqrt(part.variance)
-    seen = np.where(labels.weights > NEGLIGIBLE, part.mean, np.nan)
-    low = np.nanmin(seen, axis=-1, keepdims=True) - FAR * sd
-    high = np.nanmax(seen, axis=-1, keepdims=True) + FAR * sd
     parts = np.linspace(0, 1, 1 + int(np.ceil(((high - low) / sd).max() / PANEL)))
     edges = np.concatenate([low + (high - low) * parts, np.clip(breaks, low, high)], axis=-1)
     t0, length = composite(max(4, labels.order // 4), np.sort(edges, axis=-1))

@@ -130,6 +130,12 @@ class Loss:
         """Whether this is ridge regression's loss."""
         return self.kind == "residual" and self.pieces == SQUARE
 
+    @property
+    def jumps(self) -> bool:
+        """Whether rho' jumps at a kink, so that the proximal map stays there."""
+        ends = np.array([both for _, *both in self.flats(np.ones(()))], dtype=float)
+        return bool((np.diff(ends, axis=-1) > 1e-9).any()) if ends.size else False
+
     def __call__(self, y: Array, prediction: Array) -> Array:
         """l(y, f), elementwise."""
         argument = y * prediction if self.kind == "margin" else y - prediction
