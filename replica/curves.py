@@ -244,6 +244,7 @@ def _evaluate(
     if quadrature_tol is None:
         quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
     kept: Evaluation | None = None
+    tried = False
     rows = np.arange(len(alpha))
     for level in itertools.count():
         pair = tables(model, level) if linear else _label_tables(model, level)
@@ -264,13 +265,14 @@ def _evaluate(
             break
         rows = rows[unmet]
         if thin and level == LAYERED:
+            tried = True
             kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, rows)
             rows = rows[~(kept.quadrature_error[rows] <= quadrature_tol)]
             if not rows.size:
                 break
     assert kept is not None
     if layered:
-        left = ~kept.converged | (~(kept.quadrature_error <= quadrature_tol) & (not thin))
+        left = ~kept.converged | (~(kept.quadrature_error <= quadrature_tol) & (not tried))
         kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, np.flatnonzero(left))
     if model.binary:
         kept = _classified(model, kept, None if linear else quadrature_tol)
