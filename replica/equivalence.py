@@ -257,14 +257,15 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
     """Values of kappa at which a neuron or the target has a kink (a neuron its middle), with the
     width to which the rest of their argument blurs it."""
     groups = model.geometry
-    found = []
-    for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
-        middle = (0.0, *model.student.kinks)
-        found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
     cosine = groups.gamma[0, 0]
-    if isinstance(model.mean_label, Activation) and cosine:
-        width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
-        found += [(kink / cosine, width) for kink in model.mean_label.kinks]
+    found = []
+    with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
+        for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
+            middle = (0.0, *model.student.kinks)
+            found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
+        if isinstance(model.mean_label, Activation) and cosine:
+            width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
+            found += [(kink / cosine, width) for kink in model.mean_label.kinks]
     return found
 
 

@@ -172,6 +172,7 @@ def test_layers_known_beforehand():
     (neuron, target) = known_layers(SIGN)
     assert neuron == pytest.approx((0.0, np.sqrt(1.3) / 1.5))
     assert target == pytest.approx((0.0, 0.75))
+    assert known_layers(replace(SIGN, r=5e-324))[0][1] == np.inf
 
 
 @pytest.mark.parametrize("name", ["logistic teacher", "flipped"])
