@@ -337,8 +337,9 @@ def test_step_sees_the_law_of_the_labels():
     assert spiked_parameters(outliers)[:3] == pytest.approx(
         spiked_parameters(gaussian)[:3], rel=1e-12
     )
-    with pytest.raises(InvalidArgument, match="Gaussian noise"):
-        outliers.network(beta=1.0)
+    student = replica.GradientStep(target="sin", label_noise="student:5", **step)
+    with pytest.raises(InvalidArgument, match="label noise with all its moments"):
+        student.network(beta=1.0)
 
 
 def test_calibration_against_brute_force():
