@@ -31,7 +31,7 @@ from .trained_bias import best_bias, objective
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-LAYERED = 3  # last level of shared tables for kinks or bends in labels +-1: 128 nodes
+LAYERED = 2  # last level of shared tables for kinks or bends in labels +-1: 80 nodes
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
