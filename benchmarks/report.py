@@ -25,6 +25,7 @@ from .benchmarks import (
     POINT,
     STEP,
     STEPS,
+    Losses,
     groups_table,
     kernel_table,
     python,
@@ -33,6 +34,7 @@ from .benchmarks import (
 
 ROUNDS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LAM = 0.1
+POINTS = {(loss, lam): bar for loss, bar in (("logistic", 0.2), ("hinge", 1)) for lam in (0.05, 10)}
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -71,6 +73,8 @@ def measure(eigenvalues):
         "process": (lambda: python(*CURVE), 2),
         "first run": (lambda: python_first_run(*CURVE), 1),
     }
+    for loss, lam in POINTS:
+        tasks[loss, lam] = (lambda loss=loss, lam=lam: Losses().time_point(loss, lam), 5)
     for name, of in networks.items():
         tasks[name] = (lambda of=of: ridge.solve_points(of, ALPHA, many), 10)
     for task, _ in tasks.values():
@@ -98,6 +102,10 @@ def speed_table(times, set_up):
         name = f"the network's, {step}, a point of 1 000"
         network += [(name, middle[step, "network"] * 1e3, "µs", None)]
         network += [("that over its sRF's", over, "times", 20)]
+    losses = [
+        (f"{loss} loss at lam = {lam:g}, a point and its tables", middle[loss, lam], "s", bar)
+        for (loss, lam), bar in POINTS.items()
+    ]
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 10),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
@@ -109,6 +117,7 @@ def speed_table(times, set_up):
         ("`replica.optimal_lambda`", middle["best lam"] * 1e3, "ms", 5),
         ("`replica.optimal_eta`, over eta and lam", middle["best pair"] * 1e3, "ms", 100),
         ("density of the spectrum at 1 000 points, warm", middle["density"] * 1e3, "ms", 50),
+        *losses,
         ("literal baseline, a point, without its set-up", middle["literal"], "s", None),
         ("literal baseline, set-up (one eigendecomposition)", set_up, "s", None),
         ("`replica curve`, five points, whole process, warm", middle["process"], "s", 2.5),
