@@ -20,7 +20,7 @@ from solvers.results import Array
 from .resolvent import Resolvent
 
 FAINT = 1e-10  # of x times the density
-DECADES = 14  # searched below the largest possible eigenvalue
+DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
 PER_DECADE = 14
 HALVINGS = 16  # of a cell around an edge that is not sharp
 ZOOM = 3  # rounds in which dips of the density are looked into
@@ -48,18 +48,26 @@ def mass_per_log(resolvent: Resolvent, x: Array) -> Array:
 
 def largest_eigenvalue_bound(resolvent: Resolvent) -> float:
     """An upper bound on the bulk: norms of the linear and the remaining part of the features,
-    each its largest size over kappa times that of a matrix of independent entries."""
+    each its largest size over kappa times that of a matrix of independent entries; the linear
+    part's rows have in no direction more variance than their covariance has."""
+    of = resolvent.real.table.covariance
+    return _bound(resolvent, resolvent.real.table.c if of is None else of.largest)
+
+
+def _bound(resolvent: Resolvent, c: Array | float) -> float:
+    """The bound for rows of variance ``c``, of all groups or (A,)."""
     table, ratio = resolvent.real.table, resolvent.ratio
-    linear = np.sqrt((table.c[:, None] * table.mu1**2).max())
+    linear = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
     linear *= (1 + 1 / np.sqrt(resolvent.alpha)) * (1 + np.sqrt(table.beta))
     rest = np.sqrt(table.mu2sq.max()) * (1 + 1 / np.sqrt(ratio))
     return float(2 * (linear + rest) ** 2)
 
 
 def scan(resolvent: Resolvent) -> Array:
-    """A logarithmic grid of x up to beyond the largest eigenvalue."""
+    """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
     top = largest_eigenvalue_bound(resolvent)
-    return np.geomspace(top * 10.0**-DECADES, top, DECADES * PER_DECADE + 1)
+    low = _bound(resolvent, resolvent.real.table.c) * 10.0**-DECADES
+    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * PER_DECADE)) + 1)
 
 
 def _look_into_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:

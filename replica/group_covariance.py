@@ -34,6 +34,11 @@ class GroupCovariance:
     k: Array
     v: Array
 
+    @property
+    def largest(self) -> Array:
+        """The largest eigenvalue of every C_b, (A,)."""
+        return np.asarray(self.levels.max(axis=0))
+
     def of(self, kinds: Array) -> "GroupCovariance":
         """That of some of the groups."""
         return GroupCovariance(

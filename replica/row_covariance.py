@@ -102,6 +102,16 @@ class RowCovariance:
         return float(self.effective(np.zeros(1))[0][0])
 
     @property
+    def widest(self) -> float:
+        """B has no eigenvalue above this."""
+        return float(self.batch.y.max() ** 2) * (1 + self.alpha0**-0.5) ** 2
+
+    @property
+    def largest(self) -> float:
+        """C has no eigenvalue above this."""
+        return 1 + self.b * self.widest
+
+    @property
     def basis(self) -> Array:
         """The rows u, k, zeta in terms of w_*, the noise in g, and k.  Eq. (15.4)"""
         rho = np.sqrt(max(0.0, 1 - self.gamma**2))

@@ -44,8 +44,7 @@ def spectral_rule(of: RowCovariance, largest: float) -> SpectralRule:
         If the transforms are not met.
     """
     scaled = replace(of, b=of.b * largest, k=np.array([0.0, 1.0]))
-    # B has no eigenvalue above this
-    edge = float(scaled.batch.y.max() ** 2) * (1 + of.alpha0**-0.5) ** 2
+    edge = of.widest
     if scaled.b * edge < 1e-11:  # C = 1: the vectors' own products are all there is
         return SpectralRule(np.zeros(1), np.ones(1), scaled.resolvent(np.zeros(1), np.ones(1)).R)
     reach = np.log1p(scaled.b * edge)

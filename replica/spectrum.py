@@ -32,6 +32,7 @@ from .row_covariance import RowCovariance
 
 QUADRATURE_TOLERANCE = 1e-8
 MASS_TOLERANCE = 1e-6
+PROBED = 6  # cells of the scan between points at which a contour is judged
 LARGEST = 4096  # nodes of a rule: what needs more takes minutes, and is flagged instead
 GUIDES = 64  # points of an interval between which guesses are interpolated
 SPLITS = 60  # of an interval in an adaptive integral: twice what an edge takes
@@ -219,8 +220,10 @@ def spectrum(
         resolvent=resolvent,
     )
     missing = abs(found.moment(0) + found.atom - 1)
-    met = error <= quadrature_tol and missing <= MASS_TOLERANCE
-    return replace(found, mass_error=missing, status=Status.CONVERGED if met else Status.QUADRATURE)
+    status = Status.CONVERGED if missing <= MASS_TOLERANCE else Status.MASS
+    if not error <= quadrature_tol:
+        status = Status.QUADRATURE
+    return replace(found, mass_error=missing, status=status)
 
 
 def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
@@ -234,7 +237,7 @@ def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
             found = Resolvent(real, ridge.bulk_of(beside), alpha)
-            probes = np.geomspace(1e-6, 1, 25) * ends.largest_eigenvalue_bound(found)
+            probes = ends.scan(found)[::PROBED]
             U = found.at(probes.astype(complex))
             inside = probes * found.transform(U).imag > ends.FAINT
             if (np.nan_to_num(found.winding(U[inside])) < 0.5).all():

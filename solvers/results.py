@@ -30,6 +30,7 @@ class Status(Enum):
     NO_PROGRESS = "not converged: no step reduced the residual"
     AT_EDGE = "not converged: the training objective is lowest at the edge of the biases searched"
     QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
+    MASS = "not converged: part of the mass of the spectrum is missing"
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,7 @@ def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
         (app, "curve --groups 1"),  # of files alone
         (app, "curve --no-intercept"),
         (app, "bounds --lam 1"),
-        (app, "spectrum --label-noise probit"),
+        (app, "spectrum --lam 1"),
         (app, "optimum --loss hinge"),
         (validation_app, "simulate --model srf"),
         (validation_app, "alignment --r 1"),

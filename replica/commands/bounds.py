@@ -12,7 +12,7 @@ from ..optimum import optimal_lambda
 from ..options import ProblemOptions, request
 
 
-@common.problem_options(without=("lam", "label_noise", "loss"))
+@common.problem_options(without=("lam", "loss"))
 def bounds(
     options: ProblemOptions,
     *,

@@ -13,7 +13,7 @@ from ..spectrum import Spectrum
 from ..spectrum import spectrum as compute
 
 
-@common.problem_options(without=("lam", "label_noise", "loss"))
+@common.problem_options(without=("lam", "loss"))
 def spectrum(
     options: ProblemOptions,
     *,
@@ -53,7 +53,14 @@ def spectrum(
         typer.echo(f"atom at 0: {found.atom:.10g}")
         for value in found.outliers:
             typer.echo(f"outlier at p times {value:.10g}")
+    leave_unless_converged(found)
+
+
+def leave_unless_converged(found: Spectrum) -> None:
+    """Say what failed, and end with status 1."""
     if not found.converged:
+        errors = f"{found.quadrature_error:.1e}; the mass is off by {found.mass_error:.1e}"
+        typer.echo(f"WARNING: {found.status.value}: {errors}", err=True)
         raise typer.Exit(1)
 
 

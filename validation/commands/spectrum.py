@@ -7,7 +7,7 @@ import typer
 
 from replica import command_line as common
 from replica import files
-from replica.commands.spectrum import spectrum_document
+from replica.commands.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
 from replica.options import ProblemOptions, request
 from replica.spectrum import spectrum as compute
@@ -19,7 +19,7 @@ from ..spectrum import eigenvalues
 from ..theory import theory_of
 
 
-@common.problem_options(without=("lam", "intercept", "train_bias", "label_noise", "loss"))
+@common.problem_options(without=("lam", "intercept", "train_bias", "loss"))
 def spectrum(
     options: ProblemOptions,
     *,
@@ -68,5 +68,4 @@ def spectrum(
         typer.echo(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         typer.echo(f"relative differences of the Stieltjes transform: {off}")
-    if not found.converged:
-        raise typer.Exit(1)
+    leave_unless_converged(found)
