@@ -9,7 +9,8 @@ by one.  With Im x > 0 the poles in y^2 lie above the line, and the averages are
 * without, on a contour for s, as for kappa, if the target can be continued;
 * of a target that is constant by pieces, on its values.
 
-What is found must agree with the real rule at x >= 0.
+Noise too small for the first is integrated on a few values.  What is found must agree with the
+real rule at x >= 0; where nothing does, that rule is taken as it is.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from solvers.quadrature import gauss_legendre, graded, interval, trapezoid
+from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
 from .activations import Activation
@@ -29,6 +30,10 @@ AGREEMENT = 1e-10
 ANGLE = 0.35  # phi, and less where the noise is small:
 GROWTH = 3.0  # exp(GROWTH^2 / 2) is the largest modulus of what is a density on the line
 NODES = 512
+SPACING = 0.06  # of nodes in u, over phi
+MOST = 4096  # nodes of y
+LARGEST = 2**22  # values of the density, 64 MiB
+BLUR = 6
 REACH = 45.0
 PANEL = 0.25  # of the real rule
 
@@ -54,8 +59,10 @@ def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
     if step.label_noise is not None and step.label_noise.binary:
         return  # all labels are of size 1: the real rule has nothing but that node
     shares = [share for _, share in parts]
+    rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
     for plain in (_continued, _on_values):
-        yield mixed([_rotated(target, v, scale) if v else plain(target) for v, _ in parts], shares)
+        pairs = zip(parts, rotated, strict=True)
+        yield mixed([one or _blurred(plain(target), v) for (v, _), one in pairs], shares)
 
 
 def _continued(target: Activation) -> FirstBatch:
@@ -77,6 +84,15 @@ def _on_values(target: Activation) -> FirstBatch:
     return FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
 
 
+def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
+    """Labels with so little noise more that a few of its values do."""
+    if not noise:
+        return batch
+    xi, w = gauss_hermite(BLUR)
+    y = batch.y[:, None] + np.sqrt(noise) * xi
+    return FirstBatch(y.ravel(), (batch.weights[..., None] * w).reshape(3, -1))
+
+
 def _labels(target: Activation, panel: float) -> tuple[Array, Array]:
     """The target at nodes of s, with weights times 1, s, s^2."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
@@ -84,9 +100,12 @@ def _labels(target: Activation, panel: float) -> tuple[Array, Array]:
     return target(rule.nodes), rule.weights * powers
 
 
-def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch:
-    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y."""
+def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch | None:
+    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y;
+    None where the noise is so small that this takes too many nodes."""
     mean, powers = _labels(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
+    mean, which = np.unique(mean, return_inverse=True)  # a sign has two
+    powers = np.stack([np.bincount(which, row, mean.size) for row in powers])
     largest = float(np.abs(mean).max())
     phi = min(ANGLE, GROWTH * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))
@@ -94,8 +113,10 @@ def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch:
     side, rest = largest * np.cos(phi), largest**2 - 2 * noise * REACH
     last = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
     end = np.arcsinh(root * last)
-    # the poles are phi away, in u
-    u = np.linspace(-end, end, int(np.ceil(2 * end / (0.1 * phi))))
+    count = int(np.ceil(2 * end / (SPACING * phi)))  # the poles are phi away, in u
+    if count > MOST or count * mean.size > LARGEST:
+        return None
+    u = np.linspace(-end, end, count)
     turn = np.exp(-1j * phi)
     y = turn * np.sinh(u) / root
     cell = turn * np.cosh(u) / root * (u[1] - u[0])

@@ -47,8 +47,8 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         own = _rows(overlaps, np.array([row]))
         value[row], error[row] = np.nan, np.nan
         for rule in panels(model, own, decision, NODES):
-            labels = label_table_at(model, rule, LEVEL)
-            if labels is None or error[row] <= tol:
+            labels = None if error[row] <= tol else label_table_at(model, rule, LEVEL)
+            if labels is None:
                 break
             found = _errors(labels, own)[0]
             error[row], value[row] = abs(found - value[row]), found

@@ -54,7 +54,7 @@ class Solution:
     train_loss : float
         Mean loss on the training samples.
     classification_error : float
-        P(y f < 0) on new samples where labels are +-1, else NaN.
+        P(y f < 0) on new samples where labels are +-1; NaN elsewhere, or where no rule resolves it.
     overlaps, conjugates : Overlaps, Conjugates
         Without the leading axis over points; groups in the order of ``model.geometry``, where
         equal ones are merged and empty ones left out.
@@ -270,7 +270,8 @@ def _evaluate(
             rows = rows[~(kept.quadrature_error[rows] <= quadrature_tol)]
             if not rows.size:
                 break
-    assert kept is not None
+    if kept is None:
+        raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
     if layered:
         left = ~kept.converged | (~(kept.quadrature_error <= quadrature_tol) & (not tried))
         kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, np.flatnonzero(left))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.newton import solve_rows
-from solvers.results import Array
+from solvers.results import Array, ConvergenceError
 
 from .resolvent import Resolvent
 
@@ -66,6 +66,8 @@ def _bound(resolvent: Resolvent, c: Array | float) -> float:
 def scan(resolvent: Resolvent) -> Array:
     """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
     top = largest_eigenvalue_bound(resolvent)
+    if not top:
+        raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
     low = _bound(resolvent, resolvent.real.table.c) * 10.0**-DECADES
     return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * PER_DECADE)) + 1)
 

@@ -150,7 +150,7 @@ def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
     if step.label_noise is not None and step.label_noise.binary:
         mean = mean_label(target, step.label_noise)
         assert isinstance(mean, Activation)
-        layers = graded(mean.kinks, interval(1024))
+        layers = graded([*mean.kinks, *_zeros(mean)], interval(1024))
         for n in (12, 24, 48):
             rule = gauss_legendre(n, layers, interval(1024))
             s, w = rule.nodes, rule.weights

@@ -47,7 +47,9 @@ def panels(
     of the target are taken care of, too.
     """
     found = [*known_layers(model), *_zeros(model, overlaps, levels, blur)]
-    edges = _mesh(*np.array([layer for layer in found if layer[1] < WIDE]).reshape(-1, 2).T)
+    # a jump has no width at all
+    thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
+    edges = _mesh(*np.array(thin).reshape(-1, 2).T)
     return [gauss_legendre(n, edges, REACH, panel=2 * REACH) for n in nodes]
 
 
@@ -110,7 +112,7 @@ def _zeros(
         slope = (along[rows, cell + 1] - along[rows, cell]) / (high - low)
         width = sd.reshape(grid.shape)[rows, cell] / np.abs(slope)
     thin = width < WIDE
-    return list(zip(low[thin], np.maximum(width[thin], THINNEST), strict=True))
+    return list(zip(low[thin], width[thin], strict=True))
 
 
 def _at(

@@ -59,11 +59,12 @@ class Spectrum:
     outliers : (O,)
         Leading eigenvalues over p: those of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), [C] Eq. (191).
     quadrature_error : float
-        Largest change of x times the density on a rule of half the size.
+        Largest change of x times the density from the next coarser rule.
     mass_error : float
-        What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest,
-        and in a network with several first-step readouts what the levels that stand for its
-        rows, which are made for real penalties, lose on the axis.
+        What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest;
+        in a network, what rules that are made for real penalties lose on the axis - the levels
+        that stand for its rows if there are several first-step readouts, or labels that cannot
+        be taken beside the line.  NaN if somewhere no density was found.
     status : Status
     """
 
@@ -111,6 +112,7 @@ class Spectrum:
             if inside.any():
                 at = flat[inside]
                 V = self.resolvent.at(at.astype(complex), guide(_angle(at, low, high)))
+                V = _from_neighbours(self.resolvent, at, V)
                 found[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
         return found.reshape(x.shape)
 
@@ -221,7 +223,9 @@ def spectrum(
     )
     missing = abs(found.moment(0) + found.atom - 1)
     status = Status.CONVERGED if missing <= MASS_TOLERANCE else Status.MASS
-    if not error <= quadrature_tol:
+    if np.isnan(missing):  # somewhere no density was found
+        status = Status.NOT_FINITE
+    elif not error <= quadrature_tol:
         status = Status.QUADRATURE
     return replace(found, mass_error=missing, status=status)
 
@@ -265,6 +269,20 @@ def _outliers(model: Model, table: Table) -> Array:
     mean = root[:, None] * table.offsets[: len(root)]
     values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
     return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
+
+
+def _from_neighbours(resolvent: Resolvent, x: Array, V: Array) -> Array:
+    """V (P, D) at x (P,), what was not found sought once more from the points next to it."""
+    lost = np.isnan(V).any(axis=1)
+    if not lost.any() or lost.all():
+        return V
+    order = np.argsort(x[~lost])
+    near, known = np.log(x[~lost][order]), V[~lost][order]
+    start = np.stack([np.interp(np.log(x[lost]), near, column) for column in known.T], axis=1)
+    again, settled = resolvent.refine(x[lost].astype(complex), start)
+    V = V.copy()
+    V[lost] = np.where(settled[:, None], again, np.nan)
+    return V
 
 
 def _angle(x: Array, low: float, high: float) -> Array:
