@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.optimize import brentq
 
 from solvers.quadrature import (
     HALF_WIDTH,
@@ -27,7 +26,7 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
-from .labels import mean_label
+from .labels import mean_label, zeros
 from .models import GradientStep
 
 TOLERANCE = 1e-12
@@ -150,7 +149,7 @@ def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
     if step.label_noise is not None and step.label_noise.binary:
         mean = mean_label(target, step.label_noise)
         assert isinstance(mean, Activation)
-        layers = graded([*mean.kinks, *_zeros(mean)], interval(1024))
+        layers = _layers(mean)
         for n in (12, 24, 48):
             rule = gauss_legendre(n, layers, interval(1024))
             s, w = rule.nodes, rule.weights
@@ -165,7 +164,7 @@ def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
 def _of_component(target: Activation, noise: float, scale: float) -> Iterator[FirstBatch]:
     """With Gaussian noise, ever finer nodes: in s, closing in on the zeros of the target if need
     be, and in xi; or, with noise enough, in y."""
-    layers = graded([*target.kinks, *_zeros(target)], interval(1024))
+    layers = _layers(target)
     wide = noise * scale > WIDE
     # 1 / (1 + scale y^2) has its poles at a distance 1 / sqrt(noise scale) from real xi
     count = 24 + 88 * np.sqrt(noise * scale)
@@ -200,8 +199,7 @@ def _in_label(mean: Array, s: Rule, noise: float, scale: float, n: int) -> First
     return FirstBatch(y, (density @ powers.T).T * cell)
 
 
-def _zeros(target: Activation) -> list[float]:
-    """Where the target changes sign, near enough to put panels there."""
-    s = np.linspace(-HALF_WIDTH, HALF_WIDTH, 4001)
-    change = np.flatnonzero(np.diff(np.sign(target(s))))
-    return [brentq(lambda x: float(target(x)), s[i], s[i + 1]) for i in change]
+def _layers(target: Activation) -> Array:
+    """Breaks that close in on the kinks and zeros of the target."""
+    near = [zero for zero in zeros(target) if abs(zero) < HALF_WIDTH]
+    return graded([*target.kinks, *near], interval(1024))
