@@ -211,7 +211,24 @@ def _root(alignment: ArrayLike, J: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class Labelled:
+    """Inputs from a mixture; its kinds say how they are labelled."""
+
+    mixture: Mixture
+
+    @property
+    def dimension(self) -> int:
+        """n."""
+        return self.mixture.dimension
+
+    @property
+    def trace(self) -> float:
+        """tr Sigma."""
+        return self.mixture.trace
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Labelled):
     """Labels y = sigma_*(xi . x) + noise on a mixture.
 
     Attributes
@@ -225,20 +242,9 @@ class Regression:
         Variance of the label noise.
     """
 
-    mixture: Mixture
     direction: Array
     target: Activation
     noise: float = 0.0
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-        return self.mixture.dimension
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma."""
-        return self.mixture.trace
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
@@ -248,20 +254,8 @@ class Regression:
 
 
 @dataclass(frozen=True, eq=False)
-class Classification:
+class Classification(Labelled):
     """Labels +1 for the first component of a mixture, -1 for all others."""
-
-    mixture: Mixture
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-        return self.mixture.dimension
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma."""
-        return self.mixture.trace
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
