@@ -15,6 +15,8 @@ from scipy.special import ndtr, roots_legendre
 from .results import Array
 
 NARROW = 0.5  # half width over the standard deviation: 8 nodes err by 1e-14
+NARROW_RULE = roots_legendre(8)
+REACH = 10.0  # standard deviations from a narrow segment: beyond, its share is below 1e-20
 FAR = 38.0  # beyond this many standard deviations a Gaussian holds less than 1e-300
 
 
@@ -158,8 +160,11 @@ def _at_kink(
         second = (away**2 * I0 + 2 * away * spread * I1 + spread**2 * I2) / width**2
         found = [np.asarray(x / V) for x in (I0, first, second)]
     narrow = width < NARROW * spread
+    for values in found:
+        values[narrow] = 0.0
+    narrow &= np.abs(away) < REACH * spread
     if narrow.any():
-        u, w = roots_legendre(8)
+        u, w = NARROW_RULE
         z = (width[narrow, None] * u - away[narrow, None]) / spread[narrow, None]
         density = w * np.exp(-(z**2) / 2) * (half / np.sqrt(2 * np.pi)) / spread[narrow, None]
         for n, values in enumerate(found):
@@ -193,11 +198,14 @@ def _masses(
     pieces: Pieces, mean: Array, sd: Array, V: Array
 ) -> Iterator[tuple[Segment, tuple[Array, Array, Array]]]:
     """Each segment with E 1, E z and E z^2 over z ~ N(0, 1) where mean + sd z is in it."""
-    before: tuple[Array, Array, Array] | None = None
+    nothing = np.zeros(())
+    start = nothing, nothing, nothing
+    everything = np.ones(()), nothing, np.ones(())
     for segment in segments(pieces, V):
-        start = _integrals(segment.low, mean, sd) if before is None else before
-        before = _integrals(segment.high, mean, sd)
-        yield segment, (before[0] - start[0], before[1] - start[1], before[2] - start[2])
+        last = np.isinf(segment.high).all()
+        end = everything if last else _integrals(segment.high, mean, sd)
+        yield segment, (end[0] - start[0], end[1] - start[1], end[2] - start[2])
+        start = end
 
 
 def _integrals(end: Array, mean: Array, sd: Array) -> tuple[Array, Array, Array]:

@@ -81,11 +81,16 @@ def gauss_legendre(
 def composite(n: int, edges: Array) -> Rule:
     """Gauss-Legendre with n nodes on each panel between successive ``edges`` (..., b), increasing,
     for a uniform weight: the weights sum to the length."""
-    x, w = roots_legendre(n)
+    x, w = _legendre(n)
     half = np.diff(edges, axis=-1)[..., None] / 2
     middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
     shape = (*edges.shape[:-1], -1)
     return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
+
+
+@lru_cache(maxsize=64)
+def _legendre(n: int) -> Rule:
+    return Rule(*roots_legendre(n))
 
 
 def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6) -> Array:
