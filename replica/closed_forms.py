@@ -88,6 +88,20 @@ def sign_moments(s: Array, c: Array) -> Moments:
     return Moments(erf(x), 2 * _density(t), variance)
 
 
+def step_moments(edges: ArrayLike, values: ArrayLike) -> Callable[[Array, Array], Moments]:
+    """Constant ``values`` (b + 1,) between increasing ``edges`` (b,)."""
+    return partial(_step_moments, np.asarray(edges, float), np.asarray(values, float))
+
+
+def _step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
+    t = _standardised(s[..., None] - edges, c[..., None])
+    above, jumps = ndtr(t), np.diff(values)
+    mean = values[0] + above @ jumps
+    first = _density(t) @ jumps
+    power = values[0] ** 2 + above @ np.diff(values**2)
+    return Moments(mean, first, np.maximum(power - mean**2 - first**2, 0.0))
+
+
 def hermite_moments(coefficients: ArrayLike) -> Callable[[Array, Array], Moments]:
     """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive."""
     return partial(_hermite_moments, np.asarray(coefficients, dtype=float))

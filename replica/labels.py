@@ -21,6 +21,7 @@ from scipy.special import expit, ndtr
 from solvers.results import Array
 
 from .activations import Activation
+from .closed_forms import step_moments
 from .errors import InvalidArgument
 from .targets import MultiIndex, Target
 
@@ -169,8 +170,12 @@ def mean_label(target: Target, law: LabelNoise | None) -> Target:
 
     if isinstance(target, MultiIndex):
         return MultiIndex(mean, target.dimension, name)
-    kinks = target.kinks if law.kind != "flip" else (*target.kinks, *zeros(target))
-    return Activation(mean, kinks=tuple(sorted({*kinks})), name=name)
+    if law.kind != "flip":
+        return Activation(mean, kinks=target.kinks, name=name)
+    kinks = np.array(sorted({*target.kinks, *zeros(target)}))
+    ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
+    values = mean((ends[1:] + ends[:-1]) / 2)
+    return Activation(mean, None, tuple(kinks), name, step_moments(kinks, values))
 
 
 def zeros(target: Activation) -> list[float]:
