@@ -22,11 +22,12 @@ from numpy.typing import ArrayLike
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from .curves import QUADRATURE_TOLERANCE, axis, shifted
+from .curves import axis, shifted
 from .equivalence import Table, at_points, tables
 from .errors import InvalidArgument
 from .gradient_step import target_moments
 from .grids import Problem
+from .ladders import QUADRATURE_TOLERANCE
 from .models import GradientStep
 from .network import Model, Network
 from .optimum import ETA, ETA_SCAN, log_axis, with_rate

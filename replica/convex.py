@@ -64,9 +64,9 @@ def solve_points(
     """Overlaps and errors at the points (alpha, lam), arrays (P,).
 
     ``start`` holds guesses, such as the overlaps on another table; ridge regression's unless
-    given.  Rows that did not converge hold whatever the solver left; callers mask them.  A
-    ``brief`` solution is not pursued past the first difficulty: callers have another table, or
-    a nearer start.
+    given.  The residual is the largest change of a coordinate in one pass.  Rows that did not
+    converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
+    pursued past the first difficulty: callers have another table, or a nearer start.
     """
     equations = Equations(labels, loss)
     result = equations.solve(alpha, lam, start, brief)
@@ -74,16 +74,17 @@ def solve_points(
     with np.errstate(all="ignore"):
         found = equations.update(alpha, lam, overlaps)
         test, lost = equations.errors(overlaps)
+        residual = largest(equations.coordinates.pack(found.overlaps) - result.value)
     errors = Errors(test, lost.train_square)
-    account = result.residual, result.iterations, result.status
+    account = residual, result.iterations, result.status
     return ridge.Points(overlaps, found.conjugates, errors, *account), lost
 
 
 def mismatch(
     labels: LabelTable, loss: Loss, alpha: Array, lam: Array, points: ridge.Points, lost: Losses
 ) -> Array:
-    """How far ``points`` are from solving the equations on ``labels``, (P,): the largest change
-    of a coordinate in one pass, and of an error relative to itself."""
+    """How far ``points``, found on another table, are from solving the equations on ``labels``,
+    (P,): the largest change of a coordinate in one pass, and of an error relative to itself."""
     equations = Equations(labels, loss)
     with np.errstate(all="ignore"):
         before = equations.coordinates.pack(points.overlaps)

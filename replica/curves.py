@@ -1,10 +1,9 @@
 """The theory at one point, or at many points of one model.
 
-Each point is solved on the coarsest table of ``equivalence.tables`` that resolves it, on
-its own account: its answer does not depend on the rest of the grid.
+Each point is solved on its own account (``ladders``): its answer does not depend on the rest
+of the grid.
 """
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,26 +12,15 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 
-from . import convex, ridge
-from .classification import classification_error
-from .equivalence import Table, tables
+from . import ladders
 from .errors import InvalidArgument
-from .evaluation import Evaluation, assign, concatenate
-from .label_tables import LabelTable, label_table
-from .layered import solve_layered
-from .local_fields import Losses
+from .evaluation import Evaluation, concatenate
 from .losses import Loss
 from .losses import loss as as_loss
 from .models import FINITE, SpikedRandomFeatures, number
 from .network import Model
 from .overlaps import Conjugates, Overlaps
 from .trained_bias import best_bias, objective
-
-QUADRATURE_TOLERANCE = 1e-10
-RESIDUAL_TOLERANCE = 1e-10
-CLASSIFICATION_TOLERANCE = 1e-8
-LAYERED = 2  # last level of shared tables for kinks or bends in labels +-1: 80 nodes
-CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,137 +223,9 @@ def shifted(model: Model, bias: float) -> Model:
 def _evaluate(
     model: Model, alpha: Array, lam: Array, loss: Loss, quadrature_tol: float | None
 ) -> Evaluation:
-    """Every point climbs the ladder of tables until its quadrature error is met."""
-    linear = loss.is_square and not model.channel
-    turns = bool(loss.kinks or loss.bends)
-    layered = not linear and turns and model.geometry.r.shape[1] == 1
-    thin = layered and model.binary  # labels with noise blur the kinks
-    brief = thin and loss.jumps
-    if quadrature_tol is None:
-        quadrature_tol = QUADRATURE_TOLERANCE if linear else convex.QUADRATURE_TOLERANCE
-    kept: Evaluation | None = None
-    tried = False
-    rows = np.arange(len(alpha))
-    for level in itertools.count():
-        pair = tables(model, level) if linear else _label_tables(model, level)
-        if pair is None:
-            break
-        fine = pair[1]
-        size = max(1, CHUNK // len(_features(fine).weights))
-        blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
-        found = concatenate(
-            [_on_tables(pair, alpha[b], lam[b], _guess(kept, b), loss, brief) for b in blocks]
-        )
-        kept = found if kept is None else assign(kept, rows, found)
-        # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
-        unmet = ~(found.quadrature_error <= quadrature_tol)
-        if not linear:  # what two tables did not solve is not a matter of quadrature
-            unmet &= found.converged | (level < 1 and not brief)
-        if not unmet.any():
-            break
-        rows = rows[unmet]
-        if thin and level == LAYERED:
-            tried = True
-            kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, rows)
-            rows = rows[~(kept.quadrature_error[rows] <= quadrature_tol)]
-            if not rows.size:
-                break
-    if kept is None:
-        raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
-    if layered:
-        left = ~kept.converged | (~(kept.quadrature_error <= quadrature_tol) & (not tried))
-        kept = _layered(model, alpha, lam, loss, quadrature_tol, kept, np.flatnonzero(left))
-    if model.binary:
-        kept = _classified(model, kept, None if linear else quadrature_tol)
-    status = kept.points.status
-    tolerance = RESIDUAL_TOLERANCE if linear else convex.RESIDUAL_TOLERANCE
-    status[kept.converged & ~(kept.residual <= tolerance)] = Status.NO_PROGRESS
-    status[kept.converged & ~(kept.quadrature_error <= quadrature_tol)] = Status.QUADRATURE
-    for error in (*kept.points.errors, *kept.losses):
-        error[status != Status.CONVERGED] = np.nan
-    return replace(kept, points=ridge.for_groups(_features(fine), kept.points))
-
-
-def _layered(
-    model: Model,
-    alpha: Array,
-    lam: Array,
-    loss: Loss,
-    tol: float,
-    kept: Evaluation,
-    rows: Array,
-) -> Evaluation:
-    """With the named points, which the shared tables do not resolve, on tables of their own."""
-    for row in rows:
-        one = np.array([row])
-        found = solve_layered(model, loss, alpha[one], lam[one], _guess(kept, one), tol)
-        if found is not None:
-            kept = assign(kept, one, Evaluation(*found, np.zeros(1)))
-    return kept
-
-
-def _classified(model: Model, kept: Evaluation, quadrature_tol: float | None) -> Evaluation:
-    """With the classification error: part of the quadrature error where that has a tolerance,
-    left NaN elsewhere by a rule that does not resolve it."""
-    tol = min(CLASSIFICATION_TOLERANCE, (quadrature_tol or np.inf) / 10)
-    wrong, error = np.full((2, len(kept.nodes)), np.nan)
-    rows = np.flatnonzero(kept.converged)
-    overlaps = Overlaps(*(part[rows] for part in kept.points.overlaps))
-    wrong[rows], error[rows] = classification_error(model, overlaps, tol)
-    quadrature = kept.quadrature_error
-    if quadrature_tol is None:
-        wrong[~(error <= tol)] = np.nan
-    else:
-        quadrature = np.maximum(quadrature, error / np.maximum(np.abs(wrong), 1e-4))
-    losses = kept.losses._replace(classification=wrong)
-    return replace(kept, losses=losses, quadrature_error=quadrature)
-
-
-def _features(of: Table | LabelTable) -> Table:
-    return of.table if isinstance(of, LabelTable) else of
-
-
-def _label_tables(model: Model, level: int) -> tuple[LabelTable, LabelTable] | None:
-    coarse, fine = label_table(model, level), label_table(model, level + 1)
-    return None if coarse is None or fine is None else (coarse, fine)
-
-
-def _on_tables(
-    pair: tuple[Table, Table] | tuple[LabelTable, LabelTable],
-    alpha: Array,
-    lam: Array,
-    start: Overlaps | None,
-    loss: Loss,
-    brief: bool,
-) -> Evaluation:
-    """Solve on the second table; judge the answer on it and on the first, coarser one."""
-    coarse, fine = pair
-    if isinstance(fine, LabelTable):
-        assert isinstance(coarse, LabelTable)
-        points, losses = convex.solve_points(fine, loss, alpha, lam, start, brief=brief)
-        mismatches = [convex.mismatch(t, loss, alpha, lam, points, losses) for t in (fine, coarse)]
-    else:
-        assert isinstance(coarse, Table)
-        points = ridge.solve_points(fine, alpha, lam, start)
-        train, unknown = points.errors.train, np.full(len(alpha), np.nan)
-        test = points.errors.test + fine.noise
-        losses = Losses(train / 2, train.copy(), test / 2, unknown)
-        mismatches = [ridge.mismatch(t, alpha, lam, points) for t in (fine, coarse)]
-    return Evaluation(
-        points,
-        losses,
-        mismatches[0],
-        mismatches[1],
-        np.full(len(alpha), len(_features(fine).weights)),
-        np.zeros(len(alpha)),
-    )
-
-
-def _guess(kept: Evaluation | None, rows: Array) -> Overlaps | None:
-    """The overlaps found on the previous table, where every one of them is usable."""
-    if kept is None or not (kept.points.status[rows] == Status.CONVERGED).all():
-        return None
-    return Overlaps(*(part[rows] for part in kept.points.overlaps))
+    if loss.is_square and not model.channel:
+        return ladders.square(model, alpha, lam, quadrature_tol)
+    return ladders.any_loss(model, alpha, lam, loss, quadrature_tol)
 
 
 def axis(name: str, values: ArrayLike) -> Array:

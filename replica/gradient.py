@@ -18,10 +18,11 @@ from solvers.quadrature import Rule
 from solvers.results import Array
 
 from . import ridge
-from .curves import QUADRATURE_TOLERANCE, Solution, solve
+from .curves import Solution, solve
 from .equivalence import Table, table_of_size, tabulate
 from .errors import InvalidArgument
 from .grids import Problem
+from .ladders import QUADRATURE_TOLERANCE
 from .models import GradientStep, SpikedRandomFeatures, refuse_channel
 from .overlaps import Errors
 

@@ -3,7 +3,7 @@ of their own, with panels over kappa that close in on the layers of the solution
 
 Where the layers are is known once the point is solved, roughly: on the last shared table, or at
 a nearby penalty.  A point that has no such start is followed along a path of penalties, each
-stage on the panels of the one before.
+stage on the panels that the two before let expect.
 """
 
 import numpy as np
@@ -11,38 +11,35 @@ import numpy as np
 from solvers.results import Array, Status
 
 from . import convex
+from .coordinates import Coordinates
+from .evaluation import Evaluation
 from .label_tables import LabelTable, label_table, label_table_at
 from .layers import kinks_of, panels
-from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
-from .ridge import Points
 
 # Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
-SIZES = (((6, 0), (9, 1)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
-FIRST = 3  # level of the shared table on which a path starts, or the last
-EASY = np.array([[1.0], [0.1], [0.01]])  # penalties to start a path from
-FACTOR = 4.0
+SIZES = (((5, 1), (7, 2)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
+FIRST = 1  # level of the shared table on which a path starts, or the last
+EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
+FACTOR = 4.0  # between penalties, at first
+FEW = 6  # iterations: the next step may be twice as long
+SHORTEST = 0.3  # step in log lam
 STAGES = 24
 BLUR = 1.0  # of a bend
-
-Layered = tuple[Points, Losses, Array, Array, Array]
 
 
 def solve_layered(
     model: Model, loss: Loss, alpha: Array, lam: Array, start: Overlaps | None, tol: float
-) -> Layered | None:
-    """One point, (1,) everywhere: its overlaps and errors, how far they are from solving the
-    equations on their own table and on a coarser one, and its nodes.
+) -> Evaluation | None:
+    """One point, (1,) everywhere.
 
     ``start`` has overlaps near the solution, if any are known.  None where nothing was found.
     """
     overlaps = start if start is not None else _follow(model, loss, alpha, lam)
     found = None
-    # bends are never as thin as kinks, nor as well known: no use in the fewest nodes
-    ladder = SIZES if loss.kinks else SIZES[1:]
-    for sizes in ladder if overlaps is not None else ():
+    for sizes in SIZES if overlaps is not None else ():
         assert overlaps is not None
         tables = _tables(model, loss, overlaps, sizes)
         if tables is None:
@@ -51,10 +48,9 @@ def solve_layered(
         points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps)
         if points.status[0] is not Status.CONVERGED:
             break
-        residual, error = (
-            convex.mismatch(table, loss, alpha, lam, points, losses) for table in (fine, coarse)
-        )
-        found = points, losses, residual, error, np.array([fine.table.weights.size])
+        error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
+        nodes = np.array([fine.table.weights.size])
+        found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
         if error[0] <= tol:
             break
         overlaps = points.overlaps
@@ -62,8 +58,8 @@ def solve_layered(
 
 
 def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
-    """Overlaps at ``lam`` or near it, from those at an easy penalty by factors of FACTOR or
-    less; at ``lam`` at once, with every means, where no penalty is easy."""
+    """Overlaps at ``lam`` or near it, from those at an easy penalty; at ``lam`` at once, with
+    every means, where no penalty is easy."""
     ladder = (label_table(model, level) for level in range(FIRST, -1, -1))
     shared = next((table for table in ladder if table is not None), None)
     if shared is None:
@@ -72,22 +68,29 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         points, _ = convex.solve_points(shared, loss, alpha, at, brief=at is not lam)
         if points.status[0] is Status.CONVERGED:
             break
+    else:
+        return None
+    coordinates = Coordinates(shared.table)
+    x, slope = coordinates.pack(points.overlaps), 0.0  # by log lam
     step = np.log(FACTOR)
     for _ in range(STAGES):
-        if points.status[0] is not Status.CONVERGED:
-            return None
-        left = np.log(lam / at)
-        if abs(left[0]) <= step:
-            return points.overlaps
-        ahead = at * np.exp(np.sign(left) * step)
-        tables = _tables(model, loss, points.overlaps, SIZES[0][:1])
+        change = np.clip(np.log(lam / at), -step, step)
+        ahead = coordinates.unpack(x + slope * change)
+        if abs(change[0]) <= 1e-12:
+            return ahead
+        tables = _tables(model, loss, ahead, SIZES[0][:1])
         if tables is None:
             return None
-        trial, _ = convex.solve_points(tables[0], loss, alpha, ahead, points.overlaps, brief=True)
+        there = at * np.exp(change)
+        trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=True)
         if trial.status[0] is Status.CONVERGED:
-            points, at = trial, ahead
+            found = coordinates.pack(trial.overlaps)
+            x, slope, at = found, (found - x) / change, there
+            step *= 2 if trial.iterations[0] <= FEW else 1
         else:
             step /= 2
+            if step < SHORTEST:
+                break
     return None
 
 

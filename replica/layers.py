@@ -23,7 +23,8 @@ from .ridge import bulk_of
 REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for
 REFINE = 32  # parts that such an interval is cut into,
-ROUNDS = 4  # and each of these again: positions to 1e-8
+ROUNDS = 4  # and each of these again: positions to 1e-8,
+PRECISE = 0.1  # or this part of the width of the layer
 PANEL = 2.5  # without layers
 WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
@@ -111,6 +112,8 @@ def _zeros(
         low, high = grid[rows, cell], grid[rows, cell + 1]
         slope = (along[rows, cell + 1] - along[rows, cell]) / (high - low)
         width = sd.reshape(grid.shape)[rows, cell] / np.abs(slope)
+        if (high - low <= PRECISE * width).all():
+            break
     thin = width < WIDE
     return list(zip(low[thin], width[thin], strict=True))
 

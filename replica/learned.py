@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from . import ridge
-from .curves import QUADRATURE_TOLERANCE, Solution, shifted, solve
+from .curves import Solution, shifted, solve
 from .equivalence import at_points, table_of_size
+from .ladders import QUADRATURE_TOLERANCE
 from .models import refuse_channel
 from .network import Model
 

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from solvers.piecewise import average_proximal, average_score
-from solvers.quadrature import Rule, composite, gauss_legendre, reach, trapezoid, trapezoid_tensor
 from solvers.results import Array
 
 from .bulk import Bulk
@@ -27,14 +26,11 @@ from .equivalence import Table
 from .label_tables import LabelTable
 from .losses import Loss
 from .overlaps import Overlaps
+from .proximal_nodes import Curve, proximal_nodes
 
 FAR = 8.2  # standard deviations
-PANEL = 2.5  # of nodes of t0, in standard deviations
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
-SEEN = 1e-8  # weight of a kappa
-RESOLVED = 4.0  # S, by the fewest nodes of a smooth loss
-MOST = 20.0  # times as many at most
 
 
 class Field(NamedTuple):
@@ -77,10 +73,11 @@ class Part(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes of t0 (P, N, L) with their weights, alone and times tau (P, N, L, K')."""
+    """Points of the proximal map (P, N, L) with their weights, alone and times tau
+    (P, N, L, K')."""
 
     sign: float | Array
-    t0: Array
+    curve: Curve
     weight: Array
     along: Array
 
@@ -111,12 +108,12 @@ def scores(labels: LabelTable, loss: Loss, field: Field) -> Scores:
             slope -= (part.weight * s.slope).sum(axis=-1)
             square += (part.weight * s.square).sum(axis=-1)
     else:
-        for nodes in sampled(labels, loss, field):
-            g, g_slope, _ = loss.score(nodes.t0, V)
-            mean += nodes.sign * (nodes.weight * g).sum(axis=-1)
-            along += nodes.sign * np.einsum("pnl,pnlk->pnk", g, nodes.along)
-            slope -= (nodes.weight * g_slope).sum(axis=-1)
-            square += (nodes.weight * g**2).sum(axis=-1)
+        for nodes in sampled(labels, loss, field, field.response):
+            score = nodes.sign * nodes.curve.score
+            mean += (nodes.weight * score).sum(axis=-1)
+            along += np.einsum("pnl,pnlk->pnk", score, nodes.along)
+            slope -= (nodes.weight * nodes.curve.slope).sum(axis=-1)
+            square += (nodes.weight * score**2).sum(axis=-1)
     return Scores(mean, slope, square, along)
 
 
@@ -137,14 +134,12 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
                 total += (part.weight * value).sum(axis=-1)
             test += (part.weight * before.value).sum(axis=-1)
     else:
-        for nodes in sampled(labels, loss, field, tested=True):
-            t = loss.proximal(nodes.t0, V)
-            for total, value in zip(
-                (train, first, second, test),
-                (loss.value(t), t, t**2, loss.value(nodes.t0)),
-                strict=True,
-            ):
+        for nodes in sampled(labels, loss, field, field.response):
+            t = nodes.curve.t
+            for total, value in zip((train, first, second), (loss.value(t), t, t**2), strict=True):
                 total += (nodes.weight * value).sum(axis=-1)
+        for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
+            test += (nodes.weight * loss.value(nodes.curve.t)).sum(axis=-1)
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
     w = labels.table.weights
@@ -167,18 +162,10 @@ def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
         yield Part(-1.0, labels.mean - centre, sd**2 + variance, share * labels.weights)
 
 
-def sampled(
-    labels: LabelTable, loss: Loss, field: Field, *, tested: bool = False
-) -> Iterator[Nodes]:
-    """Nodes over t0, split at the kinks of the proximal map and, where the loss of new samples
-    is ``tested``, at its own."""
-    V = field.response
-    kinks = [end for _, *ends in loss.flats(V) for end in ends]
-    if tested:
-        kinks += [np.full_like(V, kink) for kink in loss.kinks]
-    breaks = np.stack(kinks, axis=-1) if kinks else np.empty((*V.shape, 0))  # in t0, (P, N, b)
+def sampled(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
+    """Nodes along the proximal map of response V (P, N), for t0 of every kind of labels."""
     if labels.binary:
-        yield from _for_labels(labels, loss, field, breaks)
+        yield from _for_labels(labels, loss, field, V)
         return
     seen = labels.weights > NEGLIGIBLE
     for part in parts(labels, loss, field):
@@ -186,55 +173,62 @@ def sampled(
         low = part.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
         high = part.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
         if ((high - low) / far).max() <= FAREST:
-            yield _over_all_tau(labels, part, breaks, low, high)
+            yield _over_all_tau(labels, loss, part, V, low, high)
         else:
-            yield _over_each_tau(labels, part, breaks)
+            yield _over_each_tau(labels, loss, part, V)
 
 
-def _over_all_tau(labels: LabelTable, part: Part, breaks: Array, low: Array, high: Array) -> Nodes:
-    """Nodes of t0 from ``low`` to ``high`` for all tau together: few, as a proximal map may cost
-    hundreds of times what a density does."""
+def _over_all_tau(
+    labels: LabelTable, loss: Loss, part: Part, V: Array, low: Array, high: Array
+) -> Nodes:
+    """Nodes from ``low`` to ``high`` for all tau together: few, as a user's loss may cost many
+    times what a density does."""
     sd = np.sqrt(part.variance)
-    parts = np.linspace(0, 1, 1 + int(np.ceil(((high - low) / sd).max() / PANEL)))
-    edges = np.concatenate([low + (high - low) * parts, np.clip(breaks, low, high)], axis=-1)
-    t0, length = composite(max(4, labels.order // 4), np.sort(edges, axis=-1))
-    z = (t0[..., None] - part.mean[:, :, None]) / sd[..., None]
+    curve = proximal_nodes(loss, V[..., None], low, high, sd, labels.order)
+    z = (curve.t0[..., None] - part.mean[:, :, None]) / sd[..., None]
     density = np.exp(-(z**2) / 2) * part.weight[:, None]
-    length = length / (np.sqrt(2 * np.pi) * sd)
+    length = curve.length / (np.sqrt(2 * np.pi) * sd)
     along = np.einsum("pnlt,ntk->pnlk", density, labels.tau) * length[..., None]
-    return Nodes(part.sign, t0, density.sum(axis=-1) * length, along)
+    return Nodes(part.sign, curve, density.sum(axis=-1) * length, along)
 
 
-def _over_each_tau(labels: LabelTable, part: Part, breaks: Array) -> Nodes:
-    """Nodes of t0 for every tau: where it is nearly a function of tau."""
-    sd = np.sqrt(part.variance)
-    split = (breaks[:, :, None] - part.mean[..., None]) / sd[..., None]
-    z, w = _rule(labels.order, split)
-    t0 = part.mean[..., None] + sd[..., None] * z
-    weight = part.weight[..., None] * w
+def _over_each_tau(labels: LabelTable, loss: Loss, part: Part, V: Array) -> Nodes:
+    """Nodes for every tau: where t0 is nearly a function of tau."""
+    sd, mean = np.sqrt(part.variance)[..., None], part.mean[..., None]
+    far = FAR * sd
+    curve = proximal_nodes(loss, V[..., None, None], mean - far, mean + far, sd, labels.order)
+    weight = _gaussian(curve, mean, sd) * part.weight[..., None]
     along = weight[..., None] * labels.tau[:, :, None]
-    flat = (*t0.shape[:2], -1)
-    weight = np.broadcast_to(weight, t0.shape).reshape(flat)
-    along = np.broadcast_to(along, (*t0.shape, along.shape[-1]))
-    return Nodes(part.sign, t0.reshape(flat), weight, along.reshape(*weight.shape, -1))
+    flat = (*V.shape, -1)
+    curve = Curve(*(each.reshape(flat) for each in curve))
+    weight = weight.reshape(flat)
+    return Nodes(part.sign, curve, weight, along.reshape(*weight.shape, -1))
 
 
-def _for_labels(labels: LabelTable, loss: Loss, field: Field, breaks: Array) -> Iterator[Nodes]:
-    """Nodes of t0 for labels +-1."""
-    # t0 = y omega, or y - omega: the same omega serves both labels
-    S = np.sqrt(field.power)[..., None]
-    C = field.centre[..., None]
-    both = [breaks, -breaks] if loss.kind == "margin" else [1 - breaks, -1 - breaks]
-    split = (np.concatenate(both, axis=-1) - C) / S
-    z, w = _rule(labels.order, split) if split.shape[-1] else _wide(labels, field)
-    omega = C + S * z
+def _for_labels(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
+    """Nodes for labels +-1, both at once."""
+    C, S = field.centre[..., None, None], np.sqrt(field.power)[..., None, None]
+    y = np.array([[1.0], [-1.0]])
+    # t0 = y omega, or y - omega
+    sign, mean = (y, y * C) if loss.kind == "margin" else (-np.ones((2, 1)), y - C)
+    curve = proximal_nodes(
+        loss, V[..., None, None], mean - FAR * S, mean + FAR * S, S, labels.order
+    )
+    z = sign * (curve.t0 - mean) / S
+    shape, points = z.shape, (*V.shape, -1)
     given = _labels_by_steps if labels.steps is not None else _labels_by_nodes
-    w = np.broadcast_to(w, omega.shape)
-    mass, mean, tau, product = given(labels, field, np.broadcast_to(z, omega.shape))
-    for y in (1.0, -1.0):
-        t0, sign = (y * omega, y) if loss.kind == "margin" else (y - omega, -1.0)
-        weight = w * (mass + y * mean) / 2
-        yield Nodes(sign, t0, weight, w[..., None] * (tau + y * product) / 2)
+    mass, label, tau, product = given(labels, field, z.reshape(points))
+    y, sign = (np.broadcast_to(x, shape).reshape(points) for x in (y, sign))
+    w = _gaussian(curve, mean, S).reshape(points)
+    curve = Curve(*(each.reshape(points) for each in curve))
+    along = w[..., None] * (tau + y[..., None] * product) / 2
+    yield Nodes(sign, curve, w * (mass + y * label) / 2, along)
+
+
+def _gaussian(curve: Curve, mean: Array, sd: Array) -> Array:
+    """Weights of the nodes for t0 ~ N(mean, sd^2)."""
+    density = np.exp(-(((curve.t0 - mean) / sd) ** 2) / 2)
+    return np.asarray(density * curve.length / (np.sqrt(2 * np.pi) * sd))
 
 
 def given_tau(labels: LabelTable, field: Field) -> tuple[Array, Array]:
@@ -280,25 +274,3 @@ def _labels_by_nodes(
     tau = np.einsum("pnlt,ntk->pnlk", posterior, labels.tau)
     product = np.einsum("pnlt,ntk->pnlk", posterior, labels.mean[..., None] * labels.tau)
     return posterior.sum(axis=-1), mean, tau, product
-
-
-def _wide(labels: LabelTable, field: Field) -> Rule:
-    """A rule over N(0, 1) for every point, (P, 1, L): as many nodes more as S is larger than what
-    ``order`` resolves, for losses that bend on the scale of the labels."""
-    seen = labels.table.weights > SEEN
-    spread = np.sqrt(field.power[:, seen].max(axis=1)) / RESOLVED
-    sizes = np.nan_to_num(labels.order * np.clip(spread, 1.0, MOST), nan=labels.order).astype(int)
-    nodes, weights = np.zeros((2, len(sizes), 1, sizes.max()))
-    for row, size in enumerate(sizes):  # of its own size, whatever the others'
-        width = FAR if size > labels.order else reach(labels.order)
-        rule = trapezoid(int(size), width)
-        nodes[row, 0, :size], weights[row, 0, :size] = rule
-    return Rule(nodes, weights)
-
-
-def _rule(order: int, breaks: Array) -> Rule:
-    """A rule over N(0, 1) of about ``order`` nodes, split at ``breaks`` (..., b)."""
-    if not breaks.shape[-1]:
-        rule = trapezoid_tensor(order, 1)
-        return Rule(rule.nodes[:, 0], rule.weights)
-    return gauss_legendre(max(4, order // 4), breaks, FAR)

@@ -219,6 +219,11 @@ def _logistic_prox(t0: Array, V: Array) -> Array:
     return np.asarray(t)
 
 
+def _logistic_curvature(t: Array) -> Array:
+    tail = expit(-np.abs(t))
+    return np.asarray(tail * (1 - tail))
+
+
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
     pieces = Pieces(tuple(knots), coefficients)
 
@@ -276,7 +281,7 @@ NAMED = {
         lambda t: -expit(-t),
         _logistic_prox,
         kind="margin",
-        curvature=lambda t: expit(t) * expit(-t),
+        curvature=_logistic_curvature,
         bends=(0.0,),
         name="logistic",
     ),

@@ -287,9 +287,9 @@ def test_every_mistake_in_a_problem_file(tmp_path, capsys):
 
 def test_unconverged_points_are_null_and_exit_1(capsys, caplog, monkeypatch):
     """With an unreachable residual bound every point is flagged; the document is still printed."""
-    from replica import curves
+    from replica import ladders
 
-    monkeypatch.setattr(curves, "RESIDUAL_TOLERANCE", -1.0)
+    monkeypatch.setattr(ladders, "RESIDUAL_TOLERANCE", -1.0)
     assert replica(POINT + " --json") == 1
     (point,) = json.loads(capsys.readouterr().out)["points"]
     assert point["test_error"] is None

@@ -245,7 +245,7 @@ def test_without_noise_every_tau_has_its_nodes():
     model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
     own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
     labels = label_table(model, 1)
-    overlaps = solve_points(labels, replica.loss("absolute"), ONE, 300 * ONE)[0].overlaps
+    overlaps = solve_points(labels, replica.loss("absolute"), ONE, 10 * ONE)[0].overlaps
     field = Equations(labels, own).field(overlaps)
     exact = scores(labels, replica.loss("absolute"), field)
     for mine, theirs in zip(scores(labels, own, field), exact, strict=True):

@@ -1,0 +1,175 @@
+"""Points of one model, each on the coarsest quadrature table that resolves it.
+
+A point climbs a ladder of tables shared by all points of the model, of growing size, until its
+answer stands on the table below as well, within the tolerance.  A loss other than the square may
+leave layers in kappa that no shared table resolves: its points go on to tables of their own
+(``layered``) as soon as the next shared one is not expected to do.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.results import Array, Status
+
+from . import convex, ridge
+from .classification import classification_error
+from .equivalence import Table, table_at
+from .errors import InvalidArgument
+from .evaluation import Evaluation, assign, concatenate
+from .label_tables import LabelTable, label_table
+from .layered import solve_layered
+from .local_fields import Losses
+from .losses import Loss
+from .network import Model
+from .overlaps import Overlaps
+
+QUADRATURE_TOLERANCE = 1e-10
+RESIDUAL_TOLERANCE = 1e-10
+CLASSIFICATION_TOLERANCE = 1e-8
+GROWTH = 1.5  # nodes of a table over those of the one below
+CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
+
+AnyTable = TypeVar("AnyTable", Table, LabelTable)
+Rows = NDArray[np.int64]
+Solve = Callable[[Rows, Overlaps | None], Evaluation]  # points on one table, from guesses
+
+
+def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
+    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  THEORY 4"""
+    tol = QUADRATURE_TOLERANCE if tol is None else tol
+    kept: Evaluation | None = None
+    rows = np.arange(len(alpha))
+    for coarse, fine in _pairs(lambda level: table_at(model, level)):
+
+        def solve(
+            at: Rows, start: Overlaps | None, coarse: Table = coarse, fine: Table = fine
+        ) -> Evaluation:
+            points = ridge.solve_points(fine, alpha[at], lam[at], start)
+            train, unknown = points.errors.train, np.full(len(at), np.nan)
+            test = points.errors.test + fine.noise
+            losses = Losses(train / 2, train.copy(), test / 2, unknown)
+            residual, error = (
+                ridge.mismatch(table, alpha[at], lam[at], points) for table in (fine, coarse)
+            )
+            return _evaluation(points, losses, residual, error, fine)
+
+        kept = _step(solve, fine.weights.size, kept, rows)
+        # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
+        rows = rows[~(kept.quadrature_error[rows] <= tol)]
+        if not rows.size:
+            break
+    assert kept is not None  # the first tables are there for every model
+    if model.binary:
+        wrong, error = _classification(model, kept, CLASSIFICATION_TOLERANCE)
+        wrong[~(error <= CLASSIFICATION_TOLERANCE)] = np.nan
+        kept = replace(kept, losses=kept.losses._replace(classification=wrong))
+    return _judged(fine, kept, tol, RESIDUAL_TOLERANCE)
+
+
+def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
+    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
+    tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
+    layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
+    # with labels +-1 kinks are thin, and a point that is not easy is one for its own tables
+    brief = layered and model.binary and loss.jumps
+    kept: Evaluation | None = None
+    rows = np.arange(len(alpha))
+    error = np.full(len(alpha), np.nan)
+    for level, (coarse, fine) in enumerate(_pairs(lambda level: label_table(model, level))):
+
+        def solve(
+            at: Rows, start: Overlaps | None, coarse: LabelTable = coarse, fine: LabelTable = fine
+        ) -> Evaluation:
+            points, losses = convex.solve_points(fine, loss, alpha[at], lam[at], start, brief=brief)
+            change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
+            return _evaluation(points, losses, points.residual, change, fine.table)
+
+        kept = _step(solve, fine.table.weights.size, kept, rows)
+        before, error = error, kept.quadrature_error.copy()
+        met = kept.converged & (error <= tol)
+        # what two tables did not solve is not a matter of quadrature
+        rows = rows[~met[rows] & (kept.converged[rows] | ((level == 0) & (not brief)))]
+        if layered:
+            with np.errstate(all="ignore"):
+                expected = error * (error / before) ** GROWTH
+            rows = rows[~(expected[rows] > tol)]
+        if not rows.size:
+            break
+    if kept is None:
+        raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
+    for row in np.flatnonzero(~met) if layered else ():
+        one = np.array([row])
+        start = _overlaps(kept, one) if kept.converged[row] else None
+        found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
+        if found is not None:
+            kept = assign(kept, one, found)
+    if model.binary:
+        wrong, change = _classification(model, kept, min(CLASSIFICATION_TOLERANCE, tol / 10))
+        kept = replace(
+            kept,
+            losses=kept.losses._replace(classification=wrong),
+            quadrature_error=np.maximum(
+                kept.quadrature_error, change / np.maximum(np.abs(wrong), 1e-4)
+            ),
+        )
+    return _judged(fine.table, kept, tol, convex.RESIDUAL_TOLERANCE)
+
+
+def _pairs(
+    table: Callable[[int], AnyTable | None],
+) -> Iterator[tuple[AnyTable, AnyTable]]:
+    """Successive tables, up to the last."""
+    for level in itertools.count():
+        coarse, fine = table(level), table(level + 1)
+        if coarse is None or fine is None:
+            return
+        yield coarse, fine
+
+
+def _step(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) -> Evaluation:
+    """``kept`` with the named points solved anew."""
+    size = max(1, CHUNK // nodes)
+    blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
+    found = concatenate([solve(block, _guess(kept, block)) for block in blocks])
+    return found if kept is None else assign(kept, rows, found)
+
+
+def _evaluation(
+    points: ridge.Points, losses: Losses, residual: Array, error: Array, table: Table
+) -> Evaluation:
+    nodes = np.full(len(residual), table.weights.size)
+    return Evaluation(points, losses, residual, error, nodes, np.zeros(len(residual)))
+
+
+def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:
+    """The overlaps found on the previous table, where every one of them is usable."""
+    if kept is None or not kept.converged[rows].all():
+        return None
+    return _overlaps(kept, rows)
+
+
+def _overlaps(kept: Evaluation, rows: Rows) -> Overlaps:
+    return Overlaps(*(part[rows] for part in kept.points.overlaps))
+
+
+def _classification(model: Model, kept: Evaluation, tol: float) -> tuple[Array, Array]:
+    """The classification error of the points that converged, and its own absolute error."""
+    wrong, error = np.full((2, len(kept.nodes)), np.nan)
+    rows = np.flatnonzero(kept.converged)
+    wrong[rows], error[rows] = classification_error(model, _overlaps(kept, rows), tol)
+    return wrong, error
+
+
+def _judged(table: Table, kept: Evaluation, tol: float, residual_tol: float) -> Evaluation:
+    """With the status of every point, and NaN for what did not converge."""
+    status = kept.points.status
+    status[kept.converged & ~(kept.residual <= residual_tol)] = Status.NO_PROGRESS
+    status[kept.converged & ~(kept.quadrature_error <= tol)] = Status.QUADRATURE
+    for error in (*kept.points.errors, *kept.losses):
+        error[status != Status.CONVERGED] = np.nan
+    return replace(kept, points=ridge.for_groups(table, kept.points))

@@ -1,0 +1,102 @@
+"""Nodes along the proximal map of a loss, for averages over t0.  THEORY 6
+
+With t = prox(t0) as the variable nothing has to be solved for:
+
+    t0 = t + V rho'(t),   dt0 = (1 + V rho''(t)) dt,   g = -rho'(t),
+
+between the kinks of rho, and at a kink t stays while t0 passes V times the jump of rho'.  The
+graph is cut into panels that are short where the average's density changes and where rho bends.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.quadrature import composite
+from solvers.results import Array
+
+from .losses import Loss
+
+PANEL = 5.0  # longest, in the standard deviations of t0
+BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away from it
+GRADING = 0.7  # panels for a distance e times as large
+CELLS = 16  # in which the panels' ends are looked for
+MOST = 96  # panels
+
+
+class Curve(NamedTuple):
+    """Points (..., L) of the graph: t0, t, the score g of (6.1), dg / dt0, and the length of t0
+    that each stands for."""
+
+    t0: Array
+    t: Array
+    score: Array
+    slope: Array
+    length: Array
+
+
+def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+    """Points with t0 between ``low`` and ``high``, for densities that change over ``sd``.
+
+    All arrays (..., 1), with ``order`` points a panel; V = 0 everywhere is t = t0.
+    """
+    moved = bool(np.any(V))
+    first, last = (loss.proximal(end, V) if moved else end for end in (low, high))
+    ends = (-np.inf, *loss.kinks, np.inf)
+    found = [
+        _between(loss, V, np.clip(a, first, last), np.clip(b, first, last), sd, order)
+        for a, b in pairwise(ends)
+    ]
+    for kink, *both in loss.flats(V) if moved and loss.jumps else ():
+        a, b = (np.clip(end, low, high) for end in both)
+        found.append(_at(kink, V, a, b, sd, order))
+    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+
+
+def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:
+    """Points with t from ``first`` to ``last``, where rho is smooth."""
+    bends = loss.bends or (0.0,)
+    grid = np.concatenate([_around(bend, first, last) for bend in bends], axis=-1)
+    grid = np.clip(np.sort(grid, axis=-1), first, last)
+
+    along = (grid + V * loss.derivative(grid)) / (PANEL * sd)
+    along += GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
+    t, length = composite(order, _even(along, grid))
+    second = loss.second(t)
+    stretch = 1 + V * second
+    score = -np.asarray(loss.derivative(t), dtype=float)
+    return Curve(t - V * score, t, score, -second / stretch, length * stretch)
+
+
+def _around(bend: float, first: Array, last: Array) -> Array:
+    a, b = (np.arcsinh((end - bend) / BEND) for end in (first, last))
+    return bend + BEND * np.sinh(a + (b - a) * np.linspace(0, 1, CELLS + 1))
+
+
+def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+    """Points with t0 from ``low`` to ``high``, where t stays at a kink."""
+    panels = _panels((high - low) / (PANEL * sd))
+    t0, length = composite(order, low + (high - low) * np.linspace(0, 1, panels + 1))
+    with np.errstate(all="ignore"):
+        return Curve(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+
+
+def _even(along: Array, grid: Array) -> Array:
+    """Ends of panels (..., M + 1), at even distances in ``along``, known on the ``grid``, both
+    (..., C) and increasing."""
+    start, total = along[..., :1], np.ptp(along, axis=-1, keepdims=True)
+    share = np.where(total > 0, (along - start) / np.where(total > 0, total, 1), 0.0)
+    share[..., -1] = 1.0
+    share = np.maximum.accumulate(np.nan_to_num(share), axis=-1)
+    wanted = np.linspace(0, 1, _panels(total) + 1)
+    # all rows at once, each beyond the one before
+    row = 2.0 * np.arange(total.size).reshape(total.shape)
+    found = np.interp(row + wanted, (row + share).ravel(), grid.ravel())
+    found[..., 0], found[..., -1] = grid[..., 0], grid[..., -1]
+    return found
+
+
+def _panels(lengths: Array) -> int:
+    longest = lengths.max(initial=1.0, where=np.isfinite(lengths))
+    return int(np.clip(np.ceil(longest), 1, MOST))
