@@ -29,6 +29,7 @@ from solvers.results import Array
 
 from .activations import Activation
 from .errors import InvalidArgument
+from .geometry import distinct
 from .group_covariance import GroupCovariance, group_covariance
 from .network import Model, Network
 from .row_covariance import RowCovariance
@@ -203,9 +204,7 @@ def alike(model: Model) -> tuple[Array, Array]:
         rows = np.column_stack([rows, features.mean])
     size = np.abs(rows).max(axis=0)
     digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
-    _, first, classes = np.unique(digits, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # as they come
-    return first[order], np.argsort(order)[classes.ravel()]
+    return distinct(digits)
 
 
 def _clean(values: Array, size: float) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.results import Array
 
@@ -97,7 +98,16 @@ class Geometry:
 def _merged(rows: Array, shares: Array) -> tuple[Array, Array]:
     """Different ``rows`` in the order they come, and what they share together; none of share 0."""
     rows, shares = rows[shares > 0], shares[shares > 0]
-    _, first, index = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    merged = np.bincount(index.ravel(), weights=shares)[order]
-    return rows[first[order]], merged / merged.sum()
+    first, classes = distinct(rows)
+    merged = np.bincount(classes, weights=shares)
+    return rows[first], merged / merged.sum()
+
+
+def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of the different rows in the order they come, and which of them every row is.
+
+    Not ``np.unique``: an interrupt inside its comparison of rows becomes a TypeError.
+    """
+    seen: dict[tuple[float, ...], int] = {}
+    classes = np.array([seen.setdefault(tuple(row), len(seen)) for row in rows.tolist()])
+    return np.unique(classes, return_index=True)[1], classes
