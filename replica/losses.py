@@ -185,24 +185,26 @@ class Loss:
         return found
 
     def _newton(self, t0: Array, V: Array) -> Array:
-        """t + V rho'(t) = t0 by Newton's method, kept in a bracket by bisection."""
+        """t + V rho'(t) = t0 by Newton's method, or bisection where that does not close in."""
         at_start = np.asarray(self.derivative(t0), dtype=float)
         # rho' grows, so the solution lies between t0 and t0 - V rho'(t0)
         low, high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
         for kink, first, last in self.flats(V):
             stays = (first <= t0) & (t0 <= last)
             low, high = np.where(stays, kink, low), np.where(stays, kink, high)
-        t = t0 - V * at_start / (1 + V * self.second(t0))
+        t = np.clip(t0 - V * at_start / (1 + V * self.second(t0)), low, high)
+        last = high - low
         for _ in range(STEPS):
-            t = np.where((t > low) & (t < high), t, (low + high) / 2)
             excess = t - t0 + V * np.asarray(self.derivative(t), dtype=float)
             low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
-            moved = excess / (1 + V * self.second(t))
-            t = t - moved
-            least = np.maximum(1.0, np.abs(t))
-            if ((np.abs(moved) <= 1e-14 * least) | (high - low <= 4e-16 * least)).all():
+            step = excess / (1 + V * self.second(t))
+            # inside the bracket, and shrinking: Newton's method may run in a circle
+            good = (t - step >= low) & (t - step <= high) & (np.abs(step) <= last / 2)
+            after = np.where(good, t - step, (low + high) / 2)
+            t, last = after, np.abs(after - t)
+            if (last <= 1e-15 * np.maximum(1.0, np.abs(t))).all():
                 break
-        return np.asarray(np.clip(t, low, high))
+        return np.asarray(t)
 
 
 def _logistic_prox(t0: Array, V: Array) -> Array:
