@@ -93,13 +93,18 @@ def label_table(model: Model, level: int) -> LabelTable | None:
     return None if kappa is None else label_table_at(model, kappa, level)
 
 
-def label_table_at(model: Model, kappa: Rule, level: int) -> LabelTable | None:
+def label_table_at(
+    model: Model, kappa: Rule, level: int, over_tau: Rule | None = None
+) -> LabelTable | None:
     """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
-    it were too large."""
+    it were too large.  ``over_tau`` has nodes and weights (N, T) of its own for one direction."""
     table = tabulate(model, kappa)
     alignment = model.geometry.gamma
     rest = remainder(alignment)
-    tau, weights = _tau_rule(model, table.kappa, level)
+    if over_tau is None:
+        tau, weights = _tau_rule(model, table.kappa, level)
+    else:
+        tau, weights = over_tau.nodes[..., None], over_tau.weights
     z = (alignment @ table.kappa)[:, :, None] + np.einsum("tk,nmk->tnm", rest, tau)
     law = model.label_noise
     variances, shares = np.zeros(1), np.ones(1)

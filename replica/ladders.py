@@ -27,6 +27,7 @@ from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .tau_layers import sharp
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -75,8 +76,10 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
-    # with labels +-1 kinks are thin, and a point that is not easy is one for its own tables
-    brief = layered and model.binary and loss.jumps
+    # labels with noise of their own blur the kinks
+    hasty = layered and (model.binary or sharp(model, loss))
+    # a point that is not easy is one for its own tables
+    brief = hasty and loss.jumps
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), np.nan)
@@ -94,7 +97,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
         rows = rows[~met[rows] & (kept.converged[rows] | ((level == 0) & (not brief)))]
-        if layered:
+        if hasty:
             with np.errstate(all="ignore"):
                 expected = error * (error / before) ** GROWTH
             rows = rows[~(expected[rows] > tol)]

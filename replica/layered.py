@@ -14,13 +14,15 @@ from . import convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation
 from .label_tables import LabelTable, label_table, label_table_at
-from .layers import kinks_of, panels
+from .layers import fields_at, kinks_of, panels
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .tau_layers import Line, line, sharp, tangencies, tau_rule
 
 # Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
-SIZES = (((5, 1), (7, 2)), ((9, 1), (14, 2)), ((14, 2), (20, 3)))
+SIZES = (((5, 1), (7, 2)), ((7, 2), (10, 3)), ((10, 2), (14, 3)))
+FEWEST = 4  # nodes a panel over tau, where it has layers: and a third of those over kappa
 FIRST = 1  # level of the shared table on which a path starts, or the last
 EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
 FACTOR = 4.0  # between penalties, at first
@@ -99,7 +101,21 @@ def _tables(
 ) -> list[LabelTable] | None:
     nodes, levels = zip(*sizes, strict=True)
     blur = 0.0 if loss.kinks else BLUR
-    rules = panels(model, overlaps, kinks_of(loss, model.binary), nodes, blur)
-    found = [label_table_at(model, *each) for each in zip(rules, levels, strict=True)]
-    tables = [table for table in found if table is not None]
-    return tables if len(tables) == len(sizes) else None
+    split = sharp(model, loss)
+
+    def lines(kappa: Array) -> Line:
+        table, field = fields_at(model, overlaps, kappa)
+        return line(model, loss, table.kappa, field)
+
+    merging = tangencies(lines) if split else []
+    levels_of = kinks_of(loss, model.binary)
+    found = []
+    for rule, size, level in zip(
+        panels(model, overlaps, levels_of, nodes, blur, merging), nodes, levels, strict=True
+    ):
+        over_tau = tau_rule(lines(rule.nodes), FEWEST + size // 3) if split else None
+        table = label_table_at(model, rule, level, over_tau)
+        if table is None:
+            return None
+        found.append(table)
+    return found

@@ -6,7 +6,7 @@ C = 0, the score of a loss with kinks where the proximal map reaches one.  At la
 close to separable labels, S is small and no even spacing of nodes will do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,15 +39,17 @@ def panels(
     levels: Levels,
     nodes: tuple[int, ...],
     blur: float = 0.0,
+    others: Sequence[tuple[float, float]] = (),
 ) -> list[Rule]:
     """Rules over kappa, with each number of ``nodes`` a panel, for one point: its ``overlaps``
     have a leading axis of length 1.
 
-    ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, S / |slope|
-    wide, or wider where what changes there is itself ``blur`` wide; layers of the features and
-    of the target are taken care of, too.
+    ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, as wide as
+    what passes there spreads over their slope, or wider where what changes there is itself
+    ``blur`` wide; ``others`` are further centres and widths.  Layers of the features and of the
+    target are taken care of, too.
     """
-    found = [*known_layers(model), *_zeros(model, overlaps, levels, blur)]
+    found = [*known_layers(model), *_zeros(model, overlaps, levels, blur), *others]
     # a jump has no width at all
     thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
     edges = _mesh(*np.array(thin).reshape(-1, 2).T)
@@ -121,7 +123,16 @@ def _zeros(
 def _at(
     model: Model, overlaps: Overlaps, levels: Levels, kappa: Array, blur: float
 ) -> tuple[Array, Array]:
-    """``levels`` (I, n), and S with the blur (n,) at the nodes ``kappa`` (n,)."""
+    """``levels`` (I, n) at the nodes ``kappa`` (n,), and the standard deviation there of what
+    passes them (n,): of the prediction, or of a label less the prediction."""
+    table, field = fields_at(model, overlaps, kappa)
+    variance = field.power[0] + blur**2
+    if not model.binary:
+        variance += table.spread - 2 * np.einsum("nk,kn->n", field.pull[0], table.g)
+    return levels(table, field), np.sqrt(variance)
+
+
+def fields_at(model: Model, overlaps: Overlaps, kappa: Array) -> tuple[Table, Field]:
+    """The features' table and the local fields of one point at ``kappa`` (n,)."""
     table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)))
-    field = field_on(table, bulk_of(table), overlaps)
-    return levels(table, field), np.sqrt(field.power[0] + blur**2)
+    return table, field_on(table, bulk_of(table), overlaps)

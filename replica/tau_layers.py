@@ -1,0 +1,268 @@
+"""Panels over tau that close in on the layers of real labels with little noise of their own.
+
+Given kappa and tau, t0 is Gaussian around D = E[y | z] - C - P tau with variance s^2 = S^2 - P^2
+plus that of the noise.  Where D passes an end of a stretch of the proximal map, the average
+over t0 changes in a stretch of tau of width s / |dD / dtau|, and where two such places merge, as
+kappa changes, the average over tau has a layer in kappa.  Large penalties leave s small.  One
+direction tau.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.quadrature import Rule, gauss_legendre
+from solvers.results import Array
+
+from .activations import Activation
+from .label_tables import MIXTURE
+from .local_fields import Field
+from .losses import Loss
+from .network import Model
+from .targets import remainder
+
+REACH = 8.2
+GRID = 129
+EVEN = np.linspace(-REACH, REACH, GRID)  # tau, between which sign changes and extrema are
+BESIDE = 1e-7  # from a kink to the point that stands for its side
+STRIDE = 1e3  # times that, for the slope there
+CUT = 16  # parts that such an interval is cut into,
+ROUNDS = 3  # again and again
+NEAR = 10.0  # s, from an extremum of D to an end that it still feels
+PANEL = 2.5  # without layers
+THINNEST = 1e-8  # layer worth resolving, at kappa = 0
+MOST = 400  # panels
+LITTLE = 0.01  # variance, of the labels' power
+TINY = 1e-24  # on s^2
+RANGE = 9.0  # of kappa
+SCAN = 400  # intervals of kappa in which two places may merge
+
+
+class Line(NamedTuple):
+    """D at N values of kappa (1, N), of which Gamma kappa (T, N), C and P (N,) are parts; s (N,);
+    the ends (E, N) and, for each, the thinnest layer worth resolving (E, N)."""
+
+    model: Model
+    kappa: Array
+    centre: Array
+    prediction: Array
+    pull: Array
+    sd: Array
+    ends: Array
+    least: Array
+
+    def at(self, rows: Array, tau: Array) -> Array:
+        """D at the named kappa (M,) and ``tau`` (M, G)."""
+        rest = remainder(self.model.geometry.gamma)[:, 0]
+        z = self.centre[:, rows, None] + rest[:, None, None] * tau
+        label = np.asarray(self.model.mean_label(*z), dtype=float)
+        return label - self.prediction[rows, None] - self.pull[rows, None] * tau
+
+
+class Turns(NamedTuple):
+    """Position and value of vertices, and the value at the points they are near, (N, G - 2),
+    infinite where there is none; the second derivative."""
+
+    at: Array
+    value: Array
+    middle: Array
+    bend: Array
+
+
+Lines = Callable[[Array], Line]
+
+
+def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
+    """D at kappa (1, N), where the fields of one point are ``field``."""
+    pull, V = field.pull[0, :, 0], field.response[0]
+    sd = np.sqrt(np.maximum(field.power[0] - pull**2, 0.0) + least_noise(model) + TINY)
+    ends, least = [], []
+    for kink, left, right in loss.flats(V):
+        # where kappa is unlikely, or for new samples, whose loss has a kink but no jump, less
+        # is worth resolving
+        ends += [np.full_like(V, kink), left]
+        least += [np.sqrt(THINNEST), THINNEST]
+        if (right - left > 1e-9 * V).any():
+            ends.append(right)
+            least.append(THINNEST)
+    rare = np.exp((kappa**2).sum(axis=0) / 2)
+    widths = np.array(least)[:, None] * rare
+    centre = model.geometry.gamma @ kappa
+    return Line(model, kappa, centre, field.centre[0], pull, sd, np.array(ends), widths)
+
+
+def least_noise(model: Model) -> float:
+    """The least variance that real labels have around E[y | z]."""
+    law = model.label_noise
+    return model.noise + (0.0 if law is None else float(law.components(MIXTURE[-1])[0].min()))
+
+
+def sharp(model: Model, loss: Loss) -> bool:
+    """Whether kinks are seen through labels with little noise, in one direction tau."""
+    rest = remainder(model.geometry.gamma)
+    if model.binary or not loss.kinks or rest.shape[1] > 1 or not rest.any():
+        return False
+    z = rest * EVEN  # at kappa = 0
+    weight = np.exp(-(EVEN**2) / 2)
+    power = float(np.asarray(model.mean_label(*z)) ** 2 @ weight / weight.sum())
+    return least_noise(model) < LITTLE * power
+
+
+def tau_rule(d: Line, nodes: int) -> Rule:
+    """Nodes and weights (N, T) over tau, with that many ``nodes`` a panel."""
+    edges = _mesh(*_layers(d), _kinks(d))
+    return gauss_legendre(nodes, edges, REACH, panel=2 * REACH)
+
+
+def tangencies(lines: Lines) -> list[tuple[float, float]]:
+    """Layers (position, width) in kappa: where an extremum of D over tau, or a kink, passes an
+    end, and places where D is there come and go."""
+    kappa = np.linspace(-RANGE, RANGE, SCAN + 1)
+    which, cell = np.nonzero(_change(_counts(lines(kappa))))
+    if not cell.size:
+        return []
+    low, high = kappa[cell], kappa[cell + 1]
+    each = np.arange(cell.size)
+    for _ in range(ROUNDS):
+        parts = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, CUT + 1)
+        counts = _counts(lines(parts.ravel())).reshape(-1, *parts.shape, 3)[which, each]
+        cell = np.argmax(_change(counts), axis=1)
+        low, high = parts[each, cell], parts[each, cell + 1]
+    before, after = lines(low), lines(high)
+    turns = _turns(before)
+    near = np.argmin(np.abs(turns.value - before.ends[which, each][:, None]), axis=1)
+    place = np.clip(turns.at[each, near][:, None], -REACH, REACH)
+    slope = (after.at(each, place) - before.at(each, place))[:, 0] / (high - low)
+    width = before.sd / np.maximum(np.abs(slope), 1e-300)
+    return list(zip(low, np.maximum(width, high - low), strict=True))
+
+
+def _change(counts: Array) -> Array:
+    """Whether places come or go, other than at the ends of the range of tau, (E, N - 1)."""
+    first, inside, last = np.moveaxis(np.diff(counts, axis=-2), -1, 0)
+    return (inside != 0) & (first == 0) & (last == 0)
+
+
+def _counts(d: Line) -> Array:
+    """For each end (E, N, 3): whether D is above it at the first tau, how often it passes it
+    where it is smooth, and whether it is above at the last."""
+    grid = _grid(d)
+    values = d.at(np.arange(d.sd.size), grid)
+    smooth = np.diff(grid, axis=1) > 2 * BESIDE
+    turns = _turns(d)
+    found = []
+    for end in d.ends[..., None]:
+        above = values > end
+        passes = ((above[:, 1:] != above[:, :-1]) & smooth).sum(axis=1)
+        # a turn beyond the end between points of the grid that are not
+        passes += 2 * ((turns.value > end) != (turns.middle > end)).sum(axis=1)
+        found.append(np.stack([above[:, 0], passes, above[:, -1]], axis=-1))
+    return np.array(found, dtype=int)
+
+
+def _grid(d: Line) -> Array:
+    """Points of tau (N, G) with D between them smooth, but for the shortest cells, at kinks."""
+    even = np.broadcast_to(EVEN, (d.sd.size, GRID))
+    kinks = _kinks(d)
+    beside = [np.clip(kinks + side, -REACH, REACH) for side in (-BESIDE, BESIDE)]
+    return np.sort(np.concatenate([even, *beside], axis=1), axis=1)
+
+
+def _turns(d: Line) -> Turns:
+    """Extrema of D over tau, of parabolas through three neighbours without a kink."""
+    step = EVEN[1] - EVEN[0]
+    values = d.at(np.arange(d.sd.size), np.broadcast_to(EVEN, (d.sd.size, GRID)))
+    left, middle, right = values[:, :-2], values[:, 1:-1], values[:, 2:]
+    bend = (left - 2 * middle + right) / step**2
+    slope = (right - left) / (2 * step)
+    turning = (middle - left) * (right - middle) <= 0
+    for kink in _kinks(d).T:
+        turning &= np.abs(EVEN[1:-1] - kink[:, None]) > step
+    with np.errstate(all="ignore"):
+        away = np.where(turning & (bend != 0), -slope / bend, np.inf)
+        value = middle - slope**2 / (2 * bend)
+    inside = np.abs(away) <= step
+    at, value, middle = (np.where(inside, x, np.inf) for x in (EVEN[1:-1] + away, value, middle))
+    return Turns(at, value, middle, bend)
+
+
+def _layers(d: Line) -> tuple[Array, Array]:
+    """Positions and widths of the layers in tau, (N, M) each, as many as there are at most;
+    infinite where there are fewer."""
+    rows = np.arange(d.sd.size)
+    grid = _grid(d)
+    values = d.at(rows, grid)
+    turns = _turns(d)
+    found = []
+    for end, least in zip(d.ends, d.least, strict=True):
+        row, place, width = _zeros(d, end, grid, values)
+        found.append((row, place, np.maximum(width, least[row])))
+        row, column = np.nonzero(np.abs(turns.value - end[:, None]) <= NEAR * d.sd[:, None])
+        width = np.sqrt(2 * d.sd[row] / np.abs(turns.bend[row, column]))
+        found.append((row, turns.at[row, column], np.maximum(width, least[row])))
+        found += [
+            (row, place, np.maximum(width, least[row])) for row, place, width in _sides(d, end)
+        ]
+    row, at, width = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(row, kind="stable")
+    row, at, width = row[order], at[order], width[order]
+    place = np.arange(row.size) - np.searchsorted(row, row)
+    shape = rows.size, int(place.max(initial=-1)) + 1
+    table = np.full((2, *shape), np.inf)
+    table[0, row, place], table[1, row, place] = at, width
+    return table[0], table[1]
+
+
+def _zeros(d: Line, end: Array, grid: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Rows, positions and widths of the sign changes of D - ``end``."""
+    above = values > end[:, None]
+    smooth = np.diff(grid, axis=1) > 2 * BESIDE
+    row, cell = np.nonzero((above[:, 1:] != above[:, :-1]) & smooth)
+    low, high = grid[row, cell], grid[row, cell + 1]
+    each = np.arange(row.size)
+    slope = np.ones(row.size)
+    for _ in range(ROUNDS):
+        tau = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, CUT + 1)
+        along = d.at(row, tau) - end[row, None]
+        cell = np.argmax((along[:, 1:] > 0) != (along[:, :-1] > 0), axis=1)
+        low, high = tau[each, cell], tau[each, cell + 1]
+        slope = (along[each, cell + 1] - along[each, cell]) / (high - low)
+    return row, low, d.sd[row] / np.maximum(np.abs(slope), 1e-300)
+
+
+def _sides(d: Line, end: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """The same of either side of every kink from which D is not far from ``end``."""
+    rows = np.arange(d.sd.size)
+    for kink in _kinks(d).T:
+        for side in (-BESIDE, BESIDE):
+            place = np.clip(kink, -REACH, REACH)[:, None]
+            near, further = d.at(rows, place + side * np.array([1.0, STRIDE])).T
+            slope = (further - near) / (BESIDE * (STRIDE - 1))
+            close = np.abs(near - end) <= NEAR * d.sd
+            width = d.sd / np.maximum(np.abs(slope), 1e-300)
+            yield rows[close], place[close, 0], width[close]
+
+
+def _kinks(d: Line) -> Array:
+    """Where the target has its kinks in tau, (N, k)."""
+    label = d.model.mean_label
+    rest = remainder(d.model.geometry.gamma)
+    if not (isinstance(label, Activation) and label.kinks):
+        return np.empty((d.sd.size, 0))
+    return (np.asarray(label.kinks) - d.centre[0][:, None]) / rest[0, 0]
+
+
+def _mesh(at: Array, width: Array, kinks: Array) -> Array:
+    """Breaks (N, b) between panels that double away from each layer, from 3/2 of its width, and
+    end at the ``kinks``."""
+    x = np.full(len(at), -REACH)
+    edges: list[Array] = []
+    while (x < REACH).any() and len(edges) < MOST:
+        room = np.where(at > x[:, None], 0.5 * (at - x[:, None]), x[:, None] - at)
+        step = np.maximum(1.5 * width, room).min(axis=1, initial=PANEL)
+        after = np.minimum(x + step, REACH)
+        next_kink = np.where(kinks > x[:, None], kinks, np.inf).min(axis=1, initial=np.inf)
+        x = np.minimum(after, next_kink)
+        edges.append(x)
+    return np.stack(edges, axis=-1)
