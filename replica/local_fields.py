@@ -29,6 +29,7 @@ from .overlaps import Overlaps
 from .proximal_nodes import Curve, proximal_nodes
 
 FAR = 8.2  # standard deviations
+THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
 
@@ -85,10 +86,12 @@ class Nodes(NamedTuple):
 def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
     """C, P, S^2 and V at every point and node of ``table``, whose neurons ``bulk`` describes."""
     readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
+    centre = readout @ table.regressors
+    power = bulk.pack(o.Q1, o.q2) @ bulk.moments
     return Field(
-        centre=readout @ table.regressors,
+        centre=centre,
         pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
-        power=bulk.pack(o.Q1, o.q2) @ bulk.moments,
+        power=np.maximum(power, THINNEST**2 * centre**2 + 1e-300),
         response=bulk.pack(o.V1, o.V2) @ bulk.moments,
     )
 
@@ -169,6 +172,8 @@ def sampled(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Iterator[
         return
     seen = labels.weights > NEGLIGIBLE
     for part in parts(labels, loss, field):
+        least = THINNEST**2 * (part.mean**2).max(axis=-1, keepdims=True)
+        part = part._replace(variance=np.maximum(part.variance, least))
         far = FAR * np.sqrt(part.variance)
         low = part.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
         high = part.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
