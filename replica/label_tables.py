@@ -48,6 +48,14 @@ class Steps(NamedTuple):
     values: Array
 
 
+class Series(NamedTuple):
+    """E[y | z] as a series in He_k(tau) / sqrt(k!): coefficients (N, K), and the norm of what is
+    left (N,)."""
+
+    coefficients: Array
+    rest: Array
+
+
 @dataclass(frozen=True, eq=False)
 class LabelTable:
     """Labels at N nodes of kappa and T of tau.
@@ -68,6 +76,8 @@ class LabelTable:
         Nodes for the integral over a local field, for losses that need it.
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
+    series : Series, optional
+        Of E[y | z] where labels are +-1, it has no kinks and one direction tau is left.
     """
 
     table: Table
@@ -79,6 +89,7 @@ class LabelTable:
     binary: bool
     order: int
     steps: Steps | None = None
+    series: Series | None = None
 
     @property
     def size(self) -> int:
@@ -106,6 +117,9 @@ def label_table_at(
     else:
         tau, weights = over_tau.nodes[..., None], over_tau.weights
     z = (alignment @ table.kappa)[:, :, None] + np.einsum("tk,nmk->tnm", rest, tau)
+    mean = np.asarray(model.mean_label(*z))
+    steps = _steps(model, table.kappa)
+    smooth = steps is None and model.binary and not _split(model) and tau.shape[2] == 1
     law = model.label_noise
     variances, shares = np.zeros(1), np.ones(1)
     if law is not None:
@@ -116,12 +130,13 @@ def label_table_at(
         table=table,
         tau=tau,
         weights=weights,
-        mean=np.asarray(model.mean_label(*z)),
+        mean=mean,
         variances=variances + model.noise,
         shares=shares,
         binary=model.binary,
         order=_at(FIELD, level),
-        steps=_steps(model, table.kappa),
+        steps=steps,
+        series=_series(tau[0, :, 0], weights[0], mean) if smooth and rest.any() else None,
     )
 
 
@@ -162,6 +177,23 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
 
 
+def _series(tau: Array, weights: Array, mean: Array) -> Series:
+    """The series of ``mean`` (N, T) at nodes ``tau`` (T,), as long as they allow."""
+    count = len(tau) // 2
+    hermite = np.ones((count, len(tau)))
+    hermite[1] = tau
+    for k in range(2, count):
+        hermite[k] = (tau * hermite[k - 1] - np.sqrt(k - 1) * hermite[k - 2]) / np.sqrt(k)
+    coefficients = mean @ (hermite * weights).T
+    rest = mean**2 @ weights - (coefficients**2).sum(axis=1)
+    return Series(coefficients, np.sqrt(np.maximum(rest, 0.0)))
+
+
+def _split(model: Model) -> bool:
+    """Whether the integral over tau is split at kinks of the target."""
+    return isinstance(model.mean_label, Activation) and bool(model.mean_label.kinks)
+
+
 def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
     """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
     alignment, target = model.geometry.gamma, model.mean_label
@@ -169,7 +201,7 @@ def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
     N, free = kappa.shape[1], rest.shape[1]
     if not rest.any():
         return np.zeros((N, 1, free)), np.ones((N, 1))
-    if isinstance(target, Activation) and target.kinks:
+    if isinstance(target, Activation) and _split(model):
         n, half_width = _at(SPLIT, level)
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
         split = gauss_legendre(n, breaks, half_width)

@@ -30,6 +30,7 @@ from .proximal_nodes import Curve, proximal_nodes
 
 FAR = 8.2  # standard deviations
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
+CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
 
@@ -221,8 +222,7 @@ def _for_labels(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Itera
     )
     z = sign * (curve.t0 - mean) / S
     shape, points = z.shape, (*V.shape, -1)
-    given = _labels_by_steps if labels.steps is not None else _labels_by_nodes
-    mass, label, tau, product = given(labels, field, z.reshape(points))
+    mass, label, tau, product = _labels(labels, field, z.reshape(points))
     y, sign = (np.broadcast_to(x, shape).reshape(points) for x in (y, sign))
     w = _gaussian(curve, mean, S).reshape(points)
     curve = Curve(*(each.reshape(points) for each in curve))
@@ -248,11 +248,25 @@ def _remaining(field: Field) -> Array:
     return np.asarray(np.maximum(rest, 1e-14 * field.power + 1e-300))
 
 
+def _labels(
+    labels: LabelTable, field: Field, z: Array
+) -> tuple[Array | float, Array, Array, Array]:
+    """E 1, E y (P, N, L), E tau and E tau y (P, N, L, K') given omega = C + S z."""
+    if labels.steps is not None:
+        return _labels_by_steps(labels, field, z)
+    if labels.series is not None:
+        correlation = field.pull[..., 0] / np.sqrt(field.power)
+        terms = labels.series.coefficients.shape[1]
+        left = labels.series.rest * np.abs(correlation) ** terms
+        if (left * labels.table.weights).max() <= CUT_OFF:
+            return _labels_by_series(labels.series.coefficients, correlation, z)
+    return _labels_by_nodes(labels, field, z)
+
+
 def _labels_by_steps(
     labels: LabelTable, field: Field, z: Array
 ) -> tuple[Array | float, Array, Array, Array]:
-    """E 1, E y (P, N, L), E tau and E tau y (P, N, L, K') given omega = C + S z: tau is then
-    N(t, v), and y changes at the steps.  THEORY 6"""
+    """tau is N(t, v) given omega, and y changes at the steps.  THEORY 6"""
     assert labels.steps is not None
     v = (_remaining(field) / field.power)[..., None]
     tau = (field.pull[..., 0] / np.sqrt(field.power))[..., None] * z
@@ -266,10 +280,29 @@ def _labels_by_steps(
     return 1.0, mean, tau[..., None], product[..., None]
 
 
+def _labels_by_series(
+    coefficients: Array, correlation: Array, z: Array
+) -> tuple[float, Array, Array, Array]:
+    """tau and z are normal with ``correlation`` r (P, N): He_k(tau) becomes r^k He_k(z)."""
+    r = correlation[..., None]
+    powers = r ** np.arange(coefficients.shape[1])
+    size = np.abs(coefficients * powers).max(axis=(0, 1))
+    terms = int(np.flatnonzero(size > CUT_OFF).max(initial=1)) + 1
+    mean, slope = np.zeros_like(z), np.zeros_like(z)  # of y, and of dy / dtau
+    before, hermite = np.zeros_like(z), np.ones_like(z)
+    for k in range(terms):
+        mean += (coefficients[:, k] * powers[..., k])[..., None] * hermite
+        if k:
+            slope += (np.sqrt(k) * coefficients[:, k] * powers[..., k - 1])[..., None] * before
+        before, hermite = hermite, (z * hermite - np.sqrt(k) * before) / np.sqrt(k + 1)
+    product = r * z * mean + (1 - r**2) * slope
+    return 1.0, mean, (r * z)[..., None], product[..., None]
+
+
 def _labels_by_nodes(
     labels: LabelTable, field: Field, z: Array
 ) -> tuple[Array | float, Array, Array, Array]:
-    """The same for any E[y | z] and K': Bayes' rule on the nodes of tau."""
+    """For any E[y | z] and K': Bayes' rule on the nodes of tau."""
     rest = _remaining(field)[..., None, None]
     S2 = field.power[..., None, None]
     shift = np.einsum("pnk,ntk->pnt", field.pull, labels.tau)[:, :, None]

@@ -17,7 +17,7 @@ from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
 from replica.label_tables import label_table, label_table_at
 from replica.layers import REACH, decision, kinks_of, panels
-from replica.local_fields import scores
+from replica.local_fields import Field, scores
 from solvers.quadrature import gauss_legendre, trapezoid
 
 ONE = np.ones(1)
@@ -188,6 +188,26 @@ def test_layers_known_beforehand():
     assert neuron == pytest.approx((0.0, np.sqrt(1.3) / 1.5))
     assert target == pytest.approx((0.0, 0.75))
     assert known_layers(replace(SIGN, r=5e-324))[0][1] == np.inf
+
+
+@pytest.mark.parametrize("pull", [0.0, 0.2, 0.6, 0.9])
+def test_a_smooth_teacher_is_summed_as_a_series(pull):
+    """Mehler's series given the local field against Bayes' rule on 80 nodes of tau, for a
+    prediction whose correlation with tau is ``pull``.  1e-9: the nodes' own error at .9."""
+    labels = label_table(MODELS["logistic teacher"], 3)
+    assert labels.series is not None
+    shape = (1, labels.table.weights.size)
+    field = Field(
+        centre=0.3 * labels.table.kappa,
+        pull=np.full((*shape, 1), 2 * pull),
+        power=np.full(shape, 4.0),
+        response=np.full(shape, 1.5),
+    )
+    of = replica.loss("logistic")
+    found = scores(labels, of, field)
+    exact = scores(replace(labels, series=None), of, field)
+    for mine, theirs in zip(found, exact, strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["logistic teacher", "flipped"])
