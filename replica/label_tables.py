@@ -36,6 +36,7 @@ DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
 MIXTURE = (12, 16, 24)
 FIELD = (8, 11, 14, 17, 20, 24, 28)
 GRADED = (6, 9, 14)
+TERMS = 40  # of a series
 LARGEST = 2**19  # nodes: 100 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
@@ -77,7 +78,7 @@ class LabelTable:
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
     series : Series, optional
-        Of E[y | z] where labels are +-1, it has no kinks and one direction tau is left.
+        Of E[y | z], where labels are +-1, it has no steps and one direction tau is left.
     """
 
     table: Table
@@ -119,7 +120,7 @@ def label_table_at(
     z = (alignment @ table.kappa)[:, :, None] + np.einsum("tk,nmk->tnm", rest, tau)
     mean = np.asarray(model.mean_label(*z))
     steps = _steps(model, table.kappa)
-    smooth = steps is None and model.binary and not _split(model) and tau.shape[2] == 1
+    summed = steps is None and model.binary and tau.shape[2] == 1 and rest.any()
     law = model.label_noise
     variances, shares = np.zeros(1), np.ones(1)
     if law is not None:
@@ -136,7 +137,7 @@ def label_table_at(
         binary=model.binary,
         order=_at(FIELD, level),
         steps=steps,
-        series=_series(tau[0, :, 0], weights[0], mean) if smooth and rest.any() else None,
+        series=_series(tau[..., 0], weights, mean) if summed else None,
     )
 
 
@@ -178,20 +179,15 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
 
 
 def _series(tau: Array, weights: Array, mean: Array) -> Series:
-    """The series of ``mean`` (N, T) at nodes ``tau`` (T,), as long as they allow."""
-    count = len(tau) // 2
-    hermite = np.ones((count, len(tau)))
-    hermite[1] = tau
-    for k in range(2, count):
-        hermite[k] = (tau * hermite[k - 1] - np.sqrt(k - 1) * hermite[k - 2]) / np.sqrt(k)
-    coefficients = mean @ (hermite * weights).T
-    rest = mean**2 @ weights - (coefficients**2).sum(axis=1)
+    """The series of ``mean`` at nodes ``tau``, (N, T) all, as long as they allow."""
+    count = min(tau.shape[1] // 2, TERMS)
+    before, hermite = np.zeros_like(tau), np.ones_like(tau)
+    coefficients = np.empty((len(tau), count))
+    for k in range(count):
+        coefficients[:, k] = (weights * mean * hermite).sum(axis=1)
+        before, hermite = hermite, (tau * hermite - np.sqrt(k) * before) / np.sqrt(k + 1)
+    rest = (weights * mean**2).sum(axis=1) - (coefficients**2).sum(axis=1)
     return Series(coefficients, np.sqrt(np.maximum(rest, 0.0)))
-
-
-def _split(model: Model) -> bool:
-    """Whether the integral over tau is split at kinks of the target."""
-    return isinstance(model.mean_label, Activation) and bool(model.mean_label.kinks)
 
 
 def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
@@ -201,7 +197,7 @@ def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
     N, free = kappa.shape[1], rest.shape[1]
     if not rest.any():
         return np.zeros((N, 1, free)), np.ones((N, 1))
-    if isinstance(target, Activation) and _split(model):
+    if isinstance(target, Activation) and target.kinks:
         n, half_width = _at(SPLIT, level)
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
         split = gauss_legendre(n, breaks, half_width)

@@ -6,6 +6,8 @@ a nearby penalty.  A point that has no such start is followed along a path of pe
 stage on the panels that the two before let expect.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from solvers.results import Array, Status
@@ -20,8 +22,9 @@ from .network import Model
 from .overlaps import Overlaps
 from .tau_layers import Line, line, sharp, tangencies, tau_rule
 
-# Nodes a panel and level of the integral over tau: for the estimate of the error, the solution.
-SIZES = (((5, 1), (7, 2)), ((7, 2), (10, 3)), ((10, 2), (14, 3)))
+# Nodes a panel over kappa, and level of the rest: each for the solution, the one before for the
+# estimate of its error.
+SIZES = ((5, 1), (7, 2), (10, 3), (14, 3), (20, 4), (28, 5))
 FEWEST = 4  # nodes a panel over tau, where it has layers: and a third of those over kappa
 FIRST = 1  # level of the shared table on which a path starts, or the last
 EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
@@ -29,6 +32,7 @@ FACTOR = 4.0  # between penalties, at first
 FEW = 6  # iterations: the next step may be twice as long
 SHORTEST = 0.3  # step in log lam
 STAGES = 24
+WORK = 2**24  # nodes, times iterations, on one path: a few seconds
 BLUR = 1.0  # of a bend
 
 
@@ -39,15 +43,24 @@ def solve_layered(
 
     ``start`` has overlaps near the solution, if any are known.  None where nothing was found.
     """
-    overlaps = start if start is not None else _follow(model, loss, alpha, lam)
+    found = None if start is None else _refine(model, loss, alpha, lam, start, tol)
+    if found is None:
+        start = _follow(model, loss, alpha, lam)
+        found = None if start is None else _refine(model, loss, alpha, lam, start, tol)
+    return found
+
+
+def _refine(
+    model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps, tol: float
+) -> Evaluation | None:
+    """The point from ``overlaps`` near it, on tables of its own with more and more nodes."""
     found = None
-    for sizes in SIZES if overlaps is not None else ():
-        assert overlaps is not None
+    for sizes in pairwise(SIZES):
         tables = _tables(model, loss, overlaps, sizes)
         if tables is None:
             break
         coarse, fine = tables
-        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps)
+        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps, brief=True)
         if points.status[0] is not Status.CONVERGED:
             break
         error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
@@ -74,17 +87,18 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         return None
     coordinates = Coordinates(shared.table)
     x, slope = coordinates.pack(points.overlaps), 0.0  # by log lam
-    step = np.log(FACTOR)
+    step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
         change = np.clip(np.log(lam / at), -step, step)
         ahead = coordinates.unpack(x + slope * change)
         if abs(change[0]) <= 1e-12:
             return ahead
-        tables = _tables(model, loss, ahead, SIZES[0][:1])
+        tables = _tables(model, loss, ahead, SIZES[:1])
         if tables is None:
             return None
         there = at * np.exp(change)
         trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=True)
+        work -= tables[0].size * int(trial.iterations[0])
         if trial.status[0] is Status.CONVERGED:
             found = coordinates.pack(trial.overlaps)
             x, slope, at = found, (found - x) / change, there
@@ -93,6 +107,8 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             step /= 2
             if step < SHORTEST:
                 break
+        if work < 0:
+            break
     return None
 
 

@@ -31,6 +31,7 @@ CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
 PANEL = 2.5  # without layers
+CLOSING = 0.6  # part of the way to the next layer
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 MOST = 400  # panels
 LITTLE = 0.01  # variance, of the labels' power
@@ -254,12 +255,13 @@ def _kinks(d: Line) -> Array:
 
 
 def _mesh(at: Array, width: Array, kinks: Array) -> Array:
-    """Breaks (N, b) between panels that double away from each layer, from 3/2 of its width, and
-    end at the ``kinks``."""
+    """Breaks (N, b) between panels that close in on each layer, to 3/2 of its width, and end at
+    the ``kinks``."""
     x = np.full(len(at), -REACH)
     edges: list[Array] = []
     while (x < REACH).any() and len(edges) < MOST:
-        room = np.where(at > x[:, None], 0.5 * (at - x[:, None]), x[:, None] - at)
+        away = x[:, None] - at
+        room = np.where(away < 0, -CLOSING * away, CLOSING / (1 - CLOSING) * away)
         step = np.maximum(1.5 * width, room).min(axis=1, initial=PANEL)
         after = np.minimum(x + step, REACH)
         next_kink = np.where(kinks > x[:, None], kinks, np.inf).min(axis=1, initial=np.inf)
