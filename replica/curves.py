@@ -23,6 +23,10 @@ from .overlaps import Conjugates, Overlaps
 from .trained_bias import best_bias, objective
 
 
+ROUGH = 1e-3  # quadrature, where minima over a trained bias are looked for
+BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # width of a bracket of one
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The theory at one point.
@@ -59,7 +63,8 @@ class Solution:
         Size of the quadrature rule.
     trained_bias : float
         The common bias that minimises the training objective; 0 if none is trained.  As the
-        bottom of a minimum it is known to about 1e-8, and the test error with it.
+        bottom of a minimum it is known to about 1e-8, of a loss other than the square to 1e-5,
+        and the test error with it.
     """
 
     model: Model
@@ -184,17 +189,22 @@ def evaluate(
 
     assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
 
-    def at(bias: float, rows: Array) -> Evaluation:
-        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], of, quadrature_tol)
+    def at(bias: float, rows: Array, tol: float | None) -> Evaluation:
+        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], of, tol)
 
-    def trained(bias: float, rows: Array) -> Array:
-        one = at(bias, rows)
+    def trained(bias: float, rows: Array, tol: float | None = quadrature_tol) -> Array:
+        one = at(bias, rows, tol)
         train = one.losses.train
         return objective(train, one.points.overlaps, alpha[rows], lam[rows], model.beta)
 
+    def rough(bias: float, rows: Array) -> Array:
+        return trained(bias, rows, None if of.is_square else ROUGH)
+
+    # the bottom is where the objective says, to the root of what that is known to
+    width = BOTTOM if of.is_square else BOTTOM_OF_A_LOSS
     found = []
-    for row, bias in enumerate(best_bias(trained, len(alpha))):
-        one = at(0.0 if np.isnan(bias) else bias, np.array([row]))
+    for row, bias in enumerate(best_bias(trained, rough, len(alpha), width)):
+        one = at(0.0 if np.isnan(bias) else bias, np.array([row]), quadrature_tol)
         if np.isnan(bias):
             one.points.status[:] = Status.AT_EDGE
             for error in (*one.points.errors, *one.losses):

@@ -31,7 +31,7 @@ def objective(
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
-def best_bias(value: Objective, count: int) -> Array:
+def best_bias(value: Objective, rough: Objective, count: int, width: float) -> Array:
     """The minimising bias of every point, (count,); NaN where it is not inside the scan.
 
     Parameters
@@ -39,13 +39,17 @@ def best_bias(value: Objective, count: int) -> Array:
     value : callable (bias, rows) -> array
         The training objective of the points ``rows`` (indices), with that bias added to all
         neurons.
+    rough : callable, of the same form
+        The same, good enough to tell its basins.
     count : int
         Number of points.
+    width : float
+        Of the bracket of a minimum.
     """
     everything = np.arange(count)
     # Nearest to 0 first, so that of equal minima the smallest bias is taken.
     scan = np.array(sorted(np.linspace(-RANGE, RANGE, SCAN), key=abs))
-    values = np.array([value(t, everything) for t in scan])
+    values = np.array([rough(t, everything) for t in scan])
     found = np.full(count, np.nan)
     step = 2 * RANGE / (SCAN - 1)
     for row in everything[np.isfinite(values).any(axis=0)]:
@@ -58,7 +62,8 @@ def best_bias(value: Objective, count: int) -> Array:
             lambda t, row=row: float(value(t, np.array([row]))[0]),
             bounds=(start - step, start + step),
             method="bounded",
-            options={"xatol": 1e-9},
+            options={"xatol": width},
         )
-        found[row] = bottom.x if bottom.fun < low * (1 - 1e-14) else start
+        at_start = float(value(start, np.array([row]))[0])
+        found[row] = start if at_start * (1 - 1e-14) <= bottom.fun else bottom.x
     return found
