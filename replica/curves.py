@@ -22,7 +22,6 @@ from .network import Model
 from .overlaps import Conjugates, Overlaps
 from .trained_bias import best_bias, objective
 
-
 ROUGH = 1e-3  # quadrature, where minima over a trained bias are looked for
 BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # width of a bracket of one
 
