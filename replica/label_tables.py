@@ -37,7 +37,7 @@ MIXTURE = (12, 16, 24)
 FIELD = (8, 11, 14, 17, 20, 24, 28)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series
-LARGEST = 2**19  # nodes: 100 ms for one evaluation
+LARGEST = 2**20  # nodes: 200 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 

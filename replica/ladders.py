@@ -76,10 +76,8 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
-    # labels with noise of their own blur the kinks
-    hasty = layered and (model.binary or sharp(model, loss))
-    # a point that is not easy is one for its own tables
-    brief = hasty and loss.jumps
+    # where noise does not blur the kinks, a point that is not easy is one for its own tables
+    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), np.nan)
@@ -97,7 +95,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
         rows = rows[~met[rows] & (kept.converged[rows] | ((level == 0) & (not brief)))]
-        if hasty:
+        if layered:
             with np.errstate(all="ignore"):
                 expected = error * (error / before) ** GROWTH
             rows = rows[~(expected[rows] > tol)]
