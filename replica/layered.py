@@ -26,12 +26,13 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rule
 # estimate of its error.
 SIZES = ((5, 1), (7, 2), (10, 3), (14, 3), (20, 4), (28, 5))
 FEWEST = 4  # nodes a panel over tau, where it has layers: and a third of those over kappa
-FIRST = 1  # level of the shared table on which a path starts, or the last
+FIRST = (1, 3)  # levels of the shared tables on which a path may start
 EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
 FACTOR = 4.0  # between penalties, at first
 FEW = 6  # iterations: the next step may be twice as long
-SHORTEST = 0.3  # step in log lam
+SHORT = 0.7  # step in log lam that is worth every effort
 STAGES = 24
+LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
 WORK = 2**24  # nodes, times iterations, on one path: a few seconds
 BLUR = 1.0  # of a bend
 
@@ -60,7 +61,8 @@ def _refine(
         if tables is None:
             break
         coarse, fine = tables
-        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps, brief=True)
+        large = fine.size > LARGE
+        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps, brief=large)
         if points.status[0] is not Status.CONVERGED:
             break
         error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
@@ -72,21 +74,27 @@ def _refine(
     return found
 
 
+def _easy(
+    model: Model, loss: Loss, alpha: Array, lam: Array
+) -> tuple[Coordinates, Array, Overlaps] | None:
+    """A penalty with the overlaps there, on a shared table: an easy one, or, with every means,
+    ``lam`` itself."""
+    tables = [table for table in (label_table(model, level) for level in FIRST) if table]
+    for table in tables:
+        for at in (*EASY, lam) if table is tables[-1] else EASY:
+            points, _ = convex.solve_points(table, loss, alpha, at, brief=at is not lam)
+            if points.status[0] is Status.CONVERGED:
+                return Coordinates(table.table), at, points.overlaps
+    return None
+
+
 def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
-    """Overlaps at ``lam`` or near it, from those at an easy penalty; at ``lam`` at once, with
-    every means, where no penalty is easy."""
-    ladder = (label_table(model, level) for level in range(FIRST, -1, -1))
-    shared = next((table for table in ladder if table is not None), None)
-    if shared is None:
+    """Overlaps at ``lam`` or near it, followed from those at an easy penalty."""
+    begin = _easy(model, loss, alpha, lam)
+    if begin is None:
         return None
-    for at in (*EASY, lam):
-        points, _ = convex.solve_points(shared, loss, alpha, at, brief=at is not lam)
-        if points.status[0] is Status.CONVERGED:
-            break
-    else:
-        return None
-    coordinates = Coordinates(shared.table)
-    x, slope = coordinates.pack(points.overlaps), 0.0  # by log lam
+    coordinates, at, overlaps = begin
+    x, slope = coordinates.pack(overlaps), 0.0  # by log lam
     step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
         change = np.clip(np.log(lam / at), -step, step)
@@ -97,17 +105,16 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         if tables is None:
             return None
         there = at * np.exp(change)
-        trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=True)
+        short = step <= SHORT
+        trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=not short)
         work -= tables[0].size * int(trial.iterations[0])
         if trial.status[0] is Status.CONVERGED:
             found = coordinates.pack(trial.overlaps)
             x, slope, at = found, (found - x) / change, there
             step *= 2 if trial.iterations[0] <= FEW else 1
         else:
-            step /= 2
-            if step < SHORTEST:
-                break
-        if work < 0:
+            step = abs(float(change[0])) / 2
+        if work < 0 or (short and trial.status[0] is not Status.CONVERGED):
             break
     return None
 
