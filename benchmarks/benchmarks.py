@@ -29,6 +29,8 @@ MODEL = STEP.srf(beta=1.0)
 FEW = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
 STEPS = {"sin, alpha0 = 20": STEP, "noise 0.2": replace(FEW, noise=0.2), "noise 0": FEW}
 LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+# Of real labels only outliers are noisy: the others show every kink of a loss.
+OUTLIERS = replace(LABELS, target="sin", label_noise="outliers:0.1:9")
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
 PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
@@ -156,7 +158,7 @@ class Learnable:
 class Losses:
     """One point of a loss at small and large penalties, tables of its labels included."""
 
-    params = (("logistic", "hinge", "squared_hinge"), (0.05, 10.0))
+    params = (("logistic", "hinge", "squared_hinge", "absolute"), (1e-4, 0.05, 10.0))
     param_names = ("loss", "lam")
 
     def setup(self, loss, lam):
@@ -164,10 +166,14 @@ class Losses:
 
     def time_point(self, loss, lam):
         label_table.cache_clear()
-        replica.solve(LABELS, alpha=2.0, lam=lam, loss=loss)
+        self.point(loss, lam)
 
     def track_nodes(self, loss, lam):
-        return replica.solve(LABELS, alpha=2.0, lam=lam, loss=loss).nodes
+        return self.point(loss, lam).nodes
+
+    def point(self, loss, lam):
+        model = LABELS if replica.loss(loss).kind == "margin" else OUTLIERS
+        return replica.solve(model, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
 
 
 class Density:
