@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre
+from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from .equivalence import Table, known_layers, tabulate
@@ -25,7 +25,6 @@ SCAN = 400  # intervals in which a sign change is looked for
 REFINE = 32  # parts that such an interval is cut into,
 ROUNDS = 4  # and each of these again: positions to 1e-8,
 PRECISE = 0.1  # or this part of the width of the layer
-PANEL = 2.5  # without layers
 WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
 BEND = 4.0  # from a bend to where rho' has changed
@@ -52,18 +51,9 @@ def panels(
     found = [*known_layers(model), *_zeros(model, overlaps, levels, blur), *others]
     # a jump has no width at all
     thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
-    edges = _mesh(*np.array(thin).reshape(-1, 2).T)
-    return [gauss_legendre(n, edges, REACH, panel=2 * REACH) for n in nodes]
-
-
-def _mesh(at: Array, width: Array) -> Array:
-    """Breaks between panels up to 3/2 of the width of a layer in it, and doubling away from it."""
-    edges = [-REACH]
-    while edges[-1] < REACH:
-        x = edges[-1]
-        room = np.where(at > x, 0.5 * (at - x), x - at)
-        edges.append(x + float(np.maximum(1.5 * width, room).min(initial=PANEL)))
-    return np.array(edges[1:-1])
+    at, width = np.array(thin).reshape(-1, 2).T
+    breaks = closing_in(at[None], width[None], REACH)[0]
+    return [gauss_legendre(n, breaks, REACH, panel=2 * REACH) for n in nodes]
 
 
 def decision(table: Table, field: Field) -> Array:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre
+from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from .activations import Activation
@@ -30,10 +30,8 @@ STRIDE = 1e3  # times that, for the slope there
 CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
-PANEL = 2.5  # without layers
-CLOSING = 0.6  # part of the way to the next layer
+CLOSING = 0.6  # fewer panels than over kappa, as they are there for every kappa
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
-MOST = 400  # panels
 LITTLE = 0.01  # variance, of the labels' power
 TINY = 1e-24  # on s^2
 RANGE = 9.0  # of kappa
@@ -112,8 +110,8 @@ def sharp(model: Model, loss: Loss) -> bool:
 
 def tau_rule(d: Line, nodes: int) -> Rule:
     """Nodes and weights (N, T) over tau, with that many ``nodes`` a panel."""
-    edges = _mesh(*_layers(d), _kinks(d))
-    return gauss_legendre(nodes, edges, REACH, panel=2 * REACH)
+    breaks = closing_in(*_layers(d), REACH, _kinks(d), closing=CLOSING)
+    return gauss_legendre(nodes, breaks, REACH, panel=2 * REACH)
 
 
 def tangencies(lines: Lines) -> list[tuple[float, float]]:
@@ -252,19 +250,3 @@ def _kinks(d: Line) -> Array:
     if not (isinstance(label, Activation) and label.kinks):
         return np.empty((d.sd.size, 0))
     return (np.asarray(label.kinks) - d.centre[0][:, None]) / rest[0, 0]
-
-
-def _mesh(at: Array, width: Array, kinks: Array) -> Array:
-    """Breaks (N, b) between panels that close in on each layer, to 3/2 of its width, and end at
-    the ``kinks``."""
-    x = np.full(len(at), -REACH)
-    edges: list[Array] = []
-    while (x < REACH).any() and len(edges) < MOST:
-        away = x[:, None] - at
-        room = np.where(away < 0, -CLOSING * away, CLOSING / (1 - CLOSING) * away)
-        step = np.maximum(1.5 * width, room).min(axis=1, initial=PANEL)
-        after = np.minimum(x + step, REACH)
-        next_kink = np.where(kinks > x[:, None], kinks, np.inf).min(axis=1, initial=np.inf)
-        x = np.minimum(after, next_kink)
-        edges.append(x)
-    return np.stack(edges, axis=-1)

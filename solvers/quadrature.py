@@ -23,6 +23,7 @@ from scipy.special import roots_hermitenorm, roots_legendre
 
 from .results import Array
 
+MOST = 400  # panels that close in on layers
 HALF_WIDTH = 8.6  # the Gaussian weight outside +-8.6 is 8e-18
 
 
@@ -100,6 +101,40 @@ def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float
     offsets = np.concatenate([-distance, [0.0], distance])
     breaks = np.add.outer(np.asarray(points, dtype=float), offsets).ravel()
     return np.unique(np.clip(breaks, -half_width, half_width))
+
+
+def closing_in(
+    at: Array,
+    width: Array,
+    half_width: float,
+    kinks: Array | None = None,
+    *,
+    closing: float = 0.5,
+) -> Array:
+    """Breaks (N, b) between panels for each of N integrands with layers ``at`` (N, M), infinite
+    where there are fewer, that are ``width`` wide.
+
+    A panel is up to 3/2 of the width of a layer in it, or takes the part ``closing`` of the way
+    to one, and ends at ``kinks`` (N, k).
+
+    Examples
+    --------
+    >>> closing_in(np.array([[0.0]]), np.array([[1.0]]), 4.0).round(2).tolist()
+    [[-2.0, -0.5, 1.0, 2.5]]
+    """
+    x = np.full(len(at), -half_width)
+    ends: list[Array] = []
+    while (x < half_width).any() and len(ends) < MOST:
+        away = x[:, None] - at
+        room = np.where(away < 0, -closing * away, closing / (1 - closing) * away)
+        x = x + np.maximum(1.5 * width, room).min(axis=1, initial=2.5)
+        if kinks is not None:
+            before = ends[-1] if ends else np.full(len(at), -half_width)
+            ahead = np.where(kinks > before[:, None], kinks, np.inf)
+            x = np.minimum(x, ahead.min(axis=1, initial=np.inf))
+        x = np.minimum(x, half_width)
+        ends.append(x)
+    return np.stack(ends[:-1], axis=-1)
 
 
 def tensor(*rules: Rule) -> Rule:
