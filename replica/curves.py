@@ -197,12 +197,12 @@ def evaluate(
         return objective(train, one.points.overlaps, alpha[rows], lam[rows], model.beta)
 
     def rough(bias: float, rows: Array) -> Array:
-        return trained(bias, rows, None if of.is_square else ROUGH)
+        return trained(bias, rows, quadrature_tol if of.is_square else ROUGH)
 
     # the bottom is where the objective says, to the root of what that is known to
-    width = BOTTOM if of.is_square else BOTTOM_OF_A_LOSS
+    slack, width = (0.0, BOTTOM) if of.is_square else (ROUGH, BOTTOM_OF_A_LOSS)
     found = []
-    for row, bias in enumerate(best_bias(trained, rough, len(alpha), width)):
+    for row, bias in enumerate(best_bias(trained, rough, len(alpha), slack, width)):
         one = at(0.0 if np.isnan(bias) else bias, np.array([row]), quadrature_tol)
         if np.isnan(bias):
             one.points.status[:] = Status.AT_EDGE

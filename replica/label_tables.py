@@ -26,8 +26,8 @@ from .network import Model
 from .targets import remainder
 
 # Nodes of every level, the last for all further ones: over kappa, trapezoidal; over tau likewise,
-# or per panel with half the interval where it is split; of Student's t; over the local field of a
-# smooth loss.  kappa is what may have thin layers, and goes on to panels that close in on them.
+# or per panel with half the interval where it is split; of Student's t; per panel of a proximal
+# map.  kappa is what may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (24, 36, 54, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
@@ -74,7 +74,7 @@ class LabelTable:
     binary : bool
         Whether labels are +-1.
     order : int
-        Nodes for the integral over a local field, for losses that need it.
+        Nodes a panel along a proximal map, for losses that need it.
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
     series : Series, optional

@@ -107,7 +107,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
         one = np.array([row])
         start = _overlaps(kept, one) if kept.converged[row] else None
         found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
-        if found is not None:
+        if found is not None and not kept.quadrature_error[row] <= found.quadrature_error[0]:
             kept = assign(kept, one, found)
     if model.binary:
         wrong, change = _classification(model, kept, min(CLASSIFICATION_TOLERANCE, tol / 10))

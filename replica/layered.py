@@ -6,7 +6,7 @@ a nearby penalty.  A point that has no such start is followed along a path of pe
 stage on the panels that the two before let expect.
 """
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -29,6 +29,8 @@ FEWEST = 4  # nodes a panel over tau, where it has layers: and a third of those 
 FIRST = (1, 3)  # levels of the shared tables on which a path may start
 EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
 FACTOR = 4.0  # between penalties, at first
+CLOSE = 1e-6  # residual of a stage
+ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
 SHORT = 0.7  # step in log lam that is worth every effort
 STAGES = 24
@@ -63,8 +65,10 @@ def _refine(
         coarse, fine = tables
         large = fine.size > LARGE
         points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps, brief=large)
-        if points.status[0] is not Status.CONVERGED:
+        # thin layers may leave the iteration's own, sharper criterion some rounding
+        if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             break
+        points.status[:] = Status.CONVERGED
         error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
         nodes = np.array([fine.table.weights.size])
         found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
@@ -80,11 +84,13 @@ def _easy(
     """A penalty with the overlaps there, on a shared table: an easy one, or, with every means,
     ``lam`` itself."""
     tables = [table for table in (label_table(model, level) for level in FIRST) if table]
-    for table in tables:
-        for at in (*EASY, lam) if table is tables[-1] else EASY:
-            points, _ = convex.solve_points(table, loss, alpha, at, brief=at is not lam)
-            if points.status[0] is Status.CONVERGED:
-                return Coordinates(table.table), at, points.overlaps
+    for table, at in product(tables, EASY):
+        points, _ = convex.solve_points(table, loss, alpha, at, brief=True)
+        if points.status[0] is Status.CONVERGED:
+            return Coordinates(table.table), at, points.overlaps
+    points, _ = convex.solve_points(tables[-1], loss, alpha, lam)
+    if points.status[0] is Status.CONVERGED:
+        return Coordinates(tables[-1].table), lam, points.overlaps
     return None
 
 
@@ -94,13 +100,13 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
     if begin is None:
         return None
     coordinates, at, overlaps = begin
+    if at is lam:
+        return overlaps
     x, slope = coordinates.pack(overlaps), 0.0  # by log lam
     step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
         change = np.clip(np.log(lam / at), -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        if abs(change[0]) <= 1e-12:
-            return ahead
         tables = _tables(model, loss, ahead, SIZES[:1])
         if tables is None:
             return None
@@ -108,14 +114,18 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         short = step <= SHORT
         trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=not short)
         work -= tables[0].size * int(trial.iterations[0])
-        if trial.status[0] is Status.CONVERGED:
+        if trial.residual[0] <= CLOSE:
             found = coordinates.pack(trial.overlaps)
             x, slope, at = found, (found - x) / change, there
             step *= 2 if trial.iterations[0] <= FEW else 1
+            if abs(np.log(lam / at)[0]) <= ARRIVED:
+                return trial.overlaps
+        elif short:
+            return None
         else:
             step = abs(float(change[0])) / 2
-        if work < 0 or (short and trial.status[0] is not Status.CONVERGED):
-            break
+        if work < 0:
+            return None
     return None
 
 

@@ -60,7 +60,8 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     grid = np.concatenate([_around(bend, first, last) for bend in bends], axis=-1)
     grid = np.clip(np.sort(grid, axis=-1), first, last)
 
-    along = (grid + V * loss.derivative(grid)) / (PANEL * sd)
+    inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
+    along = (grid + V * loss.derivative(inside)) / (PANEL * sd)  # not beyond a kink
     along += GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
     t, length = composite(order, _even(along, grid))
     second = loss.second(t)

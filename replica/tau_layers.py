@@ -77,12 +77,13 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
     pull, V = field.pull[0, :, 0], field.response[0]
     sd = np.sqrt(np.maximum(field.power[0] - pull**2, 0.0) + least_noise(model) + TINY)
     ends, least = [], []
-    for kink, left, right in loss.flats(V):
+    jumps = [right - left > 1e-9 for _, left, right in loss.flats(np.ones(()))]
+    for (kink, left, right), jump in zip(loss.flats(V), jumps, strict=True):
         # where kappa is unlikely, or for new samples, whose loss has a kink but no jump, less
         # is worth resolving
         ends += [np.full_like(V, kink), left]
         least += [np.sqrt(THINNEST), THINNEST]
-        if (right - left > 1e-9 * V).any():
+        if jump:
             ends.append(right)
             least.append(THINNEST)
     rare = np.exp((kappa**2).sum(axis=0) / 2)

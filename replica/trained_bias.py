@@ -31,7 +31,7 @@ def objective(
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
-def best_bias(value: Objective, rough: Objective, count: int, width: float) -> Array:
+def best_bias(value: Objective, rough: Objective, count: int, slack: float, width: float) -> Array:
     """The minimising bias of every point, (count,); NaN where it is not inside the scan.
 
     Parameters
@@ -40,7 +40,7 @@ def best_bias(value: Objective, rough: Objective, count: int, width: float) -> A
         The training objective of the points ``rows`` (indices), with that bias added to all
         neurons.
     rough : callable, of the same form
-        The same, good enough to tell its basins.
+        The same within ``slack``, relative, to tell its basins.
     count : int
         Number of points.
     width : float
@@ -54,6 +54,11 @@ def best_bias(value: Objective, rough: Objective, count: int, width: float) -> A
     step = 2 * RANGE / (SCAN - 1)
     for row in everything[np.isfinite(values).any(axis=0)]:
         column = np.where(np.isfinite(values[:, row]), values[:, row], np.inf)
+        if slack:  # the lowest must be told for certain
+            near = column <= column.min() + 2 * slack * abs(column.min())
+            column[~near] = np.inf
+            column[near] = [float(value(t, np.array([row]))[0]) for t in scan[near]]
+            column[np.isnan(column)] = np.inf
         low = column.min()
         start = scan[np.argmax(column <= low + 1e-12 * abs(low))]
         if abs(start) == RANGE:
@@ -64,6 +69,5 @@ def best_bias(value: Objective, rough: Objective, count: int, width: float) -> A
             method="bounded",
             options={"xatol": width},
         )
-        at_start = float(value(start, np.array([row]))[0])
-        found[row] = start if at_start * (1 - 1e-14) <= bottom.fun else bottom.x
+        found[row] = bottom.x if bottom.fun < low * (1 - 1e-14) else start
     return found

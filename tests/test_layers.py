@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from test_convex import MODELS, SIGN, original_residuals
 
 import replica
-from replica import Loss, SpikedRandomFeatures, solve
+from replica import Loss, SpikedRandomFeatures, local_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
@@ -190,10 +190,10 @@ def test_layers_known_beforehand():
     assert known_layers(replace(SIGN, r=5e-324))[0][1] == np.inf
 
 
-@pytest.mark.parametrize("pull", [0.0, 0.2, 0.6, 0.9])
-def test_a_smooth_teacher_is_summed_as_a_series(pull):
+@pytest.mark.parametrize("pull", [0.0, 0.2, 0.6])
+def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
     """Mehler's series given the local field against Bayes' rule on 80 nodes of tau, for a
-    prediction whose correlation with tau is ``pull``.  1e-9: the nodes' own error at .9."""
+    prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
     labels = label_table(MODELS["logistic teacher"], 3)
     assert labels.series is not None
     shape = (1, labels.table.weights.size)
@@ -204,10 +204,11 @@ def test_a_smooth_teacher_is_summed_as_a_series(pull):
         response=np.full(shape, 1.5),
     )
     of = replica.loss("logistic")
-    found = scores(labels, of, field)
     exact = scores(replace(labels, series=None), of, field)
+    monkeypatch.setattr(local_fields, "_labels_by_nodes", None)  # which is not asked for
+    found = scores(labels, of, field)
     for mine, theirs in zip(found, exact, strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-9)
+        assert mine == pytest.approx(theirs, abs=1e-11)
 
 
 @pytest.mark.parametrize("name", ["logistic teacher", "flipped"])
@@ -265,9 +266,21 @@ def test_without_noise_every_tau_has_its_nodes():
     model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
     own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
     labels = label_table(model, 1)
-    overlaps = solve_points(labels, replica.loss("absolute"), ONE, 10 * ONE)[0].overlaps
-    field = Equations(labels, own).field(overlaps)
+    points, _ = solve_points(labels, replica.loss("absolute"), ONE, 10 * ONE)
+    assert points.residual < 1e-10
+    field = Equations(labels, own).field(points.overlaps)
     exact = scores(labels, replica.loss("absolute"), field)
     for mine, theirs in zip(scores(labels, own, field), exact, strict=True):
-        # the slope at a kink is spread over V, and divided by it
-        assert mine == pytest.approx(theirs, rel=1e-6, abs=1e-6)
+        # 11 nodes a panel, and a slope that is spread over V and divided by it
+        assert mine == pytest.approx(theirs, rel=1e-8, abs=1e-8)
+
+
+def test_hinge_close_to_the_largest_margin():
+    """At lam = 1e-6 rounding leaves the iteration 1e-9 at one stage or another, which is no reason
+    to give the point up.  The classification error approaches its limit by 7e-6 from 1e-5 on."""
+    small, smaller = (
+        solve(SIGN, alpha=2.0, lam=lam, loss="hinge", raise_on_failure=True) for lam in (1e-5, 1e-6)
+    )
+    change = smaller.classification_error - small.classification_error
+    assert 0 < change < 1e-5
+    assert smaller.residual <= 1e-8
