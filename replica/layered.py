@@ -100,32 +100,30 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
     if begin is None:
         return None
     coordinates, at, overlaps = begin
-    if at is lam:
-        return overlaps
     x, slope = coordinates.pack(overlaps), 0.0  # by log lam
     step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
-        change = np.clip(np.log(lam / at), -step, step)
+        left = np.log(lam / at)
+        if abs(left[0]) <= ARRIVED:
+            return overlaps
+        change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
         tables = _tables(model, loss, ahead, SIZES[:1])
-        if tables is None:
+        if tables is None or work < 0:
             return None
         there = at * np.exp(change)
         short = step <= SHORT
         trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=not short)
         work -= tables[0].size * int(trial.iterations[0])
         if trial.residual[0] <= CLOSE:
-            found = coordinates.pack(trial.overlaps)
-            x, slope, at = found, (found - x) / change, there
+            overlaps, before = trial.overlaps, x
+            x = coordinates.pack(overlaps)
+            slope, at = (x - before) / change, there
             step *= 2 if trial.iterations[0] <= FEW else 1
-            if abs(np.log(lam / at)[0]) <= ARRIVED:
-                return trial.overlaps
         elif short:
             return None
         else:
             step = abs(float(change[0])) / 2
-        if work < 0:
-            return None
     return None
 
 

@@ -7,9 +7,9 @@ Given kappa and tau the prediction on a new input, omega, is N(C + P.tau, S^2 - 
 
 and the loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss t0 is Gaussian
 given tau and a component of the noise, and its averages are exact.  Other losses are summed
-over nodes of t0: for labels +-1 the field is integrated outside, the label's probability given
-omega inside, so that the proximal map is evaluated at as few points as possible.  Given
-omega, tau is Gaussian, and the probability that it passes a step of E[y | z] is exact.
+along their proximal map (``proximal_nodes``): for labels +-1 with the label's probability given
+omega, in closed form for steps of E[y | z] and as a series for what is smooth; for real labels
+with the density of t0 given every tau.
 """
 
 from collections.abc import Iterator
