@@ -12,6 +12,7 @@ Gaussian averages too; for others the proximal map is solved by Newton's method.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ from .models import FINITE, number
 from .named import imported
 
 KINDS = ("residual", "margin")
+FURTHEST = 1e3  # from the kinks to where a loss is looked at
+SPREAD = np.concatenate(
+    [0.5 * 10.0 ** -np.arange(5.0, 0, -1), [0.5], 1 - 0.5 * 10.0 ** -np.arange(1.0, 6)]
+)
+EXACT = 1e-10
 STEPS = 100  # of a safeguarded Newton iteration, which takes a few
 FORMS = (
     "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
@@ -56,7 +62,8 @@ class Loss:
     name : str
         Used in messages and files.
     pieces : solvers.piecewise.Pieces, optional
-        rho as a piecewise quadratic function, which makes all averages exact.
+        rho as a piecewise quadratic function, which makes all averages exact; found where there
+        are kinks and rho is one.
 
     Raises
     ------
@@ -99,6 +106,8 @@ class Loss:
         slope = np.asarray(self.derivative(t), dtype=float).ravel()
         if (np.diff(slope) < -1e-9 * np.abs(slope).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
+        if self.kinks and self.pieces is None:
+            object.__setattr__(self, "pieces", _quadratic_pieces(self))
 
     def __repr__(self) -> str:
         return f"Loss({self.name})"
@@ -205,6 +214,25 @@ class Loss:
             if (last <= 1e-15 * np.maximum(1.0, np.abs(t))).all():
                 break
         return np.asarray(t)
+
+
+def _quadratic_pieces(of: Loss) -> Pieces | None:
+    """A loss with kinks as a piecewise quadratic function, or None if it is not one."""
+    ends = (of.kinks[0] - FURTHEST, *of.kinks, of.kinks[-1] + FURTHEST)
+    coefficients = []
+    for low, high in pairwise(ends):
+        t = low + (high - low) * SPREAD
+        slopes = np.asarray(of.derivative(t), dtype=float)
+        values = np.asarray(of.value(t), dtype=float)
+        q = float((slopes[-1] - slopes[0]) / (t[-1] - t[0]))
+        q = q if abs(q) * (high - low) > EXACT * np.abs(slopes).max() else 0.0
+        b = float(slopes[0] - q * t[0])
+        a = float(values[0] - t[0] * (b + q * t[0] / 2))
+        fits = np.allclose(b + q * t, slopes, EXACT, EXACT)
+        if not (fits and np.allclose(a + t * (b + q * t / 2), values, EXACT, EXACT)):
+            return None
+        coefficients.append((a, b, q))
+    return Pieces(of.kinks, tuple(coefficients))
 
 
 def _logistic_prox(t0: Array, V: Array) -> Array:

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
-from test_convex import MODELS, SIGN, original_residuals
+from test_convex import MODELS, SIGN, by_nodes, original_residuals
 
 import replica
 from replica import Loss, SpikedRandomFeatures, local_fields, solve
@@ -54,7 +54,9 @@ def test_steps_are_summed_exactly(model, loss):
     more nodes of tau that split at the steps (1e-8, their own error)."""
     labels = label_table(model, 2)
     of = replica.loss(loss)
-    summed = Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
+    summed = by_nodes(
+        Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
+    )
     overlaps = solve_points(labels, of, ONE, 0.1 * ONE)[0].overlaps
     field = Equations(labels, of).field(overlaps)
     assert labels.steps is not None
@@ -252,7 +254,7 @@ def test_a_users_loss_is_evaluated_at_few_nodes():
 def test_a_users_kinks_on_real_labels(name):
     """The absolute loss as functions against the named one, whose averages are exact, on the same
     tables: 1e-9, the tolerance of the solver."""
-    own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
+    own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
     for alpha, lam in ((2.0, 0.1), (0.5, 0.05)):
         mine = solve(MODELS[name], alpha=alpha, lam=lam, loss=own)
         named = solve(MODELS[name], alpha=alpha, lam=lam, loss="absolute")
@@ -264,7 +266,7 @@ def test_a_users_kinks_on_real_labels(name):
 def test_without_noise_every_tau_has_its_nodes():
     """Labels without noise and a large penalty: t0 is nearly a function of tau."""
     model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
-    own = Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,))
+    own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
     labels = label_table(model, 1)
     points, _ = solve_points(labels, replica.loss("absolute"), ONE, 10 * ONE)
     assert points.residual < 1e-10

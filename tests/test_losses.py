@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
+from test_convex import by_nodes
 
 from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
 from replica.labels import label_noise, mean_label, zeros
@@ -46,9 +47,26 @@ def test_newton_finds_the_closed_prox(name, V):
     """The proximal map of value and derivative alone, away from jumps of the derivative."""
     of = loss(name)
     t0 = np.linspace(-60, 60, 241) + 0.013
-    plain = Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks)
+    plain = by_nodes(Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks))
     # Newton stops within 1e-14 of t; a bracket of bisection ends at 4e-16
     assert plain.proximal(t0, V) == pytest.approx(of.proximal(t0, V), abs=1e-11)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_piecewise_quadratic_loss_is_recognised(name):
+    """Given as functions with their kinks; but not one with a kink and a curve."""
+    of = loss(name)
+    own = Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks)
+    assert (own.pieces is None) == (not of.kinks)
+    if of.kinks:
+        assert own.pieces.knots == of.pieces.knots
+        # derivatives up to 1000 from a kink are told to rounding
+        for mine, theirs in zip(own.pieces.coefficients, of.pieces.coefficients, strict=True):
+            assert mine == pytest.approx(theirs, abs=1e-12)
+    bent = Loss(
+        lambda t: np.abs(t) + np.logaddexp(t, -t), lambda t: np.sign(t) + np.tanh(t), kinks=(0.0,)
+    )
+    assert bent.pieces is None
 
 
 def test_newton_does_not_run_in_a_circle():
