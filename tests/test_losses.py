@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 from test_convex import by_nodes
 
-from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
+from replica import Activation, InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
 from replica.labels import label_noise, mean_label, zeros
 from replica.named import activation
 from solvers.piecewise import average_proximal, average_score
@@ -225,3 +225,16 @@ def test_zeros_of_a_target_are_found():
     flipped = mean_label(activation("he3"), label_noise("flip:0.1"))
     assert flipped(np.array([-3.0, 3.0])).tolist() == pytest.approx([-0.8, 0.8])
     assert flipped.kinks == pytest.approx(found)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin", "relu", "he2", "tanh"])
+@pytest.mark.parametrize("variance", [1e-3, 0.7])
+def test_moments_of_a_flipped_label(target, variance):
+    """E[y | z] is a step function, whatever the target: its closed-form moments against panels
+    that end at the steps (1e-12, the tolerance of that integral)."""
+    flipped = mean_label(activation(target), label_noise("flip:0.1"))
+    by_panels = Activation(flipped.function, kinks=flipped.kinks)
+    shift = np.linspace(-3.0, 3.0, 13)
+    c = np.full_like(shift, variance)
+    for mine, theirs in zip(flipped.moments(shift, c), by_panels.moments(shift, c), strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-12)
