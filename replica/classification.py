@@ -37,20 +37,20 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
     one_spike = model.geometry.r.shape[1] == 1
     rows = np.arange(points)
     for level in itertools.count():
-        labels = label_table(model, level) if not one_spike or level < LEVELS else None
-        if labels is None or not rows.size:
+        given = label_table(model, level) if not one_spike or level < LEVELS else None
+        if given is None or not rows.size:
             break
-        found = _errors(labels, _rows(overlaps, rows))
+        found = _errors(given, _rows(overlaps, rows))
         error[rows], value[rows] = np.abs(found - value[rows]), found
         rows = rows[~(error[rows] <= tol)]
     for row in rows if one_spike else ():
         own = _rows(overlaps, np.array([row]))
         value[row], error[row] = np.nan, np.nan
         for rule in panels(model, own, decision, NODES):
-            labels = None if error[row] <= tol else label_table_at(model, rule, LEVEL)
-            if labels is None:
+            given = None if error[row] <= tol else label_table_at(model, rule, LEVEL)
+            if given is None:
                 break
-            found = _errors(labels, own)[0]
+            found = _errors(given, own)[0]
             error[row], value[row] = abs(found - value[row]), found
     return value, error
 
@@ -59,24 +59,25 @@ def _rows(overlaps: Overlaps, rows: Array) -> Overlaps:
     return Overlaps(*(part[rows] for part in overlaps))
 
 
-def _errors(labels: LabelTable, overlaps: Overlaps) -> Array:
+def _errors(given: LabelTable, overlaps: Overlaps) -> Array:
     """P(y f < 0) on one table, (P,)."""
-    bulk = bulk_of(labels.table)
-    size = max(1, BLOCK // labels.size)
+    bulk = bulk_of(given.table)
+    size = max(1, BLOCK // given.labels.size)
     blocks = [slice(i, i + size) for i in range(0, len(overlaps.V2), size)]
-    fields = (field_on(labels.table, bulk, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
-    return np.concatenate([_wrong(labels, field) for field in fields])
+    fields = (field_on(given.table, bulk, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
+    return np.concatenate([_wrong(given, field) for field in fields])
 
 
-def _wrong(labels: LabelTable, field: Field) -> Array:
-    if labels.steps is not None:
-        wrong = _by_steps(labels.steps, field)
+def _wrong(given: LabelTable, field: Field) -> Array:
+    steps, ((_, weights, mean, _),) = given.labels.steps, given.labels.components
+    if steps is not None:
+        wrong = _by_steps(steps, field)
     else:
-        centre, sd = given_tau(labels, field)
-        positive = (1 + labels.mean) / 2
+        centre, sd = given_tau(given.labels.components[0], field)
+        positive = (1 + mean) / 2
         below = ndtr(-centre / sd)
-        wrong = (labels.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
-    return np.asarray(wrong @ labels.table.weights)
+        wrong = (weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
+    return np.asarray(wrong @ given.table.weights)
 
 
 def _by_steps(steps: Steps, field: Field) -> Array:
@@ -102,7 +103,7 @@ def bivariate(h: Array, k: Array, correlation: Array) -> Array:
     0.333333333333
     """
     h, k, correlation = np.broadcast_arrays(h, k, correlation)
-    h, k = np.where(h == 0, TINY, h), np.where(k == 0, TINY, k)
+    h, k = (np.where(np.abs(x) < TINY, TINY, x) for x in (h, k))
     rest = np.sqrt(np.maximum(1 - correlation**2, TINY))
     opposite = 0.5 * (h * k < 0)
     first = owens_t(h, (k / h - correlation) / rest)

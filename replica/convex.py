@@ -8,7 +8,8 @@ The unknowns are those of ridge regression; the scores s of (6.1), averaged give
 is a map whose fixed point is wanted; m and theta are taken a Newton step further in it, as C
 enters E[s | kappa] with the known slope E[s' | kappa].  It is iterated in unconstrained
 coordinates, so that no extrapolation leaves the domain: by Anderson's method first, then by
-Newton's where that is slow, last along a path of decreasing lambda.
+Newton's where that is slow, last along a path of decreasing lambda; or by Broyden's, from the
+solution and the slopes on another table.
 """
 
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.broyden import broyden
 from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
@@ -25,7 +27,16 @@ from .bulk import Yield
 from .coordinates import Coordinates
 from .equivalence import Table
 from .label_tables import LabelTable
-from .local_fields import Field, Losses, Scores, field_on, losses, scores
+from .local_fields import (
+    CACHED,
+    Field,
+    Losses,
+    Scores,
+    field_on,
+    losses,
+    nodes_each,
+    scores,
+)
 from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
@@ -36,13 +47,13 @@ MEMORY = 6
 SWEEPS = 60
 BRIEF = 30
 NEWTON = 15
+NEARBY = 10
 FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
 LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
 NEAR = 1.0  # change of a coordinate, that of m short of its limit: Anderson's method may begin
 STEP = 1e-6  # of the differences for Newton's slopes, which need few digits
 FACTOR = 4.0
-BLOCK = 2**17  # nodes of all points handled at once
 
 
 class Update(NamedTuple):
@@ -53,7 +64,7 @@ class Update(NamedTuple):
 
 
 def solve_points(
-    labels: LabelTable,
+    given: LabelTable,
     loss: Loss,
     alpha: Array,
     lam: Array,
@@ -68,7 +79,7 @@ def solve_points(
     converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
     pursued past the first difficulty: callers have another table, or a nearer start.
     """
-    equations = Equations(labels, loss)
+    equations = Equations(given, loss)
     result = equations.solve(alpha, lam, start, brief)
     overlaps = equations.coordinates.unpack(result.value)
     with np.errstate(all="ignore"):
@@ -80,38 +91,89 @@ def solve_points(
     return ridge.Points(overlaps, found.conjugates, errors, *account), lost
 
 
-def mismatch(
-    labels: LabelTable, loss: Loss, alpha: Array, lam: Array, points: ridge.Points, lost: Losses
+def solve_near(
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Array
+) -> tuple[ridge.Points, Losses, Array] | None:
+    """One point, (1,), from a ``start`` near it, with the ``slopes`` (k, k) of the equations
+    there as another table gives them; with the slopes learnt.  None if that does not do."""
+    equations = Equations(given, loss)
+    root = broyden(
+        lambda x: equations.residual(x, alpha, lam),
+        equations.coordinates.pack(start)[0],
+        slopes,
+        tol=TOLERANCE,
+        enough=RESIDUAL_TOLERANCE,
+        max_iterations=NEARBY,
+    )
+    if root is None:
+        return None
+    overlaps = equations.coordinates.unpack(root.value[None])
+    test, lost = equations.errors(overlaps)
+    account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
+    errors = Errors(test, lost.train_square)
+    return ridge.Points(overlaps, root.rest.conjugates, errors, *account), lost, root.slopes
+
+
+def slopes_near(
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
 ) -> Array:
-    """How far ``points``, found on another table, are from solving the equations on ``labels``,
+    """Slopes (k, k) of the equations at ``overlaps``, for one point."""
+    equations = Equations(given, loss)
+    return equations.system(equations.coordinates.pack(overlaps), alpha, lam)[1][0]
+
+
+def mismatch(
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, points: ridge.Points, lost: Losses
+) -> Array:
+    """How far ``points``, found on another table, are from solving the equations on ``given``,
     (P,): the largest change of a coordinate in one pass, and of an error relative to itself."""
-    equations = Equations(labels, loss)
+    equations = Equations(given, loss)
     with np.errstate(all="ignore"):
-        before = equations.coordinates.pack(points.overlaps)
-        after = equations.coordinates.pack(equations.update(alpha, lam, points.overlaps).overlaps)
+        after = equations.update(alpha, lam, points.overlaps).overlaps
         test, again = equations.errors(points.overlaps)
-    power = labels.table.weights @ (labels.table.power + labels.table.noise)
+    return _apart(equations, (points.overlaps, points.errors.test, lost), (after, test, again))
+
+
+def difference(
+    given: LabelTable,
+    loss: Loss,
+    before: tuple[ridge.Points, Losses],
+    after: tuple[ridge.Points, Losses],
+) -> Array:
+    """How far solutions ``before``, on another table, are from those ``after``, on ``given``,
+    (P,): in a coordinate, or in an error relative to itself."""
+    one, two = ((points.overlaps, points.errors.test, lost) for points, lost in (before, after))
+    return _apart(Equations(given, loss), one, two)
+
+
+def _apart(
+    equations: "Equations",
+    before: tuple[Overlaps, Array, Losses],
+    after: tuple[Overlaps, Array, Losses],
+) -> Array:
+    table, pack = equations.table, equations.coordinates.pack
+    (first, test, lost), (second, test_again, again) = before, after
+    power = table.weights @ (table.power + table.noise)
     # errors are sums that may cancel, or vanish: compared with a part of their natural size
     pairs: list[tuple[Array, Array, Array | float]] = [
-        (test, points.errors.test, 1e-4 * power),
+        (test_again, test, 1e-4 * power),
         (again.train_square, lost.train_square, 1e-4 * power),
         (again.train, lost.train, 1e-2 * lost.test),
         (again.test, lost.test, 0.0),
     ]
     with np.errstate(all="ignore"):
         changes = [ridge.relative(*pair) for pair in pairs]
-    return np.asarray(np.maximum(largest(after - before), np.max(changes, axis=0)))
+        return np.asarray(np.maximum(largest(pack(second) - pack(first)), np.max(changes, axis=0)))
 
 
 class Equations:
     """The saddle point of one table of labels and one loss, for any number of points."""
 
-    def __init__(self, labels: LabelTable, loss: Loss) -> None:
-        self.labels, self.loss, self.table = labels, loss, labels.table
-        self.bulk = ridge.bulk_of(labels.table)
-        self.coordinates = Coordinates(labels.table)
-        nodes = labels.size * (1 if loss.pieces is not None else labels.order)
-        self.rows = max(1, BLOCK // nodes)
+    def __init__(self, given: LabelTable, loss: Loss) -> None:
+        self.given, self.loss, self.table = given, loss, given.table
+        self.bulk = ridge.bulk_of(given.table)
+        self.coordinates = Coordinates(given.table)
+        self.rows = max(1, CACHED // nodes_each(given.labels, loss))
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
@@ -129,7 +191,7 @@ class Equations:
 
     def _update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
         table, bulk, field = self.table, self.bulk, self.field(o)
-        s = scores(self.labels, self.loss, field)
+        s = scores(self.given.labels, self.loss, field)
         V_hat = bulk.averages(s.slope, alpha)  # Eq. (6.2)
         V = bulk.overlaps(V_hat, lam)
         V1, V2 = bulk.unpack(V)
@@ -205,11 +267,17 @@ class Equations:
         for b in self._blocks(len(o.V2)):
             field = self.field(Overlaps(*(x[b] for x in o)))
             tests.append(square_error(self.table, field))
-            parts.append(losses(self.labels, self.loss, field))
+            parts.append(losses(self.given, self.loss, field))
         return np.concatenate(tests), Losses(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _blocks(self, count: int) -> list[slice]:
         return [slice(i, i + self.rows) for i in range(0, count, self.rows)]
+
+    def residual(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Update]:
+        """x - T(x) (k,) of one point, and the pass that gave it."""
+        with np.errstate(all="ignore"):
+            found = self.update(alpha, lam, self.coordinates.unpack(x[None]))
+            return x - self.coordinates.pack(found.overlaps)[0], found
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
         """The map in coordinates, (P, k), which are of order one; NaN where it is lost."""

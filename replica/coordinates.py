@@ -32,6 +32,9 @@ class Coordinates:
         root = np.sqrt(table.weights)
         _, sigma, Vt = np.linalg.svd(root[:, None] * table.offsets.T, full_matrices=False)
         kept = sigma > DEPENDENT * sigma[0]
+        # singular vectors have no sign of their own, and tables of one model are compared
+        rows = range(len(Vt))
+        Vt *= np.sign(Vt[rows, np.abs(Vt).argmax(axis=1)])[:, None]
         self.combine = Vt[kept].T / sigma[kept]  # m = combine @ x
         self.resolve = Vt[kept] * sigma[kept, None]  # x = resolve @ m
 

@@ -8,10 +8,9 @@ E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the
 known in closed form, and its steps are kept.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,8 @@ TAU = (24, 36, 54, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-MIXTURE = (12, 16, 24)
+MIXTURE = (16, 28, 36, 44, 52, 60)
+ALIKE = 4.0  # ratio of variances that are handled together
 FIELD = (8, 11, 14, 17, 20, 24, 28)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series
@@ -51,26 +51,44 @@ class Steps(NamedTuple):
 
 class Series(NamedTuple):
     """E[y | z] as a series in He_k(tau) / sqrt(k!): coefficients (N, K), and the norm of what is
-    left (N,)."""
+    left, times the weight of kappa, (N,)."""
 
     coefficients: Array
     rest: Array
 
 
-@dataclass(frozen=True, eq=False)
-class LabelTable:
-    """Labels at N nodes of kappa and T of tau.
+class Component(NamedTuple):
+    """Labels to which Gaussians of alike variances are added, at N nodes of kappa and L of tau
+    and the variance.
+
+    tau (N, L, K'), weights (N, L), which sum to the share of these labels, E[y | z] (N, L) and
+    the variances, (L,) in order or a single one (1,).
+    """
+
+    tau: Array
+    weights: Array
+    mean: Array
+    variance: Array
+
+    def each(self) -> "Iterator[Component]":
+        """For every variance."""
+        ends = np.flatnonzero(np.diff(self.variance)) + 1
+        if not ends.size:
+            yield self
+            return
+        for a, b in pairwise([0, *ends, self.variance.size]):
+            tau, weights, mean = self.tau[:, a:b], self.weights[:, a:b], self.mean[:, a:b]
+            yield Component(tau, weights, mean, self.variance[a : a + 1])
+
+
+class Labels(NamedTuple):
+    """The law of the labels given each of N kappa.
 
     Attributes
     ----------
-    table : Table
-        The features' moments, and h, g and the spread of E[y | z].
-    tau : (N, T, K')
-    weights : (N, T), summing to 1 over tau
-    mean : (N, T)
-        E[y | z].  Labels +-1 are 1 with probability (1 + mean) / 2.
-    variances, shares : (J,)
-        The Gaussians of which the rest of a real label is a mixture; none for labels +-1.
+    components : tuple of Component
+        Of which real labels are a mixture.  Labels +-1 have one, without variance: they are 1
+        with probability (1 + mean) / 2.
     binary : bool
         Whether labels are +-1.
     order : int
@@ -81,21 +99,40 @@ class LabelTable:
         Of E[y | z], where labels are +-1, it has no steps and one direction tau is left.
     """
 
-    table: Table
-    tau: Array
-    weights: Array
-    mean: Array
-    variances: Array
-    shares: Array
+    components: tuple[Component, ...]
     binary: bool
     order: int
     steps: Steps | None = None
     series: Series | None = None
 
+    def at(self, rows: slice) -> "Labels":
+        """Given those kappa alone."""
+        steps, series = self.steps, self.series
+        return self._replace(
+            components=tuple(
+                each._replace(tau=each.tau[rows], weights=each.weights[rows], mean=each.mean[rows])
+                for each in self.components
+            ),
+            steps=steps and Steps(steps.edges[rows], steps.values),
+            series=series and Series(*(x[rows] for x in series)),
+        )
+
+    @property
+    def width(self) -> int:
+        """The largest number of nodes of a component, for every kappa."""
+        return max(each.weights.shape[1] for each in self.components)
+
     @property
     def size(self) -> int:
         """Nodes of (kappa, tau, component) together."""
-        return self.weights.size * (2 if self.binary else len(self.shares))
+        return sum(each.weights.size for each in self.components) * (2 if self.binary else 1)
+
+
+class LabelTable(NamedTuple):
+    """The features' moments, and the labels given the same kappa."""
+
+    table: Table
+    labels: Labels
 
 
 @lru_cache(maxsize=64)
@@ -106,38 +143,58 @@ def label_table(model: Model, level: int) -> LabelTable | None:
 
 
 def label_table_at(
-    model: Model, kappa: Rule, level: int, over_tau: Rule | None = None
+    model: Model, kappa: Rule, level: int, over_tau: Sequence[Rule] | None = None
 ) -> LabelTable | None:
     """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
-    it were too large.  ``over_tau`` has nodes and weights (N, T) of its own for one direction."""
+    it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each group of
+    ``mixture``."""
     table = tabulate(model, kappa)
-    alignment = model.geometry.gamma
-    rest = remainder(alignment)
+    law = mixture(model, level)
     if over_tau is None:
-        tau, weights = _tau_rule(model, table.kappa, level)
-    else:
-        tau, weights = over_tau.nodes[..., None], over_tau.weights
-    z = (alignment @ table.kappa)[:, :, None] + np.einsum("tk,nmk->tnm", rest, tau)
-    mean = np.asarray(model.mean_label(*z))
-    steps = _steps(model, table.kappa)
-    summed = steps is None and model.binary and tau.shape[2] == 1 and rest.any()
-    law = model.label_noise
-    variances, shares = np.zeros(1), np.ones(1)
-    if law is not None:
-        variances, shares = law.components(_at(MIXTURE, level))
-    if weights.size * len(shares) > LARGEST:
+        over_tau = [_tau_rule(model, table.kappa, level)] * len(law)
+    groups = list(zip(over_tau, law, strict=True))
+    if sum(rule.weights.size * len(shares) for rule, (_, shares) in groups) > LARGEST:
         return None
-    return LabelTable(
-        table=table,
-        tau=tau,
-        weights=weights,
-        mean=mean,
-        variances=variances + model.noise,
-        shares=shares,
-        binary=model.binary,
-        order=_at(FIELD, level),
-        steps=steps,
-        series=_series(tau[..., 0], weights, mean) if summed else None,
+    components = tuple(_component(model, table.kappa, rule, *group) for rule, group in groups)
+    steps, series = _steps(model, table.kappa), None
+    free = remainder(model.geometry.gamma)
+    if steps is None and model.binary and free.shape[1] == 1 and free.any():
+        series = _series(components[0], table.weights)
+    labels = Labels(components, model.binary, _at(FIELD, level), steps, series)
+    return LabelTable(table, labels)
+
+
+def mixture(model: Model, level: int) -> list[tuple[Array, Array]]:
+    """Variances and shares (J,) of the Gaussians that a real label has around E[y | z], in groups
+    whose variances are alike."""
+    law = model.label_noise
+    if law is None:
+        return [(np.array([model.noise]), np.ones(1))]
+    variances, shares = law.components(_at(MIXTURE, level))
+    order = np.argsort(variances)
+    variances, shares = variances[order] + model.noise, shares[order]
+    found, low = [], 0
+    while low < variances.size:
+        high = int(np.searchsorted(variances, ALIKE * variances[low], side="right"))
+        found.append((variances[low:high], shares[low:high]))
+        low = high
+    return found
+
+
+def _component(
+    model: Model, kappa: Array, rule: Rule, variances: Array, shares: Array
+) -> Component:
+    """The same nodes for each of the ``variances``."""
+    alignment, (tau, weights) = model.geometry.gamma, rule
+    z = (alignment @ kappa)[:, :, None] + np.einsum("tk,nmk->tnm", remainder(alignment), tau)
+    mean = np.asarray(model.mean_label(*z))
+    if len(shares) == 1:
+        return Component(tau, shares * weights, mean, variances)
+    return Component(
+        np.tile(tau, (1, len(shares), 1)),
+        np.concatenate([share * weights for share in shares], axis=1),
+        np.tile(mean, (1, len(shares))),
+        np.repeat(variances, weights.shape[1]),
     )
 
 
@@ -152,7 +209,7 @@ def _kappa_rules(model: Model) -> Iterator[Rule]:
         width = min((width for _, width in known_layers(model)), default=np.inf)
         smooth = [trapezoid_tensor(n, 1) for n in KAPPA]
         # Nodes that do not see how a jump is blurred see labels that kappa decides: separable.
-        fitting = [x for x in smooth if np.ptp(x.nodes) <= LONGEST * width * (x.nodes.size - 1)]
+        fitting = [x for x in smooth if np.ptp(x.nodes) / (x.nodes.size - 1) / LONGEST <= width]
         if fitting and fitting[0].nodes.size <= DENSE:
             yield from (Rule(rule.nodes[:, 0], rule.weights) for rule in fitting)
         for n in GRADED:
@@ -178,8 +235,10 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
 
 
-def _series(tau: Array, weights: Array, mean: Array) -> Series:
-    """The series of ``mean`` at nodes ``tau``, (N, T) all, as long as they allow."""
+def _series(labels: Component, over_kappa: Array) -> Series:
+    """The series of the mean label, as long as the nodes allow, with ``over_kappa`` (N,) the
+    weights there."""
+    tau, weights, mean = labels.tau[..., 0], labels.weights, labels.mean
     count = min(tau.shape[1] // 2, TERMS)
     before, hermite = np.zeros_like(tau), np.ones_like(tau)
     coefficients = np.empty((len(tau), count))
@@ -187,21 +246,21 @@ def _series(tau: Array, weights: Array, mean: Array) -> Series:
         coefficients[:, k] = (weights * mean * hermite).sum(axis=1)
         before, hermite = hermite, (tau * hermite - np.sqrt(k) * before) / np.sqrt(k + 1)
     rest = (weights * mean**2).sum(axis=1) - (coefficients**2).sum(axis=1)
-    return Series(coefficients, np.sqrt(np.maximum(rest, 0.0)))
+    return Series(coefficients, over_kappa * np.sqrt(np.maximum(rest, 0.0)))
 
 
-def _tau_rule(model: Model, kappa: Array, level: int) -> tuple[Array, Array]:
+def _tau_rule(model: Model, kappa: Array, level: int) -> Rule:
     """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
     alignment, target = model.geometry.gamma, model.mean_label
     rest = remainder(alignment)
     N, free = kappa.shape[1], rest.shape[1]
     if not rest.any():
-        return np.zeros((N, 1, free)), np.ones((N, 1))
+        return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if isinstance(target, Activation) and target.kinks:
         n, half_width = _at(SPLIT, level)
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
         split = gauss_legendre(n, breaks, half_width)
-        return split.nodes[..., None], split.weights
+        return Rule(split.nodes[..., None], split.weights)
     rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
     shape = (N, *rule.nodes.shape)
-    return np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2])
+    return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))

@@ -30,6 +30,8 @@ FORMS = (
     "(below 1/2), logistic or probit"
 )
 CHANNELS = ("flip", "logistic", "probit")
+BEND = 7.0  # of log(1 / w), from where its steps grow,
+WIDEST = 13.0  # to where 1 / w = 1e181
 REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
 
 
@@ -73,7 +75,8 @@ class LabelNoise:
         Student's t.
 
         Of that, v = scale^2 / w with nu w chi-square of nu degrees; the trapezoidal rule in
-        x, w = exp(x - exp(-x)), converges geometrically with either tail of w.
+        x, w = exp(x - exp(-x - BEND)), converges geometrically: its steps in log v are even where
+        averages over a Gaussian of variance v change, and grow far out in the tail.
         """
         if self.kind == "outliers":
             fraction, variance = self.parameters
@@ -81,12 +84,16 @@ class LabelNoise:
         if self.kind != "student":
             return np.zeros(1), np.ones(1)
         nu, scale = self.parameters
-        wide = np.linspace(-5.0, 6.0, 4001)
-        likely = _log_density(wide, nu) + np.maximum(0, np.exp(-wide) - wide)  # times max(1, 1/w)
+        wide = np.linspace(-WIDEST, 6.0, 4001)
+        likely = _log_density(wide, nu) + np.maximum(0, -_log_w(wide))  # times max(1, 1/w)
         kept = wide[likely > likely.max() - 25]
         x = np.linspace(kept[0], kept[-1], count)
         shares = np.exp(_log_density(x, nu) - likely.max())
-        return scale**2 * np.exp(np.exp(-x) - x), shares / shares.sum()
+        shares /= shares.sum()
+        variances = scale**2 * np.exp(-_log_w(x))
+        # the first stands for all beyond, which close to nu = 2 have much of the variance
+        variances[0] += max(self.variance - shares @ variances, 0.0) / shares[0]
+        return variances, shares
 
     def probability(self, target: Array) -> Array:
         """P(y = 1) where sigma_* has the values ``target``."""
@@ -109,10 +116,14 @@ class LabelNoise:
         return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
 
 
+def _log_w(x: Array) -> Array:
+    return np.asarray(x - np.exp(-x - BEND))
+
+
 def _log_density(x: Array, nu: float) -> Array:
     """Logarithm of the density of x, but for a constant, where nu w(x) is chi-square."""
-    log_w = x - np.exp(-x)
-    return nu / 2 * (log_w - np.exp(log_w)) + np.log1p(np.exp(-x))
+    log_w = _log_w(x)
+    return nu / 2 * (log_w - np.exp(log_w)) + np.log1p(np.exp(-x - BEND))
 
 
 def label_noise(spec: Any) -> LabelNoise | None:

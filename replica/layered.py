@@ -6,27 +6,27 @@ a nearby penalty.  A point that has no such start is followed along a path of pe
 stage on the panels that the two before let expect.
 """
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
 from solvers.results import Array, Status
 
-from . import convex
+from . import convex, ridge
 from .coordinates import Coordinates
 from .evaluation import Evaluation
-from .label_tables import LabelTable, label_table, label_table_at
+from .label_tables import LabelTable, label_table, label_table_at, mixture
 from .layers import fields_at, kinks_of, panels
+from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
-from .tau_layers import Line, line, sharp, tangencies, tau_rule
+from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
-# Nodes a panel over kappa, and level of the rest: each for the solution, the one before for the
-# estimate of its error.
-SIZES = ((5, 1), (7, 2), (10, 3), (14, 3), (20, 4), (28, 5))
-FEWEST = 4  # nodes a panel over tau, where it has layers: and a third of those over kappa
+# Nodes a panel over kappa, over tau where it has layers, and level of the rest.
+SIZES = ((5, 5, 1), (7, 6, 2), (10, 7, 3), (14, 8, 4), (20, 9, 5), (28, 11, 6))
 FIRST = (1, 3)  # levels of the shared tables on which a path may start
+ROUGH = 1  # and of that for the slopes
 EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
 FACTOR = 4.0  # between penalties, at first
 CLOSE = 1e-6  # residual of a stage
@@ -56,26 +56,54 @@ def solve_layered(
 def _refine(
     model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps, tol: float
 ) -> Evaluation | None:
-    """The point from ``overlaps`` near it, on tables of its own with more and more nodes."""
-    found = None
-    for sizes in pairwise(SIZES):
-        tables = _tables(model, loss, overlaps, sizes)
-        if tables is None:
+    """The point from ``overlaps`` near it, on tables of its own with more and more nodes, until
+    two of them agree."""
+    found, before = None, None
+    slopes = _slopes(model, loss, alpha, lam, overlaps)
+    for sizes in SIZES:
+        table = _table(model, loss, overlaps, sizes)
+        if table is None:
             break
-        coarse, fine = tables
-        large = fine.size > LARGE
-        points, losses = convex.solve_points(fine, loss, alpha, lam, overlaps, brief=large)
+        points, losses, slopes = _solve(table, loss, alpha, lam, overlaps, slopes)
         # thin layers may leave the iteration's own, sharper criterion some rounding
         if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             break
         points.status[:] = Status.CONVERGED
-        error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
-        nodes = np.array([fine.table.weights.size])
-        found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
-        if error[0] <= tol:
-            break
-        overlaps = points.overlaps
+        if before is not None:
+            error = convex.difference(table, loss, before, (points, losses))
+            nodes = np.array([table.table.weights.size])
+            found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
+            if error[0] <= tol:
+                break
+        overlaps, before = points.overlaps, (points, losses)
+        if slopes is None:
+            slopes = convex.slopes_near(table, loss, alpha, lam, overlaps)
     return found
+
+
+def _slopes(model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps) -> Array | None:
+    """Slopes of the equations on a shared table, if there is one."""
+    table = label_table(model, ROUGH)
+    return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
+
+
+def _solve(
+    table: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps,
+    slopes: Array | None,
+    brief: bool | None = None,
+) -> tuple[ridge.Points, Losses, Array | None]:
+    """The point on one table, and the slopes learnt: None where they did not do, and other means
+    were needed."""
+    if slopes is not None:
+        near = convex.solve_near(table, loss, alpha, lam, start, slopes)
+        if near is not None:
+            return near
+    brief = table.labels.size > LARGE if brief is None else brief
+    return *convex.solve_points(table, loss, alpha, lam, start, brief=brief), None
 
 
 def _easy(
@@ -101,6 +129,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         return None
     coordinates, at, overlaps = begin
     x, slope = coordinates.pack(overlaps), 0.0  # by log lam
+    slopes = _slopes(model, loss, alpha, at, overlaps)
     step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
         left = np.log(lam / at)
@@ -108,13 +137,13 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return overlaps
         change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        tables = _tables(model, loss, ahead, SIZES[:1])
-        if tables is None or work < 0:
+        table = _table(model, loss, ahead, SIZES[0])
+        if table is None or work < 0:
             return None
         there = at * np.exp(change)
         short = step <= SHORT
-        trial, _ = convex.solve_points(tables[0], loss, alpha, there, ahead, brief=not short)
-        work -= tables[0].size * int(trial.iterations[0])
+        trial, _, slopes = _solve(table, loss, alpha, there, ahead, slopes, brief=not short)
+        work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= CLOSE:
             overlaps, before = trial.overlaps, x
             x = coordinates.pack(overlaps)
@@ -127,11 +156,10 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
     return None
 
 
-def _tables(
-    model: Model, loss: Loss, overlaps: Overlaps, sizes: tuple[tuple[int, int], ...]
-) -> list[LabelTable] | None:
-    nodes, levels = zip(*sizes, strict=True)
-    blur = 0.0 if loss.kinks else BLUR
+def _table(
+    model: Model, loss: Loss, overlaps: Overlaps, sizes: tuple[int, int, int]
+) -> LabelTable | None:
+    over_kappa, over_tau, level = sizes
     split = sharp(model, loss)
 
     def lines(kappa: Array) -> Line:
@@ -139,14 +167,8 @@ def _tables(
         return line(model, loss, table.kappa, field)
 
     merging = tangencies(lines) if split else []
-    levels_of = kinks_of(loss, model.binary)
-    found = []
-    for rule, size, level in zip(
-        panels(model, overlaps, levels_of, nodes, blur, merging), nodes, levels, strict=True
-    ):
-        over_tau = tau_rule(lines(rule.nodes), FEWEST + size // 3) if split else None
-        table = label_table_at(model, rule, level, over_tau)
-        if table is None:
-            return None
-        found.append(table)
-    return found
+    levels = kinks_of(loss, model.binary)
+    blur = 0.0 if loss.kinks else BLUR
+    (rule,) = panels(model, overlaps, levels, (over_kappa,), blur, merging)
+    rules = tau_rules(lines(rule.nodes), mixture(model, level), over_tau) if split else None
+    return label_table_at(model, rule, level, rules)

@@ -12,7 +12,7 @@ omega, in closed form for steps of E[y | z] and as a series for what is smooth; 
 with the density of t0 given every tau.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from solvers.results import Array
 
 from .bulk import Bulk
 from .equivalence import Table
-from .label_tables import LabelTable
+from .label_tables import Component, Labels, LabelTable
 from .losses import Loss
 from .overlaps import Overlaps
 from .proximal_nodes import Curve, proximal_nodes
@@ -33,6 +33,8 @@ THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rou
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau
+CACHED = 2**13  # nodes handled at once, of which a dozen arrays stay in the cache
+PANELS = 8  # along a proximal map, usually
 
 
 class Field(NamedTuple):
@@ -66,12 +68,13 @@ class Losses(NamedTuple):
 
 class Part(NamedTuple):
     """Labels of one kind, given tau: sign o = ds / dg, one or (N, T), mean (P, N, T) and variance
-    (P, N, 1) of t0, weight (N, T)."""
+    (P, N, T or 1) of t0, weight (N, T), tau (N, T, K')."""
 
     sign: float | Array
     mean: Array
     variance: Array
     weight: Array
+    tau: Array
 
 
 class Nodes(NamedTuple):
@@ -97,20 +100,59 @@ def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
     )
 
 
-def scores(labels: LabelTable, loss: Loss, field: Field) -> Scores:
+def scores(labels: Labels, loss: Loss, field: Field) -> Scores:
     """The averages of (6.2)-(6.3) given kappa."""
+    return Scores(*_in_blocks(_scores, labels, loss, field))
+
+
+def losses(given: LabelTable, loss: Loss, field: Field) -> Losses:
+    """Errors in the loss and in the label.
+
+    After training, a training sample's residual is that at the proximal point, t; a new
+    sample's is t0.
+    """
+    train, first, second, test = _in_blocks(_residuals, given.labels, loss, field)
+    # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
+    squares = second if loss.kind == "residual" else 1 - 2 * first + second
+    w = given.table.weights
+    return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
+
+
+def nodes_each(labels: Labels, loss: Loss) -> int:
+    """About how many nodes of the labels are handled at once, for every kappa."""
+    if loss.pieces is not None:
+        return labels.width
+    summed = labels.steps is not None or labels.series is not None
+    return PANELS * labels.order * (1 if labels.binary and summed else labels.width)
+
+
+def _in_blocks(
+    average: Callable[[Labels, Loss, Field], tuple[Array, ...]],
+    labels: Labels,
+    loss: Loss,
+    field: Field,
+) -> Iterator[Array]:
+    """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once."""
+    points, count = field.centre.shape
+    size = max(1, CACHED // (points * nodes_each(labels, loss)))
+    rows = [slice(i, i + size) for i in range(0, count, size)]
+    found = [average(labels.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
+    return (np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True))
+
+
+def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     shape = field.centre.shape
     mean, slope, square = np.zeros((3, *shape))
-    along = np.zeros((*shape, labels.tau.shape[2]))
+    along = np.zeros((*shape, field.pull.shape[2]))
     V = field.response[..., None]
     if loss.pieces is not None:
         for part in parts(labels, loss, field):
             s = average_score(loss.pieces, part.mean, np.sqrt(part.variance), V)
-            weighted = part.sign * part.weight * s.mean
-            mean += weighted.sum(axis=-1)
-            along += np.einsum("pnt,ntk->pnk", weighted, labels.tau)
-            slope -= (part.weight * s.slope).sum(axis=-1)
-            square += (part.weight * s.square).sum(axis=-1)
+            signed = part.sign * part.weight
+            mean += np.einsum("pnt,nt->pn", s.mean, signed)
+            along += np.einsum("pnt,ntk->pnk", s.mean, signed[..., None] * part.tau)
+            slope -= np.einsum("pnt,nt->pn", s.slope, part.weight)
+            square += np.einsum("pnt,nt->pn", s.square, part.weight)
     else:
         for nodes in sampled(labels, loss, field, field.response):
             score = nodes.sign * nodes.curve.score
@@ -118,15 +160,11 @@ def scores(labels: LabelTable, loss: Loss, field: Field) -> Scores:
             along += np.einsum("pnl,pnlk->pnk", score, nodes.along)
             slope -= (nodes.weight * nodes.curve.slope).sum(axis=-1)
             square += (nodes.weight * score**2).sum(axis=-1)
-    return Scores(mean, slope, square, along)
+    return mean, slope, square, along
 
 
-def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
-    """Errors in the loss and in the label.
-
-    After training, a training sample's residual is that at the proximal point, t; a new
-    sample's is t0.
-    """
+def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+    """E rho(t), E t and E t^2 at the proximal point, and E rho(t0), (P, N) each."""
     train, first, second, test = np.zeros((4, *field.centre.shape))
     V = field.response[..., None]
     if loss.pieces is not None:
@@ -134,9 +172,9 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
             sd = np.sqrt(part.variance)
             after = average_proximal(loss.pieces, part.mean, sd, V)
             before = average_proximal(loss.pieces, part.mean, sd, np.zeros_like(V))
-            for total, value in zip((train, first, second), (after.value, *after[:2]), strict=True):
-                total += (part.weight * value).sum(axis=-1)
-            test += (part.weight * before.value).sum(axis=-1)
+            values = after.value, *after[:2], before.value
+            for total, value in zip((train, first, second, test), values, strict=True):
+                total += np.einsum("pnt,nt->pn", value, part.weight)
     else:
         for nodes in sampled(labels, loss, field, field.response):
             t = nodes.curve.t
@@ -144,74 +182,70 @@ def losses(labels: LabelTable, loss: Loss, field: Field) -> Losses:
                 total += (nodes.weight * value).sum(axis=-1)
         for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
             test += (nodes.weight * loss.value(nodes.curve.t)).sum(axis=-1)
-    # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
-    squares = second if loss.kind == "residual" else 1 - 2 * first + second
-    w = labels.table.weights
-    return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
+    return train, first, second, test
 
 
-def parts(labels: LabelTable, loss: Loss, field: Field) -> Iterator[Part]:
-    """The Gaussians that t0 is a mixture of, given kappa and tau."""
-    centre, sd = given_tau(labels, field)
-    if labels.binary:
-        decided = bool((np.abs(labels.mean) == 1).all())  # tau alone says which label
-        for y in (labels.mean,) if decided else (1.0, -1.0):
-            weight = labels.weights * (1 + y * labels.mean) / 2
+def parts(labels: Labels, loss: Loss, field: Field) -> Iterator[Part]:
+    """The Gaussians that t0 is a mixture of, given kappa, tau and a variance."""
+    for given in labels.components:
+        centre, sd = given_tau(given, field)
+        if not labels.binary:
+            yield Part(-1.0, given.mean - centre, sd**2 + given.variance, given.weights, given.tau)
+            continue
+        decided = bool((np.abs(given.mean) == 1).all())  # tau alone says which label
+        for y in (given.mean,) if decided else (1.0, -1.0):
+            weight = given.weights * (1 + y * given.mean) / 2
             if loss.kind == "margin":
-                yield Part(y, y * centre, sd**2, weight)
+                yield Part(y, y * centre, sd**2, weight, given.tau)
             else:
-                yield Part(-1.0, y - centre, sd**2, weight)
-        return
-    for variance, share in zip(labels.variances, labels.shares, strict=True):
-        yield Part(-1.0, labels.mean - centre, sd**2 + variance, share * labels.weights)
+                yield Part(-1.0, y - centre, sd**2, weight, given.tau)
 
 
-def sampled(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
+def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
     """Nodes along the proximal map of response V (P, N), for t0 of every kind of labels."""
     if labels.binary:
         yield from _for_labels(labels, loss, field, V)
         return
-    seen = labels.weights > NEGLIGIBLE
-    for part in parts(labels, loss, field):
+    single = tuple(each for given in labels.components for each in given.each())
+    for part in parts(labels._replace(components=single), loss, field):
+        seen = part.weight > NEGLIGIBLE
         least = THINNEST**2 * (part.mean**2).max(axis=-1, keepdims=True)
         part = part._replace(variance=np.maximum(part.variance, least))
         far = FAR * np.sqrt(part.variance)
         low = part.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
         high = part.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
         if ((high - low) / far).max() <= FAREST:
-            yield _over_all_tau(labels, loss, part, V, low, high)
+            yield _over_all_tau(labels.order, loss, part, V, low, high)
         else:
-            yield _over_each_tau(labels, loss, part, V)
+            yield _over_each_tau(labels.order, loss, part, V)
 
 
-def _over_all_tau(
-    labels: LabelTable, loss: Loss, part: Part, V: Array, low: Array, high: Array
-) -> Nodes:
+def _over_all_tau(order: int, loss: Loss, part: Part, V: Array, low: Array, high: Array) -> Nodes:
     """Nodes from ``low`` to ``high`` for all tau together: few, as a user's loss may cost many
     times what a density does."""
     sd = np.sqrt(part.variance)
-    curve = proximal_nodes(loss, V[..., None], low, high, sd, labels.order)
+    curve = proximal_nodes(loss, V[..., None], low, high, sd, order)
     z = (curve.t0[..., None] - part.mean[:, :, None]) / sd[..., None]
     density = np.exp(-(z**2) / 2) * part.weight[:, None]
     length = curve.length / (np.sqrt(2 * np.pi) * sd)
-    along = np.einsum("pnlt,ntk->pnlk", density, labels.tau) * length[..., None]
+    along = np.einsum("pnlt,ntk->pnlk", density, part.tau) * length[..., None]
     return Nodes(part.sign, curve, density.sum(axis=-1) * length, along)
 
 
-def _over_each_tau(labels: LabelTable, loss: Loss, part: Part, V: Array) -> Nodes:
+def _over_each_tau(order: int, loss: Loss, part: Part, V: Array) -> Nodes:
     """Nodes for every tau: where t0 is nearly a function of tau."""
     sd, mean = np.sqrt(part.variance)[..., None], part.mean[..., None]
     far = FAR * sd
-    curve = proximal_nodes(loss, V[..., None, None], mean - far, mean + far, sd, labels.order)
+    curve = proximal_nodes(loss, V[..., None, None], mean - far, mean + far, sd, order)
     weight = _gaussian(curve, mean, sd) * part.weight[..., None]
-    along = weight[..., None] * labels.tau[:, :, None]
+    along = weight[..., None] * part.tau[:, :, None]
     flat = (*V.shape, -1)
     curve = Curve(*(each.reshape(flat) for each in curve))
     weight = weight.reshape(flat)
     return Nodes(part.sign, curve, weight, along.reshape(*weight.shape, -1))
 
 
-def _for_labels(labels: LabelTable, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
+def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
     """Nodes for labels +-1, both at once."""
     C, S = field.centre[..., None, None], np.sqrt(field.power)[..., None, None]
     y = np.array([[1.0], [-1.0]])
@@ -236,7 +270,7 @@ def _gaussian(curve: Curve, mean: Array, sd: Array) -> Array:
     return np.asarray(density * curve.length / (np.sqrt(2 * np.pi) * sd))
 
 
-def given_tau(labels: LabelTable, field: Field) -> tuple[Array, Array]:
+def given_tau(labels: Component, field: Field) -> tuple[Array, Array]:
     """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     return centre, np.sqrt(_remaining(field))[..., None]
@@ -248,9 +282,7 @@ def _remaining(field: Field) -> Array:
     return np.asarray(np.maximum(rest, 1e-14 * field.power + 1e-300))
 
 
-def _labels(
-    labels: LabelTable, field: Field, z: Array
-) -> tuple[Array | float, Array, Array, Array]:
+def _labels(labels: Labels, field: Field, z: Array) -> tuple[Array | float, Array, Array, Array]:
     """E 1, E y (P, N, L), E tau and E tau y (P, N, L, K') given omega = C + S z."""
     if labels.steps is not None:
         return _labels_by_steps(labels, field, z)
@@ -258,13 +290,13 @@ def _labels(
         correlation = field.pull[..., 0] / np.sqrt(field.power)
         terms = labels.series.coefficients.shape[1]
         left = labels.series.rest * np.abs(correlation) ** terms
-        if (left * labels.table.weights).max() <= CUT_OFF:
+        if left.max() <= CUT_OFF:
             return _labels_by_series(labels.series.coefficients, correlation, z)
     return _labels_by_nodes(labels, field, z)
 
 
 def _labels_by_steps(
-    labels: LabelTable, field: Field, z: Array
+    labels: Labels, field: Field, z: Array
 ) -> tuple[Array | float, Array, Array, Array]:
     """tau is N(t, v) given omega, and y changes at the steps.  THEORY 6"""
     assert labels.steps is not None
@@ -300,15 +332,16 @@ def _labels_by_series(
 
 
 def _labels_by_nodes(
-    labels: LabelTable, field: Field, z: Array
+    labels: Labels, field: Field, z: Array
 ) -> tuple[Array | float, Array, Array, Array]:
     """For any E[y | z] and K': Bayes' rule on the nodes of tau."""
+    (given,) = labels.components
     rest = _remaining(field)[..., None, None]
     S2 = field.power[..., None, None]
-    shift = np.einsum("pnk,ntk->pnt", field.pull, labels.tau)[:, :, None]
+    shift = np.einsum("pnk,ntk->pnt", field.pull, given.tau)[:, :, None]
     exponent = z[..., None] ** 2 - (np.sqrt(S2) * z[..., None] - shift) ** 2 / rest
-    posterior = labels.weights[:, None] * np.sqrt(S2 / rest) * np.exp(exponent / 2)
-    mean = np.einsum("pnlt,nt->pnl", posterior, labels.mean)
-    tau = np.einsum("pnlt,ntk->pnlk", posterior, labels.tau)
-    product = np.einsum("pnlt,ntk->pnlk", posterior, labels.mean[..., None] * labels.tau)
+    posterior = given.weights[:, None] * np.sqrt(S2 / rest) * np.exp(exponent / 2)
+    mean = np.einsum("pnlt,nt->pnl", posterior, given.mean)
+    tau = np.einsum("pnlt,ntk->pnlk", posterior, given.tau)
+    product = np.einsum("pnlt,ntk->pnlk", posterior, given.mean[..., None] * given.tau)
     return posterior.sum(axis=-1), mean, tau, product

@@ -16,7 +16,7 @@ from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from .activations import Activation
-from .label_tables import MIXTURE
+from .label_tables import mixture
 from .local_fields import Field
 from .losses import Loss
 from .network import Model
@@ -30,9 +30,11 @@ STRIDE = 1e3  # times that, for the slope there
 CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
-CLOSING = 0.6  # fewer panels than over kappa, as they are there for every kappa
+CLOSING = 0.75  # fewer panels than over kappa, as they are there for every kappa
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.01  # variance, of the labels' power
+RARE = 1e-8  # share of labels
+LAST = 9  # level of refinement, or any beyond it
 TINY = 1e-24  # on s^2
 RANGE = 9.0  # of kappa
 SCAN = 400  # intervals of kappa in which two places may merge
@@ -93,9 +95,8 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
 
 
 def least_noise(model: Model) -> float:
-    """The least variance that real labels have around E[y | z]."""
-    law = model.label_noise
-    return model.noise + (0.0 if law is None else float(law.components(MIXTURE[-1])[0].min()))
+    """The least variance that real labels have around E[y | z], but for the rarest."""
+    return min(float(v[shares > RARE].min(initial=np.inf)) for v, shares in mixture(model, LAST))
 
 
 def sharp(model: Model, loss: Loss) -> bool:
@@ -107,6 +108,17 @@ def sharp(model: Model, loss: Loss) -> bool:
     weight = np.exp(-(EVEN**2) / 2)
     power = float(np.asarray(model.mean_label(*z)) ** 2 @ weight / weight.sum())
     return least_noise(model) < LITTLE * power
+
+
+def tau_rules(d: Line, law: list[tuple[Array, Array]], nodes: int) -> list[Rule]:
+    """Nodes (N, T, 1) and weights (N, T) over tau for every group of Gaussians of the ``law`` that
+    are added to the labels, with that many ``nodes`` a panel."""
+    found = []
+    for variances, _ in law:
+        more = max(variances[0] - least_noise(d.model), 0.0)
+        rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes)
+        found.append(Rule(rule.nodes[..., None], rule.weights))
+    return found
 
 
 def tau_rule(d: Line, nodes: int) -> Rule:

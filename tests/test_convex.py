@@ -239,10 +239,11 @@ def test_functions_of_a_user_reproduce_the_named_losses():
 def test_kinks_of_a_user_are_split():
     """The averages over the local field of an absolute loss given as functions, real labels:
     1e-7, six to nine nodes a panel and two more panels for the kinks."""
-    labels = label_table(MODELS["outliers"], 1)
-    equations = Equations(labels, replica.loss("absolute"))
+    given = label_table(MODELS["outliers"], 1)
+    labels = given.labels
+    equations = Equations(given, replica.loss("absolute"))
     one = np.ones(1)
-    overlaps = ridge.solve_points(labels.table, one, 0.1 * one).overlaps
+    overlaps = ridge.solve_points(given.table, one, 0.1 * one).overlaps
     field = equations.field(overlaps)
     exact = scores(labels, replica.loss("absolute"), field)
     mine = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))

@@ -1,0 +1,75 @@
+"""Broyden's method: a root whose neighbourhood, and the slopes there, are known roughly."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .newton import solve_rows
+from .results import Array
+
+SHORT = 1e-7
+TINY = 1e-300
+
+
+class Root(NamedTuple):
+    """x (k,), the largest modulus in F(x), evaluations of F, its slopes (k, k) as far as they
+    were learnt, and what else the last evaluation gave."""
+
+    value: Array
+    residual: float
+    iterations: int
+    slopes: Array
+    rest: Any
+
+
+def broyden(
+    function: Callable[[Array], tuple[Array, Any]],
+    start: Array,
+    slopes: Array,
+    *,
+    tol: float,
+    enough: float,
+    max_iterations: int,
+) -> Root | None:
+    """A root of F near ``start`` (k,), or None where steps do not shorten.
+
+    Parameters
+    ----------
+    function : callable, x (k,) -> (F(x) (k,), anything)
+    slopes : array (k, k)
+        dF / dx, roughly: every step corrects them along itself.
+    tol : float
+        The root is found when the next step is shorter in every coordinate,
+    enough : float
+        or when steps do not shorten any more, and F is less.
+    max_iterations : int
+
+    Examples
+    --------
+    >>> root = broyden(lambda x: (x - np.cos(x), None), np.ones(1), np.eye(1), tol=1e-10,
+    ...                enough=1e-9, max_iterations=10)
+    >>> round(float(root.value[0]), 12), root.iterations
+    (0.739085133215, 7)
+    """
+    slopes, step, length = slopes.copy(), np.zeros_like(start), np.inf
+    root = Root(start, np.inf, 0, slopes, None)
+    x, before = start, np.zeros_like(start)
+    for iteration in range(1, max_iterations + 1):
+        error, rest = function(x)
+        if length > SHORT:  # what changes over shorter steps is rounding
+            slopes += _correction(error - before, slopes, step)
+        residual = float(np.abs(error).max())
+        if residual < root.residual:
+            root = Root(x, residual, iteration, slopes, rest)
+        step, last = -solve_rows(slopes[None], error[None])[0], length
+        length = float(np.abs(step).max())
+        if not tol < length < last:
+            break
+        x, before = x + step, error
+    return root if length <= tol or root.residual <= enough else None
+
+
+def _correction(change: Array, slopes: Array, step: Array) -> Array:
+    """Of the slopes, for F to have changed by that much over the step."""
+    return np.outer(change - slopes @ step, step) / max(float(step @ step), TINY)
