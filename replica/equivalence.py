@@ -33,7 +33,7 @@ from .geometry import distinct
 from .group_covariance import GroupCovariance, group_covariance
 from .network import Model, Network
 from .row_covariance import RowCovariance
-from .targets import conditional_moments
+from .targets import TargetMoments, conditional_moments
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,19 @@ class Table:
         return self.h**2 + self.spread
 
 
-def tabulate(model: Model, rule: Rule) -> Table:
-    """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)"""
+def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
+    """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)
+
+    The moments of the target may cost more than all others: without it they are NaN.
+    """
     kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
     groups = model.geometry
     c = groups.c[:, None]
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
-    target = conditional_moments(model.mean_label, groups.gamma, kappa)
+    if target:
+        labels = conditional_moments(model.mean_label, groups.gamma, kappa)
+    else:
+        labels = TargetMoments(*(np.full((*k, kappa.shape[1]), np.nan) for k in ((), (1,), ())))
     size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
     mu0 = _clean(features.mean, size)
     mu1 = _clean(features.first, size) / np.sqrt(c)
@@ -153,9 +159,9 @@ def tabulate(model: Model, rule: Rule) -> Table:
         mu1=mu1[kinds],
         mu2sq=features.variance[kinds],
         loadings=loadings[kinds],
-        h=target.h,
-        g=target.g,
-        spread=target.spread,
+        h=labels.h,
+        g=labels.g,
+        spread=labels.spread,
         fractions=fractions,
         c=groups.c[kinds],
         beta=model.beta,

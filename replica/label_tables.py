@@ -28,16 +28,16 @@ from .targets import remainder
 # or per panel with half the interval where it is split; of Student's t; per panel of a proximal
 # map.  kappa is what may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
-TAU = (24, 36, 54, 80)
+TAU = (24, 36, 48, 60, 72, 80)
 SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-MIXTURE = (16, 28, 36, 44, 52, 60)
+MIXTURE = (16, 30, 38, 46, 54, 62)
 ALIKE = 4.0  # ratio of variances that are handled together
 FIELD = (8, 11, 14, 17, 20, 24, 28)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series
-LARGEST = 2**20  # nodes: 200 ms for one evaluation
+LARGEST = 2**21  # nodes: 200 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 

@@ -30,8 +30,8 @@ FORMS = (
     "(below 1/2), logistic or probit"
 )
 CHANNELS = ("flip", "logistic", "probit")
-BEND = 7.0  # of log(1 / w), from where its steps grow,
-WIDEST = 13.0  # to where 1 / w = 1e181
+BEND = 8.0  # of log(1 / w), from where its steps grow,
+WIDEST = 14.0  # to where 1 / w = 1e181
 REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
 
 

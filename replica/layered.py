@@ -27,7 +27,8 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 SIZES = ((5, 5, 1), (7, 6, 2), (10, 7, 3), (14, 8, 4), (20, 9, 5), (28, 11, 6))
 FIRST = (1, 3)  # levels of the shared tables on which a path may start
 ROUGH = 1  # and of that for the slopes
-EASY = np.array([[0.1], [1.0], [0.01]])  # penalties to start a path from
+# Penalties to start a path from, and the longest steps of m there.
+EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
 CLOSE = 1e-6  # residual of a stage
 ARRIVED = 1e-12  # in log lam
@@ -106,25 +107,20 @@ def _solve(
     return *convex.solve_points(table, loss, alpha, lam, start, brief=brief), None
 
 
-def _easy(
-    model: Model, loss: Loss, alpha: Array, lam: Array
-) -> tuple[Coordinates, Array, Overlaps] | None:
-    """A penalty with the overlaps there, on a shared table: an easy one, or, with every means,
-    ``lam`` itself."""
+def _easy(model: Model, loss: Loss, alpha: Array) -> tuple[Coordinates, Array, Overlaps] | None:
+    """An easy penalty with the overlaps there, on a shared table."""
     tables = [table for table in (label_table(model, level) for level in FIRST) if table]
-    for table, at in product(tables, EASY):
-        points, _ = convex.solve_points(table, loss, alpha, at, brief=True)
+    for table, (at, longest) in product(tables, EASY):
+        there = np.array([at])
+        points, _ = convex.solve_points(table, loss, alpha, there, brief=True, longest=longest)
         if points.status[0] is Status.CONVERGED:
-            return Coordinates(table.table), at, points.overlaps
-    points, _ = convex.solve_points(tables[-1], loss, alpha, lam)
-    if points.status[0] is Status.CONVERGED:
-        return Coordinates(tables[-1].table), lam, points.overlaps
+            return Coordinates(table.table), there, points.overlaps
     return None
 
 
 def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | None:
     """Overlaps at ``lam`` or near it, followed from those at an easy penalty."""
-    begin = _easy(model, loss, alpha, lam)
+    begin = _easy(model, loss, alpha)
     if begin is None:
         return None
     coordinates, at, overlaps = begin

@@ -27,6 +27,9 @@ ROUNDS = 4  # and each of these again: positions to 1e-8,
 PRECISE = 0.1  # or this part of the width of the layer
 WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
+LONGEST, SHORTEST = 2.5, 0.1  # panels
+CHANGE = 2.0  # panel over the scale of a feature
+TINY = 1e-300
 BEND = 4.0  # from a bend to where rho' has changed
 
 Levels = Callable[[Table, Field], Array]
@@ -52,8 +55,16 @@ def panels(
     # a jump has no width at all
     thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
     at, width = np.array(thin).reshape(-1, 2).T
-    breaks = closing_in(at[None], width[None], REACH)[0]
+    breaks = closing_in(at[None], width[None], REACH, longest=_longest(model))[0]
     return [gauss_legendre(n, breaks, REACH, panel=2 * REACH) for n in nodes]
+
+
+def _longest(model: Model) -> float:
+    """Of panels in which the features change little: they do so over 1 in a neuron's argument,
+    which is r kappa and a Gaussian of variance c."""
+    groups = model.geometry
+    scale = np.sqrt(1 + groups.c) / np.maximum(np.abs(groups.r[:, 0]), TINY)
+    return float(np.clip(CHANGE * scale.min(), SHORTEST, LONGEST))
 
 
 def decision(table: Table, field: Field) -> Array:
@@ -115,14 +126,16 @@ def _at(
 ) -> tuple[Array, Array]:
     """``levels`` (I, n) at the nodes ``kappa`` (n,), and the standard deviation there of what
     passes them (n,): of the prediction, or of a label less the prediction."""
-    table, field = fields_at(model, overlaps, kappa)
+    table, field = fields_at(model, overlaps, kappa, target=not model.binary)
     variance = field.power[0] + blur**2
     if not model.binary:
         variance += table.spread - 2 * np.einsum("nk,kn->n", field.pull[0], table.g)
     return levels(table, field), np.sqrt(variance)
 
 
-def fields_at(model: Model, overlaps: Overlaps, kappa: Array) -> tuple[Table, Field]:
+def fields_at(
+    model: Model, overlaps: Overlaps, kappa: Array, *, target: bool = False
+) -> tuple[Table, Field]:
     """The features' table and the local fields of one point at ``kappa`` (n,)."""
-    table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)))
+    table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)), target=target)
     return table, field_on(table, bulk_of(table), overlaps)

@@ -32,7 +32,7 @@ def broyden(
     enough: float,
     max_iterations: int,
 ) -> Root | None:
-    """A root of F near ``start`` (k,), or None where steps do not shorten.
+    """A root of F near ``start`` (k,), or None where steps cease to shorten before.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def broyden(
     slopes : array (k, k)
         dF / dx, roughly: every step corrects them along itself.
     tol : float
-        The root is found when the next step is shorter in every coordinate,
+        Steps shorter than that in every coordinate are not taken.
     enough : float
-        or when steps do not shorten any more, and F is less.
+        Bound on the largest modulus in F.
     max_iterations : int
 
     Examples
@@ -67,7 +67,7 @@ def broyden(
         if not tol < length < last:
             break
         x, before = x + step, error
-    return root if length <= tol or root.residual <= enough else None
+    return root if root.residual <= enough else None
 
 
 def _correction(change: Array, slopes: Array, step: Array) -> Array:

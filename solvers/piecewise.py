@@ -14,6 +14,7 @@ from scipy.special import ndtr, roots_legendre
 
 from .results import Array
 
+TINY = 1e-300
 NARROW = 0.05  # half width over the standard deviation: 4 nodes err by 1e-14
 NARROW_RULE = roots_legendre(4)
 FAR = 30.0  # standard deviations, beyond which a Gaussian holds 1e-197: no denormal numbers
@@ -86,8 +87,7 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
         yield Segment(low, high, *inside, (a, b, q))
         low = knot + V * after
         if after > before:
-            with np.errstate(divide="ignore"):
-                rate = np.where(V > 0, 1 / V, 0.0)  # at V = 0 the interval is empty
+            rate = 1 / np.maximum(V, TINY)
             at_knot = (knot + zero, zero), (knot * rate, -rate)
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
 
@@ -124,11 +124,12 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Score:
             total[0] -= b * I0
             total[2] += b**2 * I0
             continue
-        slope = segment.g[1]
-        centre, rate = segment.g[0] + slope * mean, slope * sd
-        first = centre * I0 + rate * I1
-        second = centre * (first + rate * I1) + rate**2 * I2
-        found = [first, slope * I0, second]
+        with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
+            slope = segment.g[1]
+            centre, rate = segment.g[0] + slope * mean, slope * sd
+            first = centre * I0 + rate * I1
+            second = centre * (first + rate * I1) + rate**2 * I2
+            found = [first, slope * I0, second]
         if segment.jump is not None:
             found = _where_narrow(segment, *segment.jump, mean, sd, V, found)
         for sums, part in zip(total, found, strict=True):

@@ -110,12 +110,13 @@ def closing_in(
     kinks: Array | None = None,
     *,
     closing: float = 0.5,
+    longest: float = 2.5,
 ) -> Array:
     """Breaks (N, b) between panels for each of N integrands with layers ``at`` (N, M), infinite
     where there are fewer, that are ``width`` wide.
 
-    A panel is up to 3/2 of the width of a layer in it, or takes the part ``closing`` of the way
-    to one, and ends at ``kinks`` (N, k).
+    A panel is up to ``longest``, to 3/2 of the width of a layer in it, or takes the part
+    ``closing`` of the way to one, and ends at ``kinks`` (N, k).
 
     Examples
     --------
@@ -127,7 +128,7 @@ def closing_in(
     while (x < half_width).any() and len(ends) < MOST:
         away = x[:, None] - at
         room = np.where(away < 0, -closing * away, closing / (1 - closing) * away)
-        x = x + np.maximum(1.5 * width, room).min(axis=1, initial=2.5)
+        x = x + np.maximum(1.5 * width, room).min(axis=1, initial=longest)
         if kinks is not None:
             before = ends[-1] if ends else np.full(len(at), -half_width)
             ahead = np.where(kinks > before[:, None], kinks, np.inf)
