@@ -29,7 +29,8 @@ from .targets import remainder
 # map.  kappa is what may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (24, 36, 48, 60, 72, 80)
-SPLIT = ((6, 6.2), (9, 7.2), (13, 8.2))
+SPLIT = ((6, 6.2), (9, 7.2), (12, 7.8), (15, 8.2), (18, 8.5), (20, 8.8))
+PANEL = 5.7  # longest, where it is split
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
 MIXTURE = (16, 30, 38, 46, 54, 62)
@@ -259,7 +260,7 @@ def _tau_rule(model: Model, kappa: Array, level: int) -> Rule:
     if isinstance(target, Activation) and target.kinks:
         n, half_width = _at(SPLIT, level)
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
-        split = gauss_legendre(n, breaks, half_width)
+        split = gauss_legendre(n, breaks, half_width, PANEL)
         return Rule(split.nodes[..., None], split.weights)
     rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
     shape = (N, *rule.nodes.shape)

@@ -198,7 +198,7 @@ def test_layers_known_beforehand():
 def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
     """Mehler's series given the local field against Bayes' rule on 80 nodes of tau, for a
     prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
-    table, labels = label_table(MODELS["logistic teacher"], 3)
+    table, labels = label_table(MODELS["logistic teacher"], 5)
     assert labels.series is not None
     shape = (1, table.weights.size)
     field = Field(
