@@ -30,8 +30,8 @@ FORMS = (
     "(below 1/2), logistic or probit"
 )
 CHANNELS = ("flip", "logistic", "probit")
-BEND = 8.0  # of log(1 / w), from where its steps grow,
-WIDEST = 14.0  # to where 1 / w = 1e181
+BEND = 9.0  # of log(1 / w), from where its steps grow,
+WIDEST = 15.0  # to where 1 / w = 1e182
 REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
 
 

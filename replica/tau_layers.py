@@ -32,10 +32,11 @@ ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
 CLOSING = 0.75  # fewer panels than over kappa, as they are there for every kappa
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
-LITTLE = 0.01  # variance, of the labels' power
+LITTLE = 0.04  # variance, of the labels' power
 RARE = 1e-8  # share of labels
 LAST = 9  # level of refinement, or any beyond it
 TINY = 1e-24  # on s^2
+MUCH = 1e12  # variance: layers are wide enough
 RANGE = 9.0  # of kappa
 SCAN = 400  # intervals of kappa in which two places may merge
 
@@ -115,7 +116,7 @@ def tau_rules(d: Line, law: list[tuple[Array, Array]], nodes: int) -> list[Rule]
     are added to the labels, with that many ``nodes`` a panel."""
     found = []
     for variances, _ in law:
-        more = max(variances[0] - least_noise(d.model), 0.0)
+        more = np.clip(variances[0] - least_noise(d.model), 0.0, MUCH)
         rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes)
         found.append(Rule(rule.nodes[..., None], rule.weights))
     return found

@@ -202,10 +202,10 @@ def test_laws_of_labels_are_checked(text):
 
 @pytest.mark.parametrize("nu", [2.05, 3.0, 30.0])
 def test_student_is_a_mixture(nu):
-    """46 Gaussians against the density: bounded averages and the mean modulus to 1e-8, the
+    """48 Gaussians against the density: bounded averages and the mean modulus to 1e-8, the
     variance exactly, however slowly its integrand decays (like w^(nu/2 - 1))."""
     law = label_noise(f"student:{nu}:0.7")
-    variances, shares = law.components(46)
+    variances, shares = law.components(48)
     x = np.array([[0.01], [0.9], [30.0]])
     mixed = stats.norm.cdf(x, scale=np.sqrt(variances)) @ shares
     assert mixed == pytest.approx(stats.t.cdf(x[:, 0] / 0.7, nu), abs=1e-8)
