@@ -28,13 +28,12 @@ from .coordinates import Coordinates
 from .equivalence import Table
 from .label_tables import LabelTable
 from .local_fields import (
-    CACHED,
     Field,
     Losses,
     Scores,
+    at_once,
     field_on,
     losses,
-    nodes_each,
     scores,
 )
 from .losses import Loss
@@ -176,7 +175,7 @@ class Equations:
         self.longest = longest
         self.bulk = ridge.bulk_of(given.table)
         self.coordinates = Coordinates(given.table)
-        self.rows = max(1, CACHED // nodes_each(given.labels, loss))
+        self.rows = at_once(given.labels, loss)
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""

@@ -124,6 +124,11 @@ class Labels(NamedTuple):
         return max(each.weights.shape[1] for each in self.components)
 
     @property
+    def single(self) -> int:
+        """The same for one variance."""
+        return max(x.weights.shape[1] for each in self.components for x in each.each())
+
+    @property
     def size(self) -> int:
         """Nodes of (kappa, tau, component) together."""
         return sum(each.weights.size for each in self.components) * (2 if self.binary else 1)

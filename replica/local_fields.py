@@ -26,14 +26,15 @@ from .equivalence import Table
 from .label_tables import Component, Labels, LabelTable
 from .losses import Loss
 from .overlaps import Overlaps
-from .proximal_nodes import Curve, proximal_nodes
+from .proximal_nodes import Curve, nodes_on, proximal_nodes, stretches
 
 FAR = 8.2  # standard deviations
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
-NEGLIGIBLE = 1e-14  # weight of a tau
-CACHED = 2**13  # nodes handled at once, of which a dozen arrays stay in the cache
+NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
+CACHED = 2**13  # nodes handled at once, of which a dozen arrays stay in the cache,
+LASTING = 2**17  # or of a proximal map, where there is more to do between them
 PANELS = 8  # along a proximal map, usually
 
 
@@ -79,12 +80,21 @@ class Part(NamedTuple):
 
 class Nodes(NamedTuple):
     """Points of the proximal map (P, N, L) with their weights, alone and times tau
-    (P, N, L, K')."""
+    (P, N, L, K'); or (R, L) and (R, L, K') for R ``rows`` (R,), indices of (P, N) that may occur
+    several times."""
 
     sign: float | Array
     curve: Curve
     weight: Array
     along: Array
+    rows: Array | None = None
+
+    def total(self, values: Array, shape: tuple[int, int]) -> Array:
+        """Sums over the points, (P, N), of ``values`` like the weights."""
+        sums = values.sum(axis=-1)
+        if self.rows is None:
+            return np.asarray(sums)
+        return np.bincount(self.rows, sums, shape[0] * shape[1]).reshape(shape)
 
 
 def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
@@ -118,12 +128,13 @@ def losses(given: LabelTable, loss: Loss, field: Field) -> Losses:
     return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
 
 
-def nodes_each(labels: Labels, loss: Loss) -> int:
-    """About how many nodes of the labels are handled at once, for every kappa."""
+def at_once(labels: Labels, loss: Loss) -> int:
+    """How many values of kappa, of all points together, should be handled at once."""
     if loss.pieces is not None:
-        return labels.width
-    summed = labels.steps is not None or labels.series is not None
-    return PANELS * labels.order * (1 if labels.binary and summed else labels.width)
+        return max(1, CACHED // labels.width)
+    along = PANELS * labels.order
+    summed = labels.binary and (labels.steps is not None or labels.series is not None)
+    return max(1, LASTING // (along if summed else along * labels.single))
 
 
 def _in_blocks(
@@ -134,7 +145,7 @@ def _in_blocks(
 ) -> Iterator[Array]:
     """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once."""
     points, count = field.centre.shape
-    size = max(1, CACHED // (points * nodes_each(labels, loss)))
+    size = max(1, at_once(labels, loss) // points)
     rows = [slice(i, i + size) for i in range(0, count, size)]
     found = [average(labels.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
     return (np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True))
@@ -156,16 +167,18 @@ def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     else:
         for nodes in sampled(labels, loss, field, field.response):
             score = nodes.sign * nodes.curve.score
-            mean += (nodes.weight * score).sum(axis=-1)
-            along += np.einsum("pnl,pnlk->pnk", score, nodes.along)
-            slope -= (nodes.weight * nodes.curve.slope).sum(axis=-1)
-            square += (nodes.weight * score**2).sum(axis=-1)
+            mean += nodes.total(nodes.weight * score, shape)
+            slope -= nodes.total(nodes.weight * nodes.curve.slope, shape)
+            square += nodes.total(nodes.weight * score**2, shape)
+            for k in range(along.shape[2]):
+                along[..., k] += nodes.total(nodes.along[..., k] * score, shape)
     return mean, slope, square, along
 
 
 def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     """E rho(t), E t and E t^2 at the proximal point, and E rho(t0), (P, N) each."""
-    train, first, second, test = np.zeros((4, *field.centre.shape))
+    shape = field.centre.shape
+    train, first, second, test = np.zeros((4, *shape))
     V = field.response[..., None]
     if loss.pieces is not None:
         for part in parts(labels, loss, field):
@@ -179,9 +192,9 @@ def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
         for nodes in sampled(labels, loss, field, field.response):
             t = nodes.curve.t
             for total, value in zip((train, first, second), (loss.value(t), t, t**2), strict=True):
-                total += (nodes.weight * value).sum(axis=-1)
+                total += nodes.total(nodes.weight * value, shape)
         for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
-            test += (nodes.weight * loss.value(nodes.curve.t)).sum(axis=-1)
+            test += nodes.total(nodes.weight * loss.value(nodes.curve.t), shape)
     return train, first, second, test
 
 
@@ -208,7 +221,7 @@ def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Node
         return
     single = tuple(each for given in labels.components for each in given.each())
     for part in parts(labels._replace(components=single), loss, field):
-        seen = part.weight > NEGLIGIBLE
+        seen = part.weight > NEGLIGIBLE * part.weight.max()
         least = THINNEST**2 * (part.mean**2).max(axis=-1, keepdims=True)
         part = part._replace(variance=np.maximum(part.variance, least))
         far = FAR * np.sqrt(part.variance)
@@ -217,7 +230,7 @@ def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Node
         if ((high - low) / far).max() <= FAREST:
             yield _over_all_tau(labels.order, loss, part, V, low, high)
         else:
-            yield _over_each_tau(labels.order, loss, part, V)
+            yield from _over_each_tau(labels.order, loss, part, V)
 
 
 def _over_all_tau(order: int, loss: Loss, part: Part, V: Array, low: Array, high: Array) -> Nodes:
@@ -232,17 +245,24 @@ def _over_all_tau(order: int, loss: Loss, part: Part, V: Array, low: Array, high
     return Nodes(part.sign, curve, density.sum(axis=-1) * length, along)
 
 
-def _over_each_tau(order: int, loss: Loss, part: Part, V: Array) -> Nodes:
-    """Nodes for every tau: where t0 is nearly a function of tau."""
-    sd, mean = np.sqrt(part.variance)[..., None], part.mean[..., None]
-    far = FAR * sd
-    curve = proximal_nodes(loss, V[..., None, None], mean - far, mean + far, sd, order)
-    weight = _gaussian(curve, mean, sd) * part.weight[..., None]
-    along = weight[..., None] * part.tau[:, :, None]
-    flat = (*V.shape, -1)
-    curve = Curve(*(each.reshape(flat) for each in curve))
-    weight = weight.reshape(flat)
-    return Nodes(part.sign, curve, weight, along.reshape(*weight.shape, -1))
+def _over_each_tau(order: int, loss: Loss, part: Part, V: Array) -> Iterator[Nodes]:
+    """Nodes for every tau: where t0 is nearly a function of tau.  Most tau are far from most
+    stretches of the map."""
+    shape = part.mean.shape
+
+    def column(x: Array) -> Array:
+        return np.broadcast_to(x, shape).reshape(-1, 1)
+
+    mean, V, weight = part.mean.reshape(-1, 1), column(V[..., None]), column(part.weight)
+    sd = column(np.sqrt(part.variance))
+    tau = np.broadcast_to(part.tau, (*shape, part.tau.shape[2])).reshape(mean.size, 1, -1)
+    for stretch in stretches(loss, V, mean - FAR * sd, mean + FAR * sd):
+        (here,) = np.nonzero((stretch.last > stretch.first)[:, 0])
+        if here.size:
+            there = stretch._replace(first=stretch.first[here], last=stretch.last[here])
+            curve = nodes_on(there, loss, V[here], sd[here], order)
+            chance = _gaussian(curve, mean[here], sd[here]) * weight[here]
+            yield Nodes(part.sign, curve, chance, chance[..., None] * tau[here], here // shape[2])
 
 
 def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:

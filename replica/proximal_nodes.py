@@ -23,6 +23,7 @@ BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away
 GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels
+ROUGH = 1e-3  # relative
 
 
 class Curve(NamedTuple):
@@ -36,22 +37,44 @@ class Curve(NamedTuple):
     length: Array
 
 
+class Stretch(NamedTuple):
+    """A part of the graph: t from ``first`` to ``last`` between kinks, or at a ``kink`` t0 from
+    ``first`` to ``last``."""
+
+    kink: float | None
+    first: Array
+    last: Array
+
+
 def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
     """Points with t0 between ``low`` and ``high``, for densities that change over ``sd``.
 
     All arrays (..., 1), with ``order`` points a panel; V = 0 everywhere is t = t0.
     """
+    found = [nodes_on(part, loss, V, sd, order) for part in stretches(loss, V, low, high)]
+    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+
+
+def stretches(loss: Loss, V: Array, low: Array, high: Array) -> list[Stretch]:
+    """The parts of the graph with t0 between ``low`` and ``high``, of no length where they are
+    not."""
     moved = bool(np.any(V))
-    first, last = (loss.proximal(end, V) if moved else end for end in (low, high))
+    # ends need not be exact: nothing of the densities is there
+    first, last = (loss.proximal(end, V, ROUGH) if moved else end for end in (low, high))
     ends = (-np.inf, *loss.kinks, np.inf)
     found = [
-        _between(loss, V, np.clip(a, first, last), np.clip(b, first, last), sd, order)
-        for a, b in pairwise(ends)
+        Stretch(None, np.clip(a, first, last), np.clip(b, first, last)) for a, b in pairwise(ends)
     ]
     for kink, *both in loss.flats(V) if moved and loss.jumps else ():
-        a, b = (np.clip(end, low, high) for end in both)
-        found.append(_at(kink, V, a, b, sd, order))
-    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+        found.append(Stretch(kink, *(np.clip(end, low, high) for end in both)))
+    return found
+
+
+def nodes_on(part: Stretch, loss: Loss, V: Array, sd: Array, order: int) -> Curve:
+    """Points on one stretch."""
+    if part.kink is None:
+        return _between(loss, V, part.first, part.last, sd, order)
+    return _at(part.kink, V, part.first, part.last, sd, order)
 
 
 def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:
