@@ -80,7 +80,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
-    error = np.full(len(alpha), np.nan)
+    error = np.ones(len(alpha))  # of no table at all
     for level, (coarse, fine) in enumerate(_pairs(lambda level: label_table(model, level))):
 
         def solve(
