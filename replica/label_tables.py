@@ -141,7 +141,7 @@ class LabelTable(NamedTuple):
     labels: Labels
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # of up to 50 MB each
 def label_table(model: Model, level: int) -> LabelTable | None:
     """The table of the given ``level`` of refinement, or None past the last or the largest."""
     kappa = next(islice(_kappa_rules(model), level, None), None)
