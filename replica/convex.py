@@ -27,15 +27,7 @@ from .bulk import Yield
 from .coordinates import Coordinates
 from .equivalence import Table
 from .label_tables import LabelTable
-from .local_fields import (
-    Field,
-    Losses,
-    Scores,
-    at_once,
-    field_on,
-    losses,
-    scores,
-)
+from .local_fields import Field, Losses, Scores, at_once, field_on, losses, scores
 from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
@@ -92,35 +84,49 @@ def solve_points(
     return ridge.Points(overlaps, found.conjugates, errors, *account), lost
 
 
+class Slopes(NamedTuple):
+    """Slopes (k, k) of the equations near a point, in the coordinates of one table."""
+
+    matrix: Array
+    coordinates: Coordinates
+
+
 def solve_near(
-    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Array
-) -> tuple[ridge.Points, Losses, Array] | None:
-    """One point, (1,), from a ``start`` near it, with the ``slopes`` (k, k) of the equations
-    there as another table gives them; with the slopes learnt.  None if that does not do."""
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
+) -> tuple[ridge.Points, Losses, Slopes] | None:
+    """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
+    them; with the slopes learnt.  None if that does not do."""
     equations = Equations(given, loss)
-    root = broyden(
-        lambda x: equations.residual(x, alpha, lam),
-        equations.coordinates.pack(start)[0],
-        slopes,
-        tol=TOLERANCE,
-        enough=RESIDUAL_TOLERANCE,
-        max_iterations=NEARBY,
-    )
-    if root is None:
+    coordinates = equations.coordinates
+    matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
+    if matrix is None:
         return None
-    overlaps = equations.coordinates.unpack(root.value[None])
-    test, lost = equations.errors(overlaps)
+    with np.errstate(all="ignore"):
+        root = broyden(
+            lambda x: equations.residual(x, alpha, lam),
+            coordinates.pack(start)[0],
+            matrix,
+            tol=TOLERANCE,
+            enough=RESIDUAL_TOLERANCE,
+            max_iterations=NEARBY,
+        )
+        if root is None:
+            return None
+        overlaps = coordinates.unpack(root.value[None])
+        test, lost = equations.errors(overlaps)
     account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
     errors = Errors(test, lost.train_square)
-    return ridge.Points(overlaps, root.rest.conjugates, errors, *account), lost, root.slopes
+    points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
+    return points, lost, Slopes(root.slopes, coordinates)
 
 
 def slopes_near(
     given: LabelTable, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
-) -> Array:
-    """Slopes (k, k) of the equations at ``overlaps``, for one point."""
+) -> Slopes:
+    """Slopes of the equations at ``overlaps``, for one point."""
     equations = Equations(given, loss)
-    return equations.system(equations.coordinates.pack(overlaps), alpha, lam)[1][0]
+    x = equations.coordinates.pack(overlaps)
+    return Slopes(equations.system(x, alpha, lam)[1][0], equations.coordinates)
 
 
 def mismatch(
@@ -277,9 +283,8 @@ class Equations:
 
     def residual(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Update]:
         """x - T(x) (k,) of one point, and the pass that gave it."""
-        with np.errstate(all="ignore"):
-            found = self.update(alpha, lam, self.coordinates.unpack(x[None]))
-            return x - self.coordinates.pack(found.overlaps)[0], found
+        found = self.update(alpha, lam, self.coordinates.unpack(x[None]))
+        return x - self.coordinates.pack(found.overlaps)[0], found
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
         """The map in coordinates, (P, k), which are of order one; NaN where it is lost."""

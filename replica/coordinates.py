@@ -32,9 +32,6 @@ class Coordinates:
         root = np.sqrt(table.weights)
         _, sigma, Vt = np.linalg.svd(root[:, None] * table.offsets.T, full_matrices=False)
         kept = sigma > DEPENDENT * sigma[0]
-        # singular vectors have no sign of their own, and tables of one model are compared
-        rows = range(len(Vt))
-        Vt *= np.sign(Vt[rows, np.abs(Vt).argmax(axis=1)])[:, None]
         self.combine = Vt[kept].T / sigma[kept]  # m = combine @ x
         self.resolve = Vt[kept] * sigma[kept, None]  # x = resolve @ m
 
@@ -49,6 +46,17 @@ class Coordinates:
         """Products of two of them, (N, (F + A K)^2)."""
         found = np.einsum("in,jn->nij", self.regressors, self.regressors)
         return found.reshape(self.table.weights.size, -1)
+
+    def slopes_from(self, other: "Coordinates", slopes: Array) -> Array | None:
+        """Slopes (k, k) in the coordinates of another table of the model, in these; None if they
+        are of another number.  The combinations of offsets have no sign of their own, and where
+        singular values are close, no directions."""
+        turn = self.resolve @ other.combine
+        if turn.shape[0] != turn.shape[1]:
+            return None
+        whole, first = np.eye(len(slopes)), len(self.lower[0]) + self.A
+        whole[first : first + len(turn), first : first + len(turn)] = turn
+        return np.asarray(whole @ slopes @ np.linalg.pinv(whole))
 
     def pack(self, o: Overlaps) -> Array:
         """(P, k) from overlaps."""

@@ -24,18 +24,19 @@ from .labels import REACH
 from .network import Model
 from .targets import remainder
 
-# Nodes of every level, the last for all further ones: over kappa, trapezoidal; over tau likewise,
-# or per panel with half the interval where it is split; of Student's t; per panel of a proximal
-# map.  kappa is what may have thin layers, and goes on to panels that close in on them.
+# Nodes of every level: over kappa, trapezoidal; over tau likewise, or per panel with half the
+# interval where it is split; of Student's t; per panel of a proximal map.  What did not grow from
+# one level to the next would not show in the difference.  kappa is what may have thin layers, and
+# goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
-TAU = (24, 36, 48, 60, 72, 80)
-SPLIT = ((6, 6.2), (9, 7.2), (12, 7.8), (15, 8.2), (18, 8.5), (20, 8.8))
+TAU = (24, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144)
+SPLIT = tuple((6 + 3 * level, min(6.2 + level / 2, 8.8)) for level in range(11))
 PANEL = 5.7  # longest, where it is split
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-MIXTURE = (16, 32, 40, 48, 56, 64)
+MIXTURE = (16, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104)
 ALIKE = 4.0  # ratio of variances that are handled together
-FIELD = (8, 11, 14, 17, 20, 24, 28)
+FIELD = (8, 11, 14, 17, 20, 24, 28, 32, 36, 40, 44)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series
 LARGEST = 2**21  # nodes: 200 ms for one evaluation
@@ -130,7 +131,7 @@ class Labels(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Nodes of (kappa, tau, component) together."""
+        """Nodes of (kappa, tau, variance) together, and twice that for labels +-1."""
         return sum(each.weights.size for each in self.components) * (2 if self.binary else 1)
 
 
@@ -153,7 +154,7 @@ def label_table_at(
 ) -> LabelTable | None:
     """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
     it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each group of
-    ``mixture``."""
+    ``mixture`` at that level."""
     table = tabulate(model, kappa)
     law = mixture(model, level)
     if over_tau is None:
@@ -177,6 +178,7 @@ def mixture(model: Model, level: int) -> list[tuple[Array, Array]]:
     if law is None:
         return [(np.array([model.noise]), np.ones(1))]
     variances, shares = law.components(_at(MIXTURE, level))
+    variances, shares = variances[shares > 0], shares[shares > 0]
     order = np.argsort(variances)
     variances, shares = variances[order] + model.noise, shares[order]
     found, low = [], 0
@@ -241,10 +243,10 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
 
 
-def _series(labels: Component, over_kappa: Array) -> Series:
+def _series(given: Component, over_kappa: Array) -> Series:
     """The series of the mean label, as long as the nodes allow, with ``over_kappa`` (N,) the
     weights there."""
-    tau, weights, mean = labels.tau[..., 0], labels.weights, labels.mean
+    tau, weights, mean = given.tau[..., 0], given.weights, given.mean
     count = min(tau.shape[1] // 2, TERMS)
     before, hermite = np.zeros_like(tau), np.ones_like(tau)
     coefficients = np.empty((len(tau), count))

@@ -32,6 +32,7 @@ FORMS = (
 CHANNELS = ("flip", "logistic", "probit")
 BEND = 9.0  # of log(1 / w), from where its steps grow,
 WIDEST = 15.0  # to where 1 / w = 1e182
+CLOSER = 4  # times that the range is looked at: its width is sqrt(2 / nu)
 REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
 
 
@@ -84,9 +85,12 @@ class LabelNoise:
         if self.kind != "student":
             return np.zeros(1), np.ones(1)
         nu, scale = self.parameters
-        wide = np.linspace(-WIDEST, 6.0, 4001)
-        likely = _log_density(wide, nu) + np.maximum(0, -_log_w(wide))  # times max(1, 1/w)
-        kept = wide[likely > likely.max() - 25]
+        low, high = -WIDEST, 6.0
+        for _ in range(CLOSER):
+            wide, step = np.linspace(low, high, 4001, retstep=True)
+            likely = _log_density(wide, nu) + np.maximum(0, -_log_w(wide))  # times max(1, 1/w)
+            kept = wide[likely > likely.max() - 25]
+            low, high = max(kept[0] - step, -WIDEST), kept[-1] + step
         x = np.linspace(kept[0], kept[-1], count)
         shares = np.exp(_log_density(x, nu) - likely.max())
         shares /= shares.sum()

@@ -25,11 +25,13 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
 # Nodes a panel over kappa, over tau where it has layers, and level of the rest.
 SIZES = ((5, 5, 1), (7, 6, 2), (10, 7, 3), (14, 8, 4), (20, 9, 5), (28, 11, 6), (40, 14, 7))
+CLOSING = ((0.5, 0.75), (0.45, 0.7))  # of panels, over kappa and tau, at every other level
 FIRST = (1, 3)  # levels of the shared tables on which a path may start
 ROUGH = 1  # and of that for the slopes
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
+LUCK = 0.01  # least part of one difference that the next is trusted to leave
 CLOSE = 1e-6  # residual of a stage
 ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
@@ -59,7 +61,7 @@ def _refine(
 ) -> Evaluation | None:
     """The point from ``overlaps`` near it, on tables of its own with more and more nodes, until
     two of them agree."""
-    found, before = None, None
+    found, before, last = None, None, np.zeros(1)
     slopes = _slopes(model, loss, alpha, lam, overlaps)
     for sizes in SIZES:
         table = _table(model, loss, overlaps, sizes)
@@ -71,7 +73,9 @@ def _refine(
             break
         points.status[:] = Status.CONVERGED
         if before is not None:
-            error = convex.difference(table, loss, before, (points, losses))
+            change = convex.difference(table, loss, before, (points, losses))
+            error = np.maximum(change, LUCK * last)  # two tables may agree by chance
+            last = change
             nodes = np.array([table.table.weights.size])
             found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
             if error[0] <= tol:
@@ -82,7 +86,9 @@ def _refine(
     return found
 
 
-def _slopes(model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps) -> Array | None:
+def _slopes(
+    model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
+) -> convex.Slopes | None:
     """Slopes of the equations on a shared table, if there is one."""
     table = label_table(model, ROUGH)
     return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
@@ -94,9 +100,9 @@ def _solve(
     alpha: Array,
     lam: Array,
     start: Overlaps,
-    slopes: Array | None,
+    slopes: convex.Slopes | None,
     brief: bool | None = None,
-) -> tuple[ridge.Points, Losses, Array | None]:
+) -> tuple[ridge.Points, Losses, convex.Slopes | None]:
     """The point on one table, and the slopes learnt: None where they did not do, and other means
     were needed."""
     if slopes is not None:
@@ -165,6 +171,9 @@ def _table(
     merging = tangencies(lines) if split else []
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR
-    (rule,) = panels(model, overlaps, levels, (over_kappa,), blur, merging)
-    rules = tau_rules(lines(rule.nodes), mixture(model, level), over_tau) if split else None
+    # ends of panels that tables have in common would hide what they miss
+    for_kappa, for_tau = CLOSING[level % len(CLOSING)]
+    (rule,) = panels(model, overlaps, levels, (over_kappa,), blur, merging, for_kappa)
+    law = mixture(model, level)
+    rules = tau_rules(lines(rule.nodes), law, over_tau, for_tau) if split else None
     return label_table_at(model, rule, level, rules)

@@ -42,6 +42,7 @@ def panels(
     nodes: tuple[int, ...],
     blur: float = 0.0,
     others: Sequence[tuple[float, float]] = (),
+    closing: float = 0.5,
 ) -> list[Rule]:
     """Rules over kappa, with each number of ``nodes`` a panel, for one point: its ``overlaps``
     have a leading axis of length 1.
@@ -49,13 +50,13 @@ def panels(
     ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, as wide as
     what passes there spreads over their slope, or wider where what changes there is itself
     ``blur`` wide; ``others`` are further centres and widths.  Layers of the features and of the
-    target are taken care of, too.
+    target are taken care of, too.  ``closing`` is how fast panels close in.
     """
     found = [*known_layers(model), *_zeros(model, overlaps, levels, blur), *others]
     # a jump has no width at all
     thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
     at, width = np.array(thin).reshape(-1, 2).T
-    breaks = closing_in(at[None], width[None], REACH, longest=_longest(model))[0]
+    breaks = closing_in(at[None], width[None], REACH, closing=closing, longest=_longest(model))[0]
     return [gauss_legendre(n, breaks, REACH, panel=2 * REACH) for n in nodes]
 
 

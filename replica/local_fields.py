@@ -6,7 +6,7 @@ Given kappa and tau the prediction on a new input, omega, is N(C + P.tau, S^2 - 
     S^2 = m_1' Q_1 m_1 + m_2.q_2,
 
 and the loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss t0 is Gaussian
-given tau and a component of the noise, and its averages are exact.  Other losses are summed
+given tau and a variance of the noise, and its averages are exact.  Other losses are summed
 along their proximal map (``proximal_nodes``): for labels +-1 with the label's probability given
 omega, in closed form for steps of E[y | z] and as a series for what is smooth; for real labels
 with the density of t0 given every tau.
@@ -290,9 +290,9 @@ def _gaussian(curve: Curve, mean: Array, sd: Array) -> Array:
     return np.asarray(density * curve.length / (np.sqrt(2 * np.pi) * sd))
 
 
-def given_tau(labels: Component, field: Field) -> tuple[Array, Array]:
+def given_tau(given: Component, field: Field) -> tuple[Array, Array]:
     """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, given.tau)
     return centre, np.sqrt(_remaining(field))[..., None]
 
 

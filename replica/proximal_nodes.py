@@ -23,7 +23,7 @@ BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away
 GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels
-ROUGH = 1e-3  # relative
+ROUGH = 1e-6  # relative
 
 
 class Curve(NamedTuple):

@@ -111,20 +111,22 @@ def sharp(model: Model, loss: Loss) -> bool:
     return least_noise(model) < LITTLE * power
 
 
-def tau_rules(d: Line, law: list[tuple[Array, Array]], nodes: int) -> list[Rule]:
+def tau_rules(
+    d: Line, law: list[tuple[Array, Array]], nodes: int, closing: float = CLOSING
+) -> list[Rule]:
     """Nodes (N, T, 1) and weights (N, T) over tau for every group of Gaussians of the ``law`` that
     are added to the labels, with that many ``nodes`` a panel."""
     found = []
     for variances, _ in law:
         more = np.clip(variances[0] - least_noise(d.model), 0.0, MUCH)
-        rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes)
+        rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes, closing)
         found.append(Rule(rule.nodes[..., None], rule.weights))
     return found
 
 
-def tau_rule(d: Line, nodes: int) -> Rule:
+def tau_rule(d: Line, nodes: int, closing: float) -> Rule:
     """Nodes and weights (N, T) over tau, with that many ``nodes`` a panel."""
-    breaks = closing_in(*_layers(d), REACH, _kinks(d), closing=CLOSING)
+    breaks = closing_in(*_layers(d), REACH, _kinks(d), closing=closing)
     return gauss_legendre(nodes, breaks, REACH, panel=2 * REACH)
 
 

@@ -14,7 +14,7 @@ TINY = 1e-300
 
 class Root(NamedTuple):
     """x (k,), the largest modulus in F(x), evaluations of F, its slopes (k, k) as far as they
-    were learnt, and what else the last evaluation gave."""
+    were learnt there, and what else F gave."""
 
     value: Array
     residual: float
@@ -53,21 +53,23 @@ def broyden(
     (0.739085133215, 7)
     """
     slopes, step, length = slopes.copy(), np.zeros_like(start), np.inf
-    root = Root(start, np.inf, 0, slopes, None)
+    best = Root(start, np.inf, 0, slopes, None)
     x, before = start, np.zeros_like(start)
     for iteration in range(1, max_iterations + 1):
         error, rest = function(x)
-        if length > SHORT:  # what changes over shorter steps is rounding
-            slopes += _correction(error - before, slopes, step)
         residual = float(np.abs(error).max())
-        if residual < root.residual:
-            root = Root(x, residual, iteration, slopes, rest)
+        if not np.isfinite(residual):
+            break
+        if length > SHORT:  # what changes over shorter steps is rounding
+            slopes = slopes + _correction(error - before, slopes, step)
+        if residual < best.residual:
+            best = Root(x, residual, iteration, slopes, rest)
         step, last = -solve_rows(slopes[None], error[None])[0], length
         length = float(np.abs(step).max())
         if not tol < length < last:
             break
         x, before = x + step, error
-    return root if root.residual <= enough else None
+    return best._replace(iterations=iteration) if best.residual <= enough else None
 
 
 def _correction(change: Array, slopes: Array, step: Array) -> Array:

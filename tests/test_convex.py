@@ -22,7 +22,8 @@ from replica import (
     ridge,
     solve,
 )
-from replica.convex import Equations
+from replica.convex import Equations, slopes_near, solve_points
+from replica.coordinates import Coordinates
 from replica.equivalence import tabulate
 from replica.gradient_step import spiked_parameters
 from replica.label_tables import label_table
@@ -272,6 +273,43 @@ def test_student_labels_take_enough_components(monkeypatch):
     label_table.cache_clear()
     for part in ("test_error", "loss_error", "train_loss"):
         assert getattr(point, part) == pytest.approx(getattr(many, part), rel=1e-6)
+
+
+def test_all_labels_or_none_outliers():
+    """Components of no share are none; a user's loss looks at each."""
+    model = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.8)
+    own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
+    for law, noise in (("outliers:0:9", 0.05), ("outliers:1:9", 9.05)):
+        mixed = SpikedRandomFeatures(**model, noise=0.05, label_noise=law)
+        found = solve(mixed, alpha=2.0, lam=0.1, loss=own, raise_on_failure=True)
+        plain = solve(SpikedRandomFeatures(**model, noise=noise), alpha=2.0, lam=0.1, loss=own)
+        # rounding; the iteration starts from ridge regression, the same for both
+        assert found.test_error == pytest.approx(plain.test_error, rel=1e-12)
+
+
+@pytest.mark.parametrize("readout", ["rademacher", [0.5, 1.0, 1.5]])
+def test_slopes_of_another_table(readout):
+    """The combinations of offsets of two tables differ in sign, or are turned: slopes of the
+    equations found on one, in the coordinates of the other, are those found there, to the 1e-4
+    by which the tables differ."""
+    step = dict(student="erf", target="sign", alpha0=5.0, eta=1.5, readout=readout)
+    model = replica.GradientStep(**step, intercept=True).srf(beta=1.0)
+    one, at, of = np.ones(1), 0.1 * np.ones(1), replica.loss("squared_hinge")
+    coarse, fine = label_table(model, 2), label_table(model, 3)
+    overlaps = solve_points(fine, of, one, at)[0].overlaps
+    first, second = (slopes_near(table, of, one, at, overlaps) for table in (coarse, fine))
+    turned = second.coordinates.slopes_from(first.coordinates, first.matrix)
+    assert turned == pytest.approx(second.matrix, abs=1e-3)
+
+
+def test_tables_with_more_combinations_of_offsets():
+    """Of a Gaussian readout finer tables tell more groups apart: slopes of a coarse one are of no
+    use, and the point is solved without."""
+    step = dict(student="tanh", target="sign", alpha0=1.0, eta=1.5, readout="gaussian")
+    model = replica.GradientStep(**step).srf(beta=1.0)
+    sizes = {Coordinates(label_table(model, level).table).combine.shape[1] for level in range(4)}
+    assert len(sizes) > 1
+    assert solve(model, alpha=2.0, lam=1.0, loss="huber:0.5").converged
 
 
 def test_large_penalty_leaves_the_best_offset():

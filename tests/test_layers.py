@@ -280,6 +280,17 @@ def test_without_noise_every_tau_has_its_nodes():
         assert mine == pytest.approx(theirs, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize(("alpha", "lam"), [(0.88, 909.0), (0.53, 9.1256)])
+def test_separable_labels_of_two_sides(alpha, lam):
+    """sign(z^2 - 1) without noise: the limit of large penalties, test error E y^2 = 1, is followed
+    from small ones."""
+    model = SpikedRandomFeatures(
+        student="tanh", target="he2", r=1.1, c=1.0, gamma=0.8, label_noise="flip:0"
+    )
+    point = solve(model, alpha=alpha, lam=lam, loss="hinge", raise_on_failure=True)
+    assert point.test_error == pytest.approx(1, abs=1e-2 / lam)
+
+
 def test_hinge_close_to_the_largest_margin():
     """lam -> 0 on separable labels: V grows like 1 / lam, and scores on the long flat of the
     proximal map are as small.  What is left of the way to the limit shrinks with lam."""
