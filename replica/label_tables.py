@@ -39,7 +39,7 @@ ALIKE = 4.0  # ratio of variances that are handled together
 FIELD = (8, 11, 14, 17, 20, 24, 28, 32, 36, 40, 44)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series
-LARGEST = 2**21  # nodes: 200 ms for one evaluation
+LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 
