@@ -31,6 +31,13 @@ STEPS = {"sin, alpha0 = 20": STEP, "noise 0.2": replace(FEW, noise=0.2), "noise 
 LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 # Of real labels only outliers are noisy: the others show every kink of a loss.
 OUTLIERS = replace(LABELS, target="sin", label_noise="outliers:0.1:9")
+LOSSES = {
+    "logistic": ("logistic", LABELS),
+    "hinge": ("hinge", LABELS),
+    "squared hinge": ("squared_hinge", LABELS),
+    "absolute, outliers": ("absolute", OUTLIERS),
+    "Huber, Student's t": ("huber:0.5", replace(OUTLIERS, label_noise="student:3:0.5")),
+}
 POINT = {"alpha": 0.9, "lam": 0.1}
 ALPHA = np.linspace(0.2, 3, 1000)
 PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
@@ -158,7 +165,7 @@ class Learnable:
 class Losses:
     """One point of a loss at small and large penalties, tables of its labels included."""
 
-    params = (("logistic", "hinge", "squared_hinge", "absolute"), (1e-4, 0.05, 10.0))
+    params = (tuple(LOSSES), (1e-4, 0.05, 10.0))
     param_names = ("loss", "lam")
 
     def setup(self, loss, lam):
@@ -172,8 +179,8 @@ class Losses:
         return self.point(loss, lam).nodes
 
     def point(self, loss, lam):
-        model = LABELS if replica.loss(loss).kind == "margin" else OUTLIERS
-        return replica.solve(model, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
+        of, model = LOSSES[loss]
+        return replica.solve(model, alpha=2.0, lam=lam, loss=of, raise_on_failure=True)
 
 
 class Density:

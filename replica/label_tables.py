@@ -171,6 +171,7 @@ def label_table_at(
     return LabelTable(table, labels)
 
 
+@lru_cache(maxsize=64)
 def mixture(model: Model, level: int) -> list[tuple[Array, Array]]:
     """Variances and shares (J,) of the Gaussians that a real label has around E[y | z], in groups
     whose variances are alike."""

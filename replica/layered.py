@@ -25,7 +25,9 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
 # Nodes a panel over kappa, over tau where it has layers, and level of the rest.
 SIZES = ((5, 5, 1), (7, 6, 2), (10, 7, 3), (14, 8, 4), (20, 9, 5), (28, 11, 6), (40, 14, 7))
-CLOSING = ((0.5, 0.75), (0.45, 0.7))  # of panels, over kappa and tau, at every other level
+# How fast panels over kappa and tau close in, at every other level; those over tau, which are
+# there for every kappa, are fewer.
+CLOSING = ((0.5, 0.75), (0.45, 0.7))
 FIRST = (1, 3)  # levels of the shared tables on which a path may start
 ROUGH = 1  # and of that for the slopes
 # Penalties to start a path from, and the longest steps of m there.

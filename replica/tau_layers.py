@@ -30,7 +30,6 @@ STRIDE = 1e3  # times that, for the slope there
 CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
-CLOSING = 0.75  # fewer panels than over kappa, as they are there for every kappa
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.04  # variance, of the labels' power
 RARE = 1e-8  # share of labels
@@ -111,14 +110,13 @@ def sharp(model: Model, loss: Loss) -> bool:
     return least_noise(model) < LITTLE * power
 
 
-def tau_rules(
-    d: Line, law: list[tuple[Array, Array]], nodes: int, closing: float = CLOSING
-) -> list[Rule]:
+def tau_rules(d: Line, law: list[tuple[Array, Array]], nodes: int, closing: float) -> list[Rule]:
     """Nodes (N, T, 1) and weights (N, T) over tau for every group of Gaussians of the ``law`` that
-    are added to the labels, with that many ``nodes`` a panel."""
-    found = []
+    are added to the labels, with that many ``nodes`` a panel; ``closing`` is how fast panels close
+    in."""
+    least, found = least_noise(d.model), []
     for variances, _ in law:
-        more = np.clip(variances[0] - least_noise(d.model), 0.0, MUCH)
+        more = np.clip(variances[0] - least, 0.0, MUCH)
         rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes, closing)
         found.append(Rule(rule.nodes[..., None], rule.weights))
     return found

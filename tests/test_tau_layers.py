@@ -37,7 +37,7 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     kappa = Rule(np.linspace(-2.9, 2.9, 7), np.full(7, 1 / 7))
     table, field = fields_at(model, overlaps, kappa.nodes)
     law = mixture(model, 2)
-    own = tau_rules(line(model, of, table.kappa, field), law, 10)
+    own = tau_rules(line(model, of, table.kappa, field), law, 10, 0.75)
     kinks = np.array(model.mean_label.kinks).reshape(-1, 1) - 0.8 * table.kappa
     even = 2400 if len(law) < 3 else 400  # Student's t leaves no label without noise
     nodes, weights = gauss_legendre(8, kinks.T / 0.6, 8.2, panel=16.4 / even)
