@@ -30,13 +30,13 @@ class Isotropic(Bulk):
     def overlaps(self, V_hat: Array, lam: Array) -> Array:
         """Eqs. (4.3)-(4.4) through (5.3)."""
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
-        return np.stack([averages.weighted, averages.inverse], axis=1)
+        return np.array([averages.weighted, averages.inverse]).T
 
     def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """Eqs. (4.9), (5.3)."""
         r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         X1, X2 = X.T
-        return np.stack([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2], axis=1)
+        return np.array([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2]).T
 
     def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of the logarithms of both sides of (i), (ii)."""
@@ -52,7 +52,7 @@ class Isotropic(Bulk):
     def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """In (i) the sources add s X.V to the left side, in (ii) s beta X1 V1."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
-        source = np.stack([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]], axis=1)
+        source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
         return solve_rows(d_left - d_right, source) * V
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
