@@ -164,7 +164,7 @@ def _apart(
     # errors are sums that may cancel, or vanish: compared with a part of their natural size
     pairs: list[tuple[Array, Array, Array | float]] = [
         (test_again, test, 1e-4 * power),
-        (again.train_square, lost.train_square, 1e-3 * power),
+        (again.train_square, lost.train_square, 1e-4 * power),
         (again.train, lost.train, 1e-2 * lost.test),
         (again.test, lost.test, 0.0),
     ]

@@ -8,7 +8,7 @@ import numpy as np
 from .newton import solve_rows
 from .results import Array
 
-SHORT = 1e-7
+SHORT = 1e-7  # step, over which F may change by rounding alone
 TINY = 1e-300
 
 
@@ -60,7 +60,7 @@ def broyden(
         residual = float(np.abs(error).max())
         if not np.isfinite(residual):
             break
-        if length > SHORT:  # what changes over shorter steps is rounding
+        if length > SHORT:
             slopes = slopes + _correction(error - before, slopes, step)
         if residual < best.residual:
             best = Root(x, residual, iteration, slopes, rest)

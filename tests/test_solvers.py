@@ -173,3 +173,19 @@ def test_broyden_stops_at_the_noise():
     )
     assert root.residual <= 1e-9
     assert root.slopes == pytest.approx(np.array([[0.01]]), rel=1e-2)
+
+
+def test_broyden_learns_nothing_from_what_is_undefined():
+    """The start is good enough, the point after it is not defined."""
+    slopes = np.array([[2.0]])
+    root = broyden(
+        lambda x: (np.where(x == 1, 5e-10, np.nan), None),
+        np.ones(1),
+        slopes,
+        tol=1e-10,
+        enough=1e-9,
+        max_iterations=9,
+    )
+    assert root.value == 1
+    assert root.iterations == 2
+    assert root.slopes == slopes
