@@ -95,11 +95,11 @@ def test_a_failing_cell_ends_the_pool():
     with pytest.raises(ZeroDivisionError):
         list(executors.results((0).__rfloordiv__, [1, 2, 3], None, 2))
     for process in set(executors.multiprocessing.active_children()) - before:
-        # asked again, as for a moment a process that the pool's own thread reaps seems alive
-        for _ in range(600):
-            process.join(timeout=0.1)
-            if not process.is_alive():
-                break
+        # its files are closed, which ends a join, a moment before it can be reaped
+        process.join(timeout=60)
+        deadline = time.monotonic() + 60
+        while process.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert not process.is_alive()
 
 
