@@ -13,7 +13,7 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from .label_tables import LabelTable, Steps, label_table, label_table_at
+from .label_tables import LabelTable, Level, Steps, label_table, label_table_at
 from .layers import decision, panels
 from .local_fields import Field, field_on, given_tau
 from .network import Model
@@ -21,7 +21,7 @@ from .overlaps import Overlaps
 from .ridge import bulk_of
 
 NODES = (8, 12, 18, 27)  # a panel
-LEVEL = 2  # of the integral over tau, there
+LEVEL = Level(0, 3, 0, 0)  # of the integral over tau, there
 LEVELS = 6  # of tables tried first, where there is a choice
 BLOCK = 2**20
 TINY = 1e-100
@@ -37,7 +37,8 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
     one_spike = model.geometry.r.shape[1] == 1
     rows = np.arange(points)
     for level in itertools.count():
-        given = label_table(model, level) if not one_spike or level < LEVELS else None
+        even = Level.even(level)
+        given = label_table(model, even) if not one_spike or level < LEVELS else None
         if given is None or not rows.size:
             break
         found = _errors(given, _rows(overlaps, rows))

@@ -32,6 +32,7 @@ from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
+UNKNOWNS = 0.005  # of the tolerance on errors, that will do
 RESIDUAL_TOLERANCE = 1e-8
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
@@ -63,6 +64,7 @@ def solve_points(
     *,
     brief: bool = False,
     longest: float = LONGEST,
+    tol: float = TOLERANCE,
 ) -> tuple[ridge.Points, Losses]:
     """Overlaps and errors at the points (alpha, lam), arrays (P,).
 
@@ -71,8 +73,9 @@ def solve_points(
     converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
     pursued past the first difficulty: callers have another table, or a nearer start.  ``longest``
     bounds the steps of m: shorter ones find their way where a jump is all that E[mu_0 s] has.
+    ``tol`` is that of the unknowns.
     """
-    equations = Equations(given, loss, longest)
+    equations = Equations(given, loss, longest, tol)
     result = equations.solve(alpha, lam, start, brief)
     overlaps = equations.coordinates.unpack(result.value)
     with np.errstate(all="ignore"):
@@ -92,10 +95,16 @@ class Slopes(NamedTuple):
 
 
 def solve_near(
-    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
+    given: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps,
+    slopes: Slopes,
+    tol: float = TOLERANCE,
 ) -> tuple[ridge.Points, Losses, Slopes] | None:
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
-    them; with the slopes learnt.  None if that does not do."""
+    them; with the slopes learnt.  None if that does not do.  ``tol`` is that of the unknowns."""
     equations = Equations(given, loss)
     coordinates = equations.coordinates
     matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
@@ -106,7 +115,7 @@ def solve_near(
             lambda x: equations.residual(x, alpha, lam),
             coordinates.pack(start)[0],
             matrix,
-            tol=TOLERANCE,
+            tol=tol,
             enough=RESIDUAL_TOLERANCE,
             max_iterations=NEARBY,
         )
@@ -176,9 +185,15 @@ def _apart(
 class Equations:
     """The saddle point of one table of labels and one loss, for any number of points."""
 
-    def __init__(self, given: LabelTable, loss: Loss, longest: float = LONGEST) -> None:
+    def __init__(
+        self,
+        given: LabelTable,
+        loss: Loss,
+        longest: float = LONGEST,
+        tol: float = TOLERANCE,
+    ) -> None:
         self.given, self.loss, self.table = given, loss, given.table
-        self.longest = longest
+        self.longest, self.tol = longest, tol
         self.bulk = ridge.bulk_of(given.table)
         self.coordinates = Coordinates(given.table)
         self.rows = at_once(given.labels, loss)
@@ -322,7 +337,7 @@ class Equations:
             np.where(usable, first.value[rows], start[rows]),
             size=np.ones_like,
             signed=np.ones(start.shape[1], dtype=bool),
-            tol=TOLERANCE,
+            tol=self.tol,
             max_iterations=NEWTON,
         )
         # differences, and layers of the averages, leave Newton's residual some rounding
@@ -335,7 +350,7 @@ class Equations:
         return fixed_point(
             lambda x, rows: self.image(x, alpha[rows], lam[rows]),
             start,
-            tol=TOLERANCE,
+            tol=self.tol,
             memory=MEMORY,
             near=NEAR,
             max_iterations=sweeps,

@@ -28,6 +28,10 @@ class Evaluation:
         """Boolean array (P,)."""
         return self.points.status == Status.CONVERGED
 
+    def at(self, rows: Array) -> "Evaluation":
+        """Some of the points, by a copy."""
+        return _combine(lambda part: part[rows], self)
+
 
 def concatenate(parts: list[Evaluation]) -> Evaluation:
     """Evaluations of consecutive points as one."""

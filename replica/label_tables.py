@@ -10,7 +10,7 @@ known in closed form, and its steps are kept.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,23 +24,44 @@ from .labels import REACH
 from .network import Model
 from .targets import remainder
 
-# Nodes of every level: over kappa, trapezoidal; over tau likewise, or per panel with half the
-# interval where it is split; of Student's t; per panel of a proximal map.  What did not grow from
-# one level to the next would not show in the difference.  kappa is what may have thin layers, and
-# goes on to panels that close in on them.
+# Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
+# half the interval where it is split; of Student's t; per panel of a proximal map.  kappa is what
+# may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
-TAU = (24, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144)
-SPLIT = tuple((6 + 3 * level, min(6.2 + level / 2, 8.8)) for level in range(11))
+TAU = (12, 16, 20, 24, 30, 38, 48, 60, 76, 96, 120, 150)
+SPLIT = tuple((6 + 3 * level, min(6.2 + level / 2, 8.8)) for level in range(12))
 PANEL = 5.7  # longest, where it is split
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-MIXTURE = (16, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104)
+MIXTURE = (24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 108, 120)
 ALIKE = 4.0  # ratio of variances that are handled together
-FIELD = (8, 11, 14, 17, 20, 24, 28, 32, 36, 40, 44)
+FIELD = (6, 9, 11, 14, 17, 20, 24, 28, 32, 36, 40, 44)
 GRADED = (6, 9, 14)
-TERMS = 40  # of a series
+TERMS = 40  # of a series,
+DENSER = 3  # from that many times the nodes
 LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
+
+
+class Level(NamedTuple):
+    """Of refinement: over kappa, over tau, of Student's t, and along a proximal map."""
+
+    kappa: int
+    tau: int
+    noise: int
+    field: int
+
+    @classmethod
+    def even(cls, level: int) -> "Level":
+        """The same along all axes."""
+        return cls(*[level] * len(cls._fields))
+
+    def along(self, *axes: str, by: int = 1) -> "Level":
+        """The level further ``by`` that much along these axes, or along all."""
+        return Level(*(n + by * (not axes or name in axes) for name, n in self._asdict().items()))
+
+
+FIRST = Level(1, 1, 2, 2)  # of the shared tables that points are solved on
 
 
 class Steps(NamedTuple):
@@ -64,7 +85,7 @@ class Component(NamedTuple):
     and the variance.
 
     tau (N, L, K'), weights (N, L), which sum to the share of these labels, E[y | z] (N, L) and
-    the variances, (L,) in order or a single one (1,).
+    the variances, (L,) in order, equally often each, or a single one (1,).
     """
 
     tau: Array
@@ -72,15 +93,10 @@ class Component(NamedTuple):
     mean: Array
     variance: Array
 
-    def each(self) -> "Iterator[Component]":
-        """For every variance."""
-        ends = np.flatnonzero(np.diff(self.variance)) + 1
-        if not ends.size:
-            yield self
-            return
-        for a, b in pairwise([0, *ends, self.variance.size]):
-            tau, weights, mean = self.tau[:, a:b], self.weights[:, a:b], self.mean[:, a:b]
-            yield Component(tau, weights, mean, self.variance[a : a + 1])
+    @property
+    def distinct(self) -> int:
+        """The number of variances."""
+        return 1 + int(np.count_nonzero(np.diff(self.variance)))
 
 
 class Labels(NamedTuple):
@@ -127,7 +143,7 @@ class Labels(NamedTuple):
     @property
     def single(self) -> int:
         """The same for one variance."""
-        return max(x.weights.shape[1] for each in self.components for x in each.each())
+        return max(each.weights.shape[1] // each.distinct for each in self.components)
 
     @property
     def size(self) -> int:
@@ -142,23 +158,23 @@ class LabelTable(NamedTuple):
     labels: Labels
 
 
-@lru_cache(maxsize=16)  # of up to 50 MB each
-def label_table(model: Model, level: int) -> LabelTable | None:
+@lru_cache(maxsize=24)  # of up to 50 MB each
+def label_table(model: Model, level: Level) -> LabelTable | None:
     """The table of the given ``level`` of refinement, or None past the last or the largest."""
-    kappa = next(islice(_kappa_rules(model), level, None), None)
+    kappa = next(islice(_kappa_rules(model), level.kappa, None), None)
     return None if kappa is None else label_table_at(model, kappa, level)
 
 
 def label_table_at(
-    model: Model, kappa: Rule, level: int, over_tau: Sequence[Rule] | None = None
+    model: Model, kappa: Rule, level: Level, over_tau: Sequence[Rule] | None = None
 ) -> LabelTable | None:
     """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
     it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each group of
     ``mixture`` at that level."""
     table = tabulate(model, kappa)
-    law = mixture(model, level)
+    law = mixture(model, level.noise)
     if over_tau is None:
-        over_tau = [_tau_rule(model, table.kappa, level)] * len(law)
+        over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(law)
     groups = list(zip(over_tau, law, strict=True))
     if sum(rule.weights.size * len(shares) for rule, (_, shares) in groups) > LARGEST:
         return None
@@ -166,9 +182,29 @@ def label_table_at(
     steps, series = _steps(model, table.kappa), None
     free = remainder(model.geometry.gamma)
     if steps is None and model.binary and free.shape[1] == 1 and free.any():
-        series = _series(components[0], table.weights)
-    labels = Labels(components, model.binary, _at(FIELD, level), steps, series)
+        rule = _tau_rule(model, table.kappa, level.tau, DENSER)
+        series = _series(_component(model, table.kappa, rule, *law[0]), table.weights)
+    labels = Labels(components, model.binary, _at(FIELD, level.field), steps, series)
     return LabelTable(table, labels)
+
+
+def axes(model: Model, *, exact: bool) -> list[str]:
+    """Of a level's axes those that matter; ``exact`` if averages over the local field are."""
+    law, rest = model.label_noise, remainder(model.geometry.gamma)
+    there = {
+        "kappa": True,
+        "tau": bool(rest.any()),
+        "noise": law is not None and law.kind == "student",
+        "field": not exact,
+    }
+    return [name for name, matters in there.items() if matters]
+
+
+def within(model: Model, level: Level) -> bool:
+    """Whether rules still grow up to this level: what did not would not show in differences."""
+    over_tau = TENSORS.get(remainder(model.geometry.gamma).shape[1], TAU)
+    sizes = (level.tau, over_tau), (level.noise, MIXTURE), (level.field, FIELD)
+    return all(n < len(rules) for n, rules in sizes)
 
 
 @lru_cache(maxsize=64)
@@ -258,8 +294,9 @@ def _series(given: Component, over_kappa: Array) -> Series:
     return Series(coefficients, over_kappa * np.sqrt(np.maximum(rest, 0.0)))
 
 
-def _tau_rule(model: Model, kappa: Array, level: int) -> Rule:
-    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
+def _tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
+    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N), where nothing splits
+    them ``denser`` times as many."""
     alignment, target = model.geometry.gamma, model.mean_label
     rest = remainder(alignment)
     N, free = kappa.shape[1], rest.shape[1]
@@ -270,6 +307,6 @@ def _tau_rule(model: Model, kappa: Array, level: int) -> Rule:
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
         split = gauss_legendre(n, breaks, half_width, PANEL)
         return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
+    rule = trapezoid_tensor(denser * _at(TENSORS.get(free, TAU), level), free)
     shape = (N, *rule.nodes.shape)
     return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))

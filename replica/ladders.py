@@ -21,12 +21,13 @@ from .classification import classification_error
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
 from .evaluation import Evaluation, assign, concatenate
-from .label_tables import LabelTable, label_table
+from .label_tables import FIRST, LabelTable, Level, axes, label_table, within
 from .layered import solve_layered
 from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .refinement import Refinement
 from .tau_layers import sharp
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -76,36 +77,11 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
-    # where noise does not blur the kinks, a point that is not easy is one for its own tables
-    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
-    kept: Evaluation | None = None
-    rows = np.arange(len(alpha))
-    error = np.ones(len(alpha))  # of no table at all
-    for level, (coarse, fine) in enumerate(_pairs(lambda level: label_table(model, level))):
-
-        def solve(
-            at: Rows, start: Overlaps | None, coarse: LabelTable = coarse, fine: LabelTable = fine
-        ) -> Evaluation:
-            points, losses = convex.solve_points(fine, loss, alpha[at], lam[at], start, brief=brief)
-            change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
-            return _evaluation(points, losses, points.residual, change, fine.table)
-
-        kept = _step(solve, fine.table.weights.size, kept, rows)
-        before, error = error, kept.quadrature_error.copy()
-        met = kept.converged & (error <= tol)
-        # what two tables did not solve is not a matter of quadrature
-        rows = rows[~met[rows] & (kept.converged[rows] | ((level == 0) & (not brief)))]
-        if layered:
-            with np.errstate(all="ignore"):
-                expected = error * (error / before) ** GROWTH
-            rows = rows[~(expected[rows] > tol)]
-        if not rows.size:
-            break
-    if kept is None:
-        raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
+    table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
+    met = kept.converged & (kept.quadrature_error <= tol)
     for row in np.flatnonzero(~met) if layered else ():
         one = np.array([row])
-        start = _overlaps(kept, one) if kept.converged[row] else None
+        start = kept.at(one).points.overlaps if kept.converged[row] else None
         found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
         if found is not None and not kept.quadrature_error[row] <= found.quadrature_error[0]:
             kept = assign(kept, one, found)
@@ -118,7 +94,60 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
                 kept.quadrature_error, change / np.maximum(np.abs(wrong), 1e-4)
             ),
         )
-    return _judged(fine.table, kept, tol, convex.RESIDUAL_TOLERANCE)
+    return _judged(table, kept, tol, convex.RESIDUAL_TOLERANCE)
+
+
+def _on_shared_tables(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool
+) -> tuple[Table, Evaluation]:
+    """The points as far as tables that all share lead, and the last of these; ``layered`` if
+    each may have tables of its own afterwards."""
+    # where noise does not blur the kinks, a point that is not easy is one for its own tables
+    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
+    kept: Evaluation | None = None
+    rows = np.arange(len(alpha))
+    error = np.ones(len(alpha))  # of no table at all
+    level = FIRST
+    refinement = Refinement(axes(model, exact=loss.pieces is not None), tol)
+    while rows.size and within(model, level):
+        coarse, fine = label_table(model, level.along(by=-1)), label_table(model, level)
+        if coarse is None or fine is None:
+            break
+        table = fine.table
+
+        def solve(
+            at: Rows, start: Overlaps | None, coarse: LabelTable = coarse, fine: LabelTable = fine
+        ) -> Evaluation:
+            points, losses = convex.solve_points(
+                fine, loss, alpha[at], lam[at], start, brief=brief, tol=convex.UNKNOWNS * tol
+            )
+            change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
+            return _evaluation(points, losses, points.residual, change, fine.table)
+
+        first = kept is None
+        kept = _step(solve, table.weights.size, kept, rows)
+        before, error = error, kept.quadrature_error.copy()
+        met = kept.converged & (error <= tol)
+        # what two tables did not solve is not a matter of quadrature
+        rows = rows[~met[rows] & (kept.converged[rows] | (first & (not brief)))]
+        if layered:
+            with np.errstate(all="ignore"):
+                expected = error * (error / before) ** GROWTH
+            rows = rows[~(expected[rows] > tol)]
+        solved = rows[kept.converged[rows]]
+
+        def distance(other: Level, at: Rows = solved, kept: Evaluation = kept) -> float:
+            given = label_table(model, other)
+            if given is None or not at.size:
+                return np.inf
+            there = kept.at(at)
+            found = convex.mismatch(given, loss, alpha[at], lam[at], there.points, there.losses)
+            return float(found.max())
+
+        level = refinement.after(level, distance) if rows.size else level
+    if kept is None:
+        raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
+    return table, kept
 
 
 def _pairs(
@@ -151,18 +180,14 @@ def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:
     """The overlaps found on the previous table, where every one of them is usable."""
     if kept is None or not kept.converged[rows].all():
         return None
-    return _overlaps(kept, rows)
-
-
-def _overlaps(kept: Evaluation, rows: Rows) -> Overlaps:
-    return Overlaps(*(part[rows] for part in kept.points.overlaps))
+    return kept.at(rows).points.overlaps
 
 
 def _classification(model: Model, kept: Evaluation, tol: float) -> tuple[Array, Array]:
     """The classification error of the points that converged, and its own absolute error."""
     wrong, error = np.full((2, len(kept.nodes)), np.nan)
     rows = np.flatnonzero(kept.converged)
-    wrong[rows], error[rows] = classification_error(model, _overlaps(kept, rows), tol)
+    wrong[rows], error[rows] = classification_error(model, kept.at(rows).points.overlaps, tol)
     return wrong, error
 
 

@@ -15,7 +15,15 @@ from solvers.results import Array, Status
 from . import convex, ridge
 from .coordinates import Coordinates
 from .evaluation import Evaluation
-from .label_tables import LabelTable, label_table, label_table_at, mixture
+from .label_tables import (
+    FIRST,
+    LabelTable,
+    Level,
+    label_table,
+    label_table_at,
+    mixture,
+    within,
+)
 from .layers import fields_at, kinks_of, panels
 from .local_fields import Losses
 from .losses import Loss
@@ -23,17 +31,19 @@ from .network import Model
 from .overlaps import Overlaps
 from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
-# Nodes a panel over kappa, over tau where it has layers, and level of the rest.
-SIZES = ((5, 5, 1), (7, 6, 2), (10, 7, 3), (14, 8, 4), (20, 9, 5), (28, 11, 6), (40, 14, 7))
+# Nodes a panel over kappa, and over tau where it has layers, of every level.
+KAPPA = (5, 7, 10, 14, 20, 28, 40)
+TAU = (5, 6, 7, 8, 9, 11, 14)
+START = Level(0, 0, 1, 1)
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
-CLOSING = ((0.5, 0.75), (0.45, 0.7))
-FIRST = (1, 3)  # levels of the shared tables on which a path may start
-ROUGH = 1  # and of that for the slopes
+CLOSING_KAPPA = (0.5, 0.45)
+CLOSING_TAU = (0.75, 0.7)
+EARLY = (FIRST, FIRST.along(by=2))  # levels of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
-LUCK = 0.01  # least part of one difference that the next is trusted to leave
+LUCK = 0.01  # least part of one change that the next is trusted to leave
 CLOSE = 1e-6  # residual of a stage
 ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
@@ -65,19 +75,18 @@ def _refine(
     two of them agree."""
     found, before, last = None, None, np.zeros(1)
     slopes = _slopes(model, loss, alpha, lam, overlaps)
-    for sizes in SIZES:
-        table = _table(model, loss, overlaps, sizes)
-        if table is None:
-            break
-        points, losses, slopes = _solve(table, loss, alpha, lam, overlaps, slopes)
+    level = START
+    while (table := _table(model, loss, overlaps, level)) is not None:
+        points, losses, slopes = _solve(
+            table, loss, alpha, lam, overlaps, slopes, convex.UNKNOWNS * tol
+        )
         # thin layers may leave the iteration's own, sharper criterion some rounding
         if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             break
         points.status[:] = Status.CONVERGED
         if before is not None:
             change = convex.difference(table, loss, before, (points, losses))
-            error = np.maximum(change, LUCK * last)  # two tables may agree by chance
-            last = change
+            error, last = _left(change, last), change
             nodes = np.array([table.table.weights.size])
             found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
             if error[0] <= tol:
@@ -85,14 +94,24 @@ def _refine(
         overlaps, before = points.overlaps, (points, losses)
         if slopes is None:
             slopes = convex.slopes_near(table, loss, alpha, lam, overlaps)
+        level = level.along()
     return found
+
+
+def _left(change: Array, last: Array) -> Array:
+    """What the last table has yet to gain, after a ``change`` and the ``last`` one before it,
+    zero if there is none: errors fall geometrically, and twice what follows from that, no less
+    than a fifth of the change, is taken."""
+    with np.errstate(all="ignore"):
+        part = np.where(last > 0, np.clip(2 * change / last, 0.2, 1.0), 1.0)
+    return np.asarray(np.maximum(part * change, LUCK * last))  # they may agree by chance
 
 
 def _slopes(
     model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
 ) -> convex.Slopes | None:
     """Slopes of the equations on a shared table, if there is one."""
-    table = label_table(model, ROUGH)
+    table = label_table(model, FIRST)
     return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
 
 
@@ -103,21 +122,22 @@ def _solve(
     lam: Array,
     start: Overlaps,
     slopes: convex.Slopes | None,
+    tol: float,
     brief: bool | None = None,
 ) -> tuple[ridge.Points, Losses, convex.Slopes | None]:
     """The point on one table, and the slopes learnt: None where they did not do, and other means
     were needed."""
     if slopes is not None:
-        near = convex.solve_near(table, loss, alpha, lam, start, slopes)
+        near = convex.solve_near(table, loss, alpha, lam, start, slopes, tol)
         if near is not None:
             return near
     brief = table.labels.size > LARGE if brief is None else brief
-    return *convex.solve_points(table, loss, alpha, lam, start, brief=brief), None
+    return *convex.solve_points(table, loss, alpha, lam, start, brief=brief, tol=tol), None
 
 
 def _easy(model: Model, loss: Loss, alpha: Array) -> tuple[Coordinates, Array, Overlaps] | None:
     """An easy penalty with the overlaps there, on a shared table."""
-    tables = [table for table in (label_table(model, level) for level in FIRST) if table]
+    tables = [table for table in (label_table(model, level) for level in EARLY) if table]
     for table, (at, longest) in product(tables, EASY):
         there = np.array([at])
         points, _ = convex.solve_points(table, loss, alpha, there, brief=True, longest=longest)
@@ -141,12 +161,12 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return overlaps
         change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        table = _table(model, loss, ahead, SIZES[0])
+        table = _table(model, loss, ahead, START)
         if table is None or work < 0:
             return None
         there = at * np.exp(change)
         short = step <= SHORT
-        trial, _, slopes = _solve(table, loss, alpha, there, ahead, slopes, brief=not short)
+        trial, _, slopes = _solve(table, loss, alpha, there, ahead, slopes, 0.01 * CLOSE, not short)
         work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= CLOSE:
             overlaps, before = trial.overlaps, x
@@ -160,10 +180,9 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
     return None
 
 
-def _table(
-    model: Model, loss: Loss, overlaps: Overlaps, sizes: tuple[int, int, int]
-) -> LabelTable | None:
-    over_kappa, over_tau, level = sizes
+def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
+    if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, level)):
+        return None
     split = sharp(model, loss)
 
     def lines(kappa: Array) -> Line:
@@ -174,8 +193,10 @@ def _table(
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR
     # ends of panels that tables have in common would hide what they miss
-    for_kappa, for_tau = CLOSING[level % len(CLOSING)]
-    (rule,) = panels(model, overlaps, levels, (over_kappa,), blur, merging, for_kappa)
-    law = mixture(model, level)
-    rules = tau_rules(lines(rule.nodes), law, over_tau, for_tau) if split else None
+    closing = CLOSING_KAPPA[level.kappa % 2]
+    (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)
+    rules = None
+    if split:
+        law = mixture(model, level.noise)
+        rules = tau_rules(lines(rule.nodes), law, TAU[level.tau], CLOSING_TAU[level.tau % 2])
     return label_table_at(model, rule, level, rules)

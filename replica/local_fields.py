@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.piecewise import average_proximal, average_score
@@ -28,12 +29,12 @@ from .losses import Loss
 from .overlaps import Overlaps
 from .proximal_nodes import Curve, nodes_on, proximal_nodes, stretches
 
-FAR = 8.2  # standard deviations
+FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
-CACHED = 2**13  # nodes handled at once, of which a dozen arrays stay in the cache,
+CACHED = 2**14  # nodes handled at once, of which a dozen arrays stay in the cache,
 LASTING = 2**17  # or of a proximal map, where there is more to do between them
 PANELS = 8  # along a proximal map, usually
 
@@ -79,21 +80,18 @@ class Part(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Points of the proximal map (P, N, L) with their weights, alone and times tau
-    (P, N, L, K'); or (R, L) and (R, L, K') for R ``rows`` (R,), indices of (P, N) that may occur
-    several times."""
+    """Points of the proximal map (R, L) with their weights, alone and times tau (R, L, K'), for
+    R ``rows`` (R,): indices of (P, N) that may occur several times."""
 
     sign: float | Array
     curve: Curve
     weight: Array
     along: Array
-    rows: Array | None = None
+    rows: NDArray[np.int64]
 
     def total(self, values: Array, shape: tuple[int, int]) -> Array:
         """Sums over the points, (P, N), of ``values`` like the weights."""
         sums = values.sum(axis=-1)
-        if self.rows is None:
-            return np.asarray(sums)
         return np.bincount(self.rows, sums, shape[0] * shape[1]).reshape(shape)
 
 
@@ -142,13 +140,19 @@ def _in_blocks(
     labels: Labels,
     loss: Loss,
     field: Field,
-) -> Iterator[Array]:
-    """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once."""
+) -> list[Array]:
+    """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once: fewer of a component
+    that has more nodes."""
     points, count = field.centre.shape
-    size = max(1, at_once(labels, loss) // points)
-    rows = [slice(i, i + size) for i in range(0, count, size)]
-    found = [average(labels.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
-    return (np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True))
+    total: list[Array] = []
+    for given in labels.components:
+        alone = labels._replace(components=(given,))
+        size = max(1, at_once(alone, loss) // points)
+        rows = [slice(i, i + size) for i in range(0, count, size)]
+        found = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
+        whole = [np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True)]
+        total = [x + y for x, y in zip(total, whole, strict=True)] if total else whole
+    return total
 
 
 def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
@@ -217,55 +221,94 @@ def parts(labels: Labels, loss: Loss, field: Field) -> Iterator[Part]:
 def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
     """Nodes along the proximal map of response V (P, N), for t0 of every kind of labels."""
     if labels.binary:
-        yield from _for_labels(labels, loss, field, V)
+        yield _for_labels(labels, loss, field, V)
         return
-    single = tuple(each for given in labels.components for each in given.each())
-    for part in parts(labels._replace(components=single), loss, field):
-        seen = part.weight > NEGLIGIBLE * part.weight.max()
-        least = THINNEST**2 * (part.mean**2).max(axis=-1, keepdims=True)
-        part = part._replace(variance=np.maximum(part.variance, least))
-        far = FAR * np.sqrt(part.variance)
-        low = part.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
-        high = part.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
-        if ((high - low) / far).max() <= FAREST:
-            yield _over_all_tau(labels.order, loss, part, V, low, high)
-        else:
-            yield from _over_each_tau(labels.order, loss, part, V)
+    for given in labels.components:
+        group = _rows(given, field, V)
+        far = FAR * group.sd
+        seen = group.weight > NEGLIGIBLE * group.weight.max()
+        low = group.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
+        high = group.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
+        near = ((high - low) <= FAREST * far)[:, 0]
+        if near.any():
+            yield _over_all_tau(labels.order, loss, group.at(near), low[near], high[near])
+        if not near.all():
+            yield from _over_each_tau(labels.order, loss, group.at(~near))
 
 
-def _over_all_tau(order: int, loss: Loss, part: Part, V: Array, low: Array, high: Array) -> Nodes:
+class Rows(NamedTuple):
+    """Values of kappa, with one variance of the noise each: their owner (R,), an index of (P, N),
+    the mean of t0 given tau (R, T), its standard deviation and the response (R, 1), and the
+    weight of tau, alone (R, T) and times tau (R, T, K')."""
+
+    owner: NDArray[np.int64]
+    mean: Array
+    sd: Array
+    response: Array
+    weight: Array
+    along: Array
+
+    def at(self, which: Array) -> "Rows":
+        """Some of them."""
+        return Rows(*(part[which] for part in self))
+
+
+def _rows(given: Component, field: Field, V: Array) -> Rows:
+    """For real labels t0 = y - omega."""
+    (P, N), count = V.shape, given.distinct
+    shape = P, N, count, given.weights.shape[1] // count
+    centre, sd = given_tau(given, field)
+    mean = (given.mean - centre).reshape(shape)
+    variance = sd[..., None] ** 2 + given.variance.reshape(count, -1)[:, :1]
+    least = THINNEST**2 * (mean**2).max(axis=-1, keepdims=True)
+    weight = np.broadcast_to(given.weights.reshape(shape[1:]), shape)
+    tau = np.broadcast_to(given.tau.reshape(*shape[1:], -1), (*shape, given.tau.shape[2]))
+    rows, nodes = P * N * count, shape[-1]
+    return Rows(
+        np.repeat(np.arange(P * N), count),
+        mean.reshape(rows, nodes),
+        np.sqrt(np.maximum(variance, least)).reshape(rows, 1),
+        np.repeat(V.ravel(), count)[:, None],
+        weight.reshape(rows, nodes),
+        (weight[..., None] * tau).reshape(rows, nodes, -1),
+    )
+
+
+def _over_all_tau(order: int, loss: Loss, group: Rows, low: Array, high: Array) -> Nodes:
     """Nodes from ``low`` to ``high`` for all tau together: few, as a user's loss may cost many
     times what a density does."""
-    sd = np.sqrt(part.variance)
-    curve = proximal_nodes(loss, V[..., None], low, high, sd, order)
-    z = (curve.t0[..., None] - part.mean[:, :, None]) / sd[..., None]
-    density = np.exp(-(z**2) / 2) * part.weight[:, None]
+    sd = group.sd
+    curve = proximal_nodes(loss, group.response, low, high, sd, order)
+    density = (curve.t0 / sd)[..., None] - (group.mean / sd)[:, None]
+    density *= density
+    density *= -0.5
+    np.exp(density, out=density)
     length = curve.length / (np.sqrt(2 * np.pi) * sd)
-    along = np.einsum("pnlt,ntk->pnlk", density, part.tau) * length[..., None]
-    return Nodes(part.sign, curve, density.sum(axis=-1) * length, along)
+    weight = (density @ group.weight[..., None])[..., 0] * length
+    return Nodes(-1.0, curve, weight, density @ group.along * length[..., None], group.owner)
 
 
-def _over_each_tau(order: int, loss: Loss, part: Part, V: Array) -> Iterator[Nodes]:
+def _over_each_tau(order: int, loss: Loss, group: Rows) -> Iterator[Nodes]:
     """Nodes for every tau: where t0 is nearly a function of tau.  Most tau are far from most
     stretches of the map."""
-    shape = part.mean.shape
+    shape = group.mean.shape
 
     def column(x: Array) -> Array:
         return np.broadcast_to(x, shape).reshape(-1, 1)
 
-    mean, V, weight = part.mean.reshape(-1, 1), column(V[..., None]), column(part.weight)
-    sd = column(np.sqrt(part.variance))
-    tau = np.broadcast_to(part.tau, (*shape, part.tau.shape[2])).reshape(mean.size, 1, -1)
-    for stretch in stretches(loss, V, mean - FAR * sd, mean + FAR * sd):
+    mean, sd, V, weight = (column(x) for x in (group.mean, group.sd, group.response, group.weight))
+    along = group.along.reshape(mean.size, 1, -1)
+    for stretch in stretches(loss, V, mean - FAR * sd, mean + FAR * sd, sd):
         (here,) = np.nonzero((stretch.last > stretch.first)[:, 0])
         if here.size:
             there = stretch._replace(first=stretch.first[here], last=stretch.last[here])
             curve = nodes_on(there, loss, V[here], sd[here], order)
-            chance = _gaussian(curve, mean[here], sd[here]) * weight[here]
-            yield Nodes(part.sign, curve, chance, chance[..., None] * tau[here], here // shape[2])
+            chance = _gaussian(curve, mean[here], sd[here])
+            owner = group.owner[here // shape[1]]
+            yield Nodes(-1.0, curve, chance * weight[here], chance[..., None] * along[here], owner)
 
 
-def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
+def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Nodes:
     """Nodes for labels +-1, both at once."""
     C, S = field.centre[..., None, None], np.sqrt(field.power)[..., None, None]
     y = np.array([[1.0], [-1.0]])
@@ -275,13 +318,19 @@ def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[
         loss, V[..., None, None], mean - FAR * S, mean + FAR * S, S, labels.order
     )
     z = sign * (curve.t0 - mean) / S
-    shape, points = z.shape, (*V.shape, -1)
-    mass, label, tau, product = _labels(labels, field, z.reshape(points))
-    y, sign = (np.broadcast_to(x, shape).reshape(points) for x in (y, sign))
-    w = _gaussian(curve, mean, S).reshape(points)
-    curve = Curve(*(each.reshape(points) for each in curve))
+    shape, rows = z.shape, (V.size, -1)
+    mass, label, tau, product = _labels(labels, field, z.reshape(*V.shape, -1))
+    y, sign = (np.broadcast_to(x, shape).reshape(*V.shape, -1) for x in (y, sign))
+    w = _gaussian(curve, mean, S).reshape(y.shape)
     along = w[..., None] * (tau + y[..., None] * product) / 2
-    yield Nodes(sign, curve, w * (mass + y * label) / 2, along)
+    weight = w * (mass + y * label) / 2
+    return Nodes(
+        sign.reshape(rows),
+        Curve(*(each.reshape(rows) for each in curve)),
+        weight.reshape(rows),
+        along.reshape(*weight.reshape(rows).shape, -1),
+        np.arange(V.size),
+    )
 
 
 def _gaussian(curve: Curve, mean: Array, sd: Array) -> Array:

@@ -150,14 +150,14 @@ class Loss:
         argument = y * prediction if self.kind == "margin" else y - prediction
         return np.asarray(self.value(argument), dtype=float)
 
-    def proximal(self, t0: Array, V: Array, tol: float = 1e-15) -> Array:
-        """argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, to a relative ``tol`` or better."""
+    def proximal(self, t0: Array, V: Array, slack: Array | float = 0.0) -> Array:
+        """argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, of t0 or another within ``slack``."""
         t0, V = np.broadcast_arrays(np.asarray(t0, dtype=float), np.asarray(V, dtype=float))
         if self.pieces is not None:
             return self.pieces.prox(t0, V)
         if self.prox is not None:
             return np.asarray(self.prox(t0, V), dtype=float)
-        return self._newton(t0, V, tol)
+        return self._newton(t0, V, slack)
 
     def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
         """g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)
@@ -193,7 +193,7 @@ class Loss:
             found.append((kink, kink + V * left, kink + V * right))
         return found
 
-    def _newton(self, t0: Array, V: Array, tol: float) -> Array:
+    def _newton(self, t0: Array, V: Array, slack: Array | float) -> Array:
         """t + V rho'(t) = t0 by Newton's method, or bisection where that does not close in."""
         at_start = np.asarray(self.derivative(t0), dtype=float)
         # rho' grows, so the solution lies between t0 and t0 - V rho'(t0)
@@ -205,13 +205,15 @@ class Loss:
         last = high - low
         for _ in range(STEPS):
             excess = t - t0 + V * np.asarray(self.derivative(t), dtype=float)
+            if (np.abs(excess) < slack).all():
+                break
             low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
             step = excess / (1 + V * self.second(t))
             # inside the bracket, and shrinking: Newton's method may run in a circle
             good = (t - step >= low) & (t - step <= high) & (np.abs(step) <= last / 2)
             after = np.where(good, t - step, (low + high) / 2)
             t, last = after, np.abs(after - t)
-            if (last <= tol * np.maximum(1.0, np.abs(t))).all():
+            if (last <= 1e-15 * np.maximum(1.0, np.abs(t))).all():
                 break
         return np.asarray(t)
 

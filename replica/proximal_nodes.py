@@ -23,7 +23,7 @@ BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away
 GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels
-ROUGH = 1e-6  # relative
+ROUGH = 0.05  # standard deviations
 
 
 class Curve(NamedTuple):
@@ -51,16 +51,16 @@ def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, ord
 
     All arrays (..., 1), with ``order`` points a panel; V = 0 everywhere is t = t0.
     """
-    found = [nodes_on(part, loss, V, sd, order) for part in stretches(loss, V, low, high)]
+    found = [nodes_on(part, loss, V, sd, order) for part in stretches(loss, V, low, high, sd)]
     return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
 
-def stretches(loss: Loss, V: Array, low: Array, high: Array) -> list[Stretch]:
+def stretches(loss: Loss, V: Array, low: Array, high: Array, sd: Array) -> list[Stretch]:
     """The parts of the graph with t0 between ``low`` and ``high``, of no length where they are
     not."""
     moved = bool(np.any(V))
     # ends need not be exact: nothing of the densities is there
-    first, last = (loss.proximal(end, V, ROUGH) if moved else end for end in (low, high))
+    first, last = (loss.proximal(x, V, ROUGH * sd) if moved else x for x in (low, high))
     ends = (-np.inf, *loss.kinks, np.inf)
     found = [
         Stretch(None, np.clip(a, first, last), np.clip(b, first, last)) for a, b in pairwise(ends)

@@ -72,8 +72,8 @@ class Segment(NamedTuple):
 
 
 def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
-    """The intervals of the proximal map: one for each piece and for each kink."""
-    zero, low = np.zeros_like(V), np.full_like(V, -np.inf)
+    """The intervals of the proximal map: one for each piece and, unless V = 0, for each kink."""
+    zero, low, moved = np.zeros_like(V), np.full_like(V, -np.inf), np.any(V)
     for i, (a, b, q) in enumerate(pieces.coefficients):
         shrink = 1 / (1 + V * q)
         inside = (-V * b * shrink, shrink), (-b * shrink, -q * shrink)
@@ -86,7 +86,7 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
         high = knot + V * before
         yield Segment(low, high, *inside, (a, b, q))
         low = knot + V * after
-        if after > before:
+        if after > before and moved:
             rate = 1 / np.maximum(V, TINY)
             at_knot = (knot + zero, zero), (knot * rate, -rate)
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))

@@ -26,7 +26,7 @@ from replica.convex import Equations, slopes_near, solve_points
 from replica.coordinates import Coordinates
 from replica.equivalence import tabulate
 from replica.gradient_step import spiked_parameters
-from replica.label_tables import label_table
+from replica.label_tables import Level, label_table
 from replica.local_fields import scores
 from solvers.quadrature import trapezoid
 from solvers.results import Status
@@ -248,7 +248,7 @@ def test_functions_of_a_user_reproduce_the_named_losses():
 def test_kinks_of_a_user_are_split():
     """The averages over the local field of an absolute loss given as functions, real labels:
     1e-7, six to nine nodes a panel and two more panels for the kinks."""
-    given = label_table(MODELS["outliers"], 1)
+    given = label_table(MODELS["outliers"], Level.even(1))
     labels = given.labels
     equations = Equations(given, replica.loss("absolute"))
     one = np.ones(1)
@@ -267,7 +267,7 @@ def test_student_labels_take_enough_components(monkeypatch):
     law = dict(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="student:3:0.1")
     at = dict(alpha=0.5, lam=0.01, loss="absolute", raise_on_failure=True)
     point = solve(SpikedRandomFeatures(**law), **at)
-    monkeypatch.setattr(label_tables, "MIXTURE", (120,))
+    monkeypatch.setattr(label_tables, "MIXTURE", (120,) * 9)
     label_table.cache_clear()  # which knows nothing of the patch
     many = solve(SpikedRandomFeatures(**law), **at)
     label_table.cache_clear()
@@ -295,7 +295,7 @@ def test_slopes_of_another_table(readout):
     step = dict(student="erf", target="sign", alpha0=5.0, eta=1.5, readout=readout)
     model = replica.GradientStep(**step, intercept=True).srf(beta=1.0)
     one, at, of = np.ones(1), 0.1 * np.ones(1), replica.loss("squared_hinge")
-    coarse, fine = label_table(model, 2), label_table(model, 3)
+    coarse, fine = label_table(model, Level.even(2)), label_table(model, Level.even(3))
     overlaps = solve_points(fine, of, one, at)[0].overlaps
     first, second = (slopes_near(table, of, one, at, overlaps) for table in (coarse, fine))
     turned = second.coordinates.slopes_from(first.coordinates, first.matrix)
@@ -307,7 +307,10 @@ def test_tables_with_more_combinations_of_offsets():
     use, and the point is solved without."""
     step = dict(student="tanh", target="sign", alpha0=1.0, eta=1.5, readout="gaussian")
     model = replica.GradientStep(**step).srf(beta=1.0)
-    sizes = {Coordinates(label_table(model, level).table).combine.shape[1] for level in range(4)}
+    sizes = {
+        Coordinates(label_table(model, Level.even(level)).table).combine.shape[1]
+        for level in range(4)
+    }
     assert len(sizes) > 1
     assert solve(model, alpha=2.0, lam=1.0, loss="huber:0.5").converged
 

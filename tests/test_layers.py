@@ -15,7 +15,7 @@ from replica import Loss, SpikedRandomFeatures, local_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
-from replica.label_tables import label_table, label_table_at
+from replica.label_tables import FIRST, Level, label_table, label_table_at
 from replica.layers import REACH, decision, kinks_of, panels
 from replica.local_fields import Field, scores
 from solvers.quadrature import gauss_legendre, trapezoid
@@ -52,7 +52,7 @@ def test_two_correlated_gaussians(correlation):
 def test_steps_are_summed_exactly(model, loss):
     """The closed form of the label's law given the local field, against Bayes' rule on 104 or
     more nodes of tau that split at the steps (1e-8, their own error)."""
-    given = label_table(model, 2)
+    given = label_table(model, Level.even(2))
     labels = given.labels
     of = replica.loss(loss)
     summed = by_nodes(
@@ -164,7 +164,7 @@ def test_labels_that_the_spike_decides(loss):
 
 def test_panels_close_in_on_the_layers():
     """Of an odd student the decision changes at 0; kinks are reached where the loss says."""
-    given = label_table(SIGN, 3)
+    given = label_table(SIGN, Level.even(3))
     hinge = replica.loss("hinge")
     overlaps = solve_points(given, hinge, 2 * ONE, 10 * ONE)[0].overlaps
     (rule,) = panels(SIGN, overlaps, decision, (6,))
@@ -175,7 +175,7 @@ def test_panels_close_in_on_the_layers():
     assert share == pytest.approx(2 * ndtr(1.1) - 1, abs=0.05)
     kinked = kinks_of(hinge, True)
     (rule,) = panels(SIGN, overlaps, kinked, (6,))
-    given = label_table_at(SIGN, rule, 1)
+    given = label_table_at(SIGN, rule, Level.even(1))
     field = Equations(given, hinge).field(overlaps)
     for level in kinked(given.table, field):
         at = np.argmin(np.abs(level))
@@ -196,9 +196,9 @@ def test_layers_known_beforehand():
 
 @pytest.mark.parametrize("pull", [0.0, 0.2, 0.6])
 def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
-    """Mehler's series given the local field against Bayes' rule on 80 nodes of tau, for a
+    """Mehler's series given the local field against Bayes' rule on 76 nodes of tau, for a
     prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
-    table, labels = label_table(MODELS["logistic teacher"], 5)
+    table, labels = label_table(MODELS["logistic teacher"], Level(5, 8, 0, 5))
     assert labels.series is not None
     shape = (1, table.weights.size)
     field = Field(
@@ -269,7 +269,7 @@ def test_without_noise_every_tau_has_its_nodes():
     """Labels without noise and a large penalty: t0 is nearly a function of tau."""
     model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
     own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
-    given = label_table(model, 1)
+    given = label_table(model, FIRST)
     labels = given.labels
     points, _ = solve_points(given, replica.loss("absolute"), ONE, 10 * ONE)
     assert points.residual < 1e-10
