@@ -32,7 +32,7 @@ from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
-UNKNOWNS = 0.005  # of the tolerance on errors, that will do
+UNKNOWNS = 1e-4  # of the tolerance on errors, that will do
 RESIDUAL_TOLERANCE = 1e-8
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
@@ -40,6 +40,7 @@ SWEEPS = 60
 BRIEF = 30
 NEWTON = 15
 NEARBY = 10
+LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
 FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
 LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
@@ -127,6 +128,27 @@ def solve_near(
     errors = Errors(test, lost.train_square)
     points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
     return points, lost, Slopes(root.slopes, coordinates)
+
+
+def solve_from(
+    given: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps | None,
+    slopes: Slopes | None,
+    *,
+    tol: float,
+    brief: bool | None = None,
+) -> tuple[ridge.Points, Losses, Slopes | None]:
+    """One point, by ``solve_near`` or else by ``solve_points``; with the slopes learnt, None
+    where those given did not do."""
+    if start is not None and slopes is not None:
+        near = solve_near(given, loss, alpha, lam, start, slopes, tol)
+        if near is not None:
+            return near
+    brief = given.labels.size > LARGE if brief is None else brief
+    return *solve_points(given, loss, alpha, lam, start, brief=brief, tol=tol), None
 
 
 def slopes_near(

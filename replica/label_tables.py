@@ -29,7 +29,10 @@ from .targets import remainder
 # may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (12, 16, 20, 24, 30, 38, 48, 60, 76, 96, 120, 150)
-SPLIT = tuple((6 + 3 * level, min(6.2 + level / 2, 8.8)) for level in range(12))
+SPLIT = tuple(
+    (n, min(6.2 + 0.3 * level, 8.8))
+    for level, n in enumerate((6, 8, 9, 10, 12, 14, 17, 20, 24, 28, 34, 40))
+)
 PANEL = 5.7  # longest, where it is split
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
@@ -111,6 +114,8 @@ class Labels(NamedTuple):
         Whether labels are +-1.
     order : int
         Nodes a panel along a proximal map, for losses that need it.
+    square : array (N,)
+        kappa^2, which tells how much of tau is likely together with it.
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
     series : Series, optional
@@ -120,6 +125,7 @@ class Labels(NamedTuple):
     components: tuple[Component, ...]
     binary: bool
     order: int
+    square: Array
     steps: Steps | None = None
     series: Series | None = None
 
@@ -131,6 +137,7 @@ class Labels(NamedTuple):
                 each._replace(tau=each.tau[rows], weights=each.weights[rows], mean=each.mean[rows])
                 for each in self.components
             ),
+            square=self.square[rows],
             steps=steps and Steps(steps.edges[rows], steps.values),
             series=series and Series(*(x[rows] for x in series)),
         )
@@ -184,7 +191,8 @@ def label_table_at(
     if steps is None and model.binary and free.shape[1] == 1 and free.any():
         rule = _tau_rule(model, table.kappa, level.tau, DENSER)
         series = _series(_component(model, table.kappa, rule, *law[0]), table.weights)
-    labels = Labels(components, model.binary, _at(FIELD, level.field), steps, series)
+    order, square = _at(FIELD, level.field), (table.kappa**2).sum(axis=0)
+    labels = Labels(components, model.binary, order, square, steps, series)
     return LabelTable(table, labels)
 
 

@@ -21,13 +21,13 @@ from .classification import classification_error
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
 from .evaluation import Evaluation, assign, concatenate
-from .label_tables import FIRST, LabelTable, Level, axes, label_table, within
+from .label_tables import FIRST, LabelTable, label_table
 from .layered import solve_layered
 from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
-from .refinement import Refinement
+from .refinement import solve_refined
 from .tau_layers import sharp
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -78,9 +78,12 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
     table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
-    met = kept.converged & (kept.quadrature_error <= tol)
-    for row in np.flatnonzero(~met) if layered else ():
+    for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
         one = np.array([row])
+        if not layered:
+            finer = solve_refined(model, loss, alpha[one], lam[one], kept.at(one), tol)
+            kept = assign(kept, one, finer)
+            continue
         start = kept.at(one).points.overlaps if kept.converged[row] else None
         found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
         if found is not None and not kept.quadrature_error[row] <= found.quadrature_error[0]:
@@ -100,19 +103,14 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
 def _on_shared_tables(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool
 ) -> tuple[Table, Evaluation]:
-    """The points as far as tables that all share lead, and the last of these; ``layered`` if
-    each may have tables of its own afterwards."""
+    """The points on the first tables, which all share, and these; if ``layered``, when each may
+    have tables of its own, on those after them, too, as long as the next is expected to do."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
     brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.ones(len(alpha))  # of no table at all
-    level = FIRST
-    refinement = Refinement(axes(model, exact=loss.pieces is not None), tol)
-    while rows.size and within(model, level):
-        coarse, fine = label_table(model, level.along(by=-1)), label_table(model, level)
-        if coarse is None or fine is None:
-            break
+    for coarse, fine in _pairs(lambda by: label_table(model, FIRST.along(by=by - 1))):
         table = fine.table
 
         def solve(
@@ -130,21 +128,11 @@ def _on_shared_tables(
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
         rows = rows[~met[rows] & (kept.converged[rows] | (first & (not brief)))]
-        if layered:
-            with np.errstate(all="ignore"):
-                expected = error * (error / before) ** GROWTH
-            rows = rows[~(expected[rows] > tol)]
-        solved = rows[kept.converged[rows]]
-
-        def distance(other: Level, at: Rows = solved, kept: Evaluation = kept) -> float:
-            given = label_table(model, other)
-            if given is None or not at.size:
-                return np.inf
-            there = kept.at(at)
-            found = convex.mismatch(given, loss, alpha[at], lam[at], there.points, there.losses)
-            return float(found.max())
-
-        level = refinement.after(level, distance) if rows.size else level
+        with np.errstate(all="ignore"):
+            expected = error * (error / before) ** GROWTH
+        rows = rows[~(expected[rows] > tol)]
+        if not (rows.size and layered):
+            return table, kept
     if kept is None:
         raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
     return table, kept

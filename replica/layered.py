@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from . import convex, ridge
+from . import convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation
 from .label_tables import (
@@ -25,7 +25,6 @@ from .label_tables import (
     within,
 )
 from .layers import fields_at, kinks_of, panels
-from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
@@ -35,11 +34,12 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 KAPPA = (5, 7, 10, 14, 20, 28, 40)
 TAU = (5, 6, 7, 8, 9, 11, 14)
 START = Level(0, 0, 1, 1)
+AHEAD = (3, 1)  # levels of the nodes over tau, where nothing closes in: of one direction, or more
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
 CLOSING_TAU = (0.75, 0.7)
-EARLY = (FIRST, FIRST.along(by=2))  # levels of the shared tables on which a path may start
+EARLY = (Level(1, 5, 1, 2), Level(3, 7, 3, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
@@ -49,7 +49,6 @@ ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
 SHORT = 0.7  # step in log lam that is worth every effort
 STAGES = 24
-LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
 WORK = 2**24  # nodes, times iterations, on one path: a few seconds
 BLUR = 1.0  # of a bend
 
@@ -77,8 +76,8 @@ def _refine(
     slopes = _slopes(model, loss, alpha, lam, overlaps)
     level = START
     while (table := _table(model, loss, overlaps, level)) is not None:
-        points, losses, slopes = _solve(
-            table, loss, alpha, lam, overlaps, slopes, convex.UNKNOWNS * tol
+        points, losses, slopes = convex.solve_from(
+            table, loss, alpha, lam, overlaps, slopes, tol=convex.UNKNOWNS * tol
         )
         # thin layers may leave the iteration's own, sharper criterion some rounding
         if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
@@ -115,26 +114,6 @@ def _slopes(
     return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
 
 
-def _solve(
-    table: LabelTable,
-    loss: Loss,
-    alpha: Array,
-    lam: Array,
-    start: Overlaps,
-    slopes: convex.Slopes | None,
-    tol: float,
-    brief: bool | None = None,
-) -> tuple[ridge.Points, Losses, convex.Slopes | None]:
-    """The point on one table, and the slopes learnt: None where they did not do, and other means
-    were needed."""
-    if slopes is not None:
-        near = convex.solve_near(table, loss, alpha, lam, start, slopes, tol)
-        if near is not None:
-            return near
-    brief = table.labels.size > LARGE if brief is None else brief
-    return *convex.solve_points(table, loss, alpha, lam, start, brief=brief, tol=tol), None
-
-
 def _easy(model: Model, loss: Loss, alpha: Array) -> tuple[Coordinates, Array, Overlaps] | None:
     """An easy penalty with the overlaps there, on a shared table."""
     tables = [table for table in (label_table(model, level) for level in EARLY) if table]
@@ -166,7 +145,9 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return None
         there = at * np.exp(change)
         short = step <= SHORT
-        trial, _, slopes = _solve(table, loss, alpha, there, ahead, slopes, 0.01 * CLOSE, not short)
+        trial, _, slopes = convex.solve_from(
+            table, loss, alpha, there, ahead, slopes, tol=0.01 * CLOSE, brief=not short
+        )
         work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= CLOSE:
             overlaps, before = trial.overlaps, x
@@ -181,7 +162,8 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
 
 
 def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
-    if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, level)):
+    ahead = level.along("tau", by=AHEAD[model.geometry.gamma.shape[0] > 1])
+    if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):
         return None
     split = sharp(model, loss)
 
@@ -199,4 +181,4 @@ def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelT
     if split:
         law = mixture(model, level.noise)
         rules = tau_rules(lines(rule.nodes), law, TAU[level.tau], CLOSING_TAU[level.tau % 2])
-    return label_table_at(model, rule, level, rules)
+    return label_table_at(model, rule, ahead, rules)

@@ -33,6 +33,7 @@ FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
+UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
 CACHED = 2**14  # nodes handled at once, of which a dozen arrays stay in the cache,
 LASTING = 2**17  # or of a proximal map, where there is more to do between them
@@ -224,9 +225,9 @@ def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Node
         yield _for_labels(labels, loss, field, V)
         return
     for given in labels.components:
-        group = _rows(given, field, V)
+        group = _rows(given, labels.square, field, V)
         far = FAR * group.sd
-        seen = group.weight > NEGLIGIBLE * group.weight.max()
+        seen = group.weight > NEGLIGIBLE * group.weight.max(initial=0.0)
         low = group.mean.min(axis=-1, keepdims=True, where=seen, initial=np.inf) - far
         high = group.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
         near = ((high - low) <= FAREST * far)[:, 0]
@@ -253,18 +254,20 @@ class Rows(NamedTuple):
         return Rows(*(part[which] for part in self))
 
 
-def _rows(given: Component, field: Field, V: Array) -> Rows:
-    """For real labels t0 = y - omega."""
+def _rows(given: Component, square: Array, field: Field, V: Array) -> Rows:
+    """For real labels t0 = y - omega, where kappa, of that ``square``, and tau are not unlikely
+    together."""
     (P, N), count = V.shape, given.distinct
     shape = P, N, count, given.weights.shape[1] // count
     centre, sd = given_tau(given, field)
     mean = (given.mean - centre).reshape(shape)
     variance = sd[..., None] ** 2 + given.variance.reshape(count, -1)[:, :1]
     least = THINNEST**2 * (mean**2).max(axis=-1, keepdims=True)
-    weight = np.broadcast_to(given.weights.reshape(shape[1:]), shape)
+    likely = square[:, None] + (given.tau**2).sum(axis=-1) < UNLIKELY
+    weight = np.broadcast_to((given.weights * likely).reshape(shape[1:]), shape)
     tau = np.broadcast_to(given.tau.reshape(*shape[1:], -1), (*shape, given.tau.shape[2]))
     rows, nodes = P * N * count, shape[-1]
-    return Rows(
+    found = Rows(
         np.repeat(np.arange(P * N), count),
         mean.reshape(rows, nodes),
         np.sqrt(np.maximum(variance, least)).reshape(rows, 1),
@@ -272,6 +275,7 @@ def _rows(given: Component, field: Field, V: Array) -> Rows:
         weight.reshape(rows, nodes),
         (weight[..., None] * tau).reshape(rows, nodes, -1),
     )
+    return found.at(np.flatnonzero(found.weight.any(axis=1)))
 
 
 def _over_all_tau(order: int, loss: Loss, group: Rows, low: Array, high: Array) -> Nodes:
@@ -299,7 +303,7 @@ def _over_each_tau(order: int, loss: Loss, group: Rows) -> Iterator[Nodes]:
     mean, sd, V, weight = (column(x) for x in (group.mean, group.sd, group.response, group.weight))
     along = group.along.reshape(mean.size, 1, -1)
     for stretch in stretches(loss, V, mean - FAR * sd, mean + FAR * sd, sd):
-        (here,) = np.nonzero((stretch.last > stretch.first)[:, 0])
+        (here,) = np.nonzero(((stretch.last > stretch.first) & (weight > 0))[:, 0])
         if here.size:
             there = stretch._replace(first=stretch.first[here], last=stretch.last[here])
             curve = nodes_on(there, loss, V[here], sd[here], order)

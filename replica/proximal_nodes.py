@@ -23,12 +23,12 @@ BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away
 GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels
-ROUGH = 0.05  # standard deviations
+ROUGH = 1e-3  # standard deviations, at the last step but one: jumps would hinder iterations
 
 
 class Curve(NamedTuple):
-    """Points (..., L) of the graph: t0, t, the score g of (6.1), dg / dt0, and the length of t0
-    that each stands for."""
+    """Points (..., L) of the graph: t0, t, the score g of (6.1), dg / dt0 (NaN both where V = 0),
+    and the length of t0 that each stands for."""
 
     t0: Array
     t: Array
@@ -83,10 +83,15 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     grid = np.concatenate([_around(bend, first, last) for bend in bends], axis=-1)
     grid = np.clip(np.sort(grid, axis=-1), first, last)
 
+    moved = bool(np.any(V))
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
-    along = (grid + V * loss.derivative(inside)) / (PANEL * sd)  # not beyond a kink
+    t0 = grid + V * loss.derivative(inside) if moved else grid  # not beyond a kink
+    along = t0 / (PANEL * sd)
     along += GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
     t, length = composite(order, _even(along, grid))
+    if not moved:
+        unknown = np.full_like(t, np.nan)
+        return Curve(t, t, unknown, unknown, length)
     second = loss.second(t)
     stretch = 1 + V * second
     score = -np.asarray(loss.derivative(t), dtype=float)
