@@ -33,8 +33,8 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
 KAPPA = (5, 7, 10, 14, 20, 28, 40)
 TAU = (5, 6, 7, 8, 9, 11, 14)
-START = Level(0, 0, 1, 1)
-AHEAD = (3, 1)  # levels of the nodes over tau, where nothing closes in: of one direction, or more
+START = Level(0, 1, 1, 1)
+AHEAD = (2, 0)  # levels of the nodes over tau, where nothing closes in: of one direction, or more
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)

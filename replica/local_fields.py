@@ -295,21 +295,18 @@ def _over_all_tau(order: int, loss: Loss, group: Rows, low: Array, high: Array) 
 def _over_each_tau(order: int, loss: Loss, group: Rows) -> Iterator[Nodes]:
     """Nodes for every tau: where t0 is nearly a function of tau.  Most tau are far from most
     stretches of the map."""
-    shape = group.mean.shape
-
-    def column(x: Array) -> Array:
-        return np.broadcast_to(x, shape).reshape(-1, 1)
-
-    mean, sd, V, weight = (column(x) for x in (group.mean, group.sd, group.response, group.weight))
-    along = group.along.reshape(mean.size, 1, -1)
+    seen = group.weight > 0
+    row, _ = np.nonzero(seen)
+    mean, weight, along = group.mean[seen][:, None], group.weight[seen], group.along[seen]
+    sd, V, owner = group.sd[row], group.response[row], group.owner[row]
     for stretch in stretches(loss, V, mean - FAR * sd, mean + FAR * sd, sd):
-        (here,) = np.nonzero(((stretch.last > stretch.first) & (weight > 0))[:, 0])
+        (here,) = np.nonzero((stretch.last > stretch.first)[:, 0])
         if here.size:
             there = stretch._replace(first=stretch.first[here], last=stretch.last[here])
             curve = nodes_on(there, loss, V[here], sd[here], order)
             chance = _gaussian(curve, mean[here], sd[here])
-            owner = group.owner[here // shape[1]]
-            yield Nodes(-1.0, curve, chance * weight[here], chance[..., None] * along[here], owner)
+            each = chance * weight[here, None], chance[..., None] * along[here, None]
+            yield Nodes(-1.0, curve, *each, owner[here])
 
 
 def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Nodes:

@@ -205,14 +205,14 @@ class Loss:
         last = high - low
         for _ in range(STEPS):
             excess = t - t0 + V * np.asarray(self.derivative(t), dtype=float)
-            near = bool((np.abs(excess) < slack).all())
+            near = np.abs(excess) < slack
             low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
             step = excess / (1 + V * self.second(t))
             # inside the bracket, and shrinking: Newton's method may run in a circle
             good = (t - step >= low) & (t - step <= high) & (np.abs(step) <= last / 2)
             after = np.where(good, t - step, (low + high) / 2)
             t, last = after, np.abs(after - t)
-            if near or (last <= 1e-15 * np.maximum(1.0, np.abs(t))).all():
+            if (near | (last <= 1e-15 * np.maximum(1.0, np.abs(t)))).all():
                 break
         return np.asarray(t)
 

@@ -19,7 +19,7 @@ from solvers.results import Array
 from .losses import Loss
 
 PANEL = 5.0  # longest, in the standard deviations of t0
-BEND = 6.0  # longest at a bend of rho, in t; in proportion to the distance away from it
+BEND = 3.0  # longest at a bend of rho, in t; in proportion to the distance away from it
 GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels

@@ -17,7 +17,7 @@ from .losses import Loss
 from .network import Model
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
-RATE = 30.0  # by which that falls from level to level, at best
+RATE = 12.0  # by which that falls from level to level, at best
 
 
 def solve_refined(
