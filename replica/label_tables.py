@@ -64,9 +64,6 @@ class Level(NamedTuple):
         return Level(*(n + by * (not axes or name in axes) for name, n in self._asdict().items()))
 
 
-FIRST = Level(1, 1, 2, 2)  # of the shared tables that points are solved on
-
-
 class Steps(NamedTuple):
     """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
     at ``edges`` (N, b)."""
@@ -163,6 +160,14 @@ class LabelTable(NamedTuple):
 
     table: Table
     labels: Labels
+
+
+def first_level(model: Model) -> Level:
+    """Of the shared tables that points are solved on.  Nodes over tau are many, where one
+    direction is left; for each Gaussian of Student's t, which blurs what changes fast, less so."""
+    law, one = model.label_noise, len(model.geometry.gamma) == 1
+    wide = law is not None and law.kind == "student"
+    return Level(kappa=1, tau=(2 if wide else 4) if one else 1, noise=2, field=2)
 
 
 @lru_cache(maxsize=24)  # of up to 50 MB each

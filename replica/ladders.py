@@ -21,7 +21,7 @@ from .classification import classification_error
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
 from .evaluation import Evaluation, assign, concatenate
-from .label_tables import FIRST, LabelTable, label_table
+from .label_tables import LabelTable, first_level, label_table
 from .layered import solve_layered
 from .local_fields import Losses
 from .losses import Loss
@@ -110,7 +110,7 @@ def _on_shared_tables(
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.ones(len(alpha))  # of no table at all
-    for coarse, fine in _pairs(lambda by: label_table(model, FIRST.along(by=by - 1))):
+    for coarse, fine in _pairs(lambda by: label_table(model, first_level(model).along(by=by - 1))):
         table = fine.table
 
         def solve(

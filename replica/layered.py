@@ -16,9 +16,9 @@ from . import convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation
 from .label_tables import (
-    FIRST,
     LabelTable,
     Level,
+    first_level,
     label_table,
     label_table_at,
     mixture,
@@ -34,7 +34,6 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 KAPPA = (5, 7, 10, 14, 20, 28, 40)
 TAU = (5, 6, 7, 8, 9, 11, 14)
 START = Level(0, 1, 1, 1)
-AHEAD = (2, 0)  # levels of the nodes over tau, where nothing closes in: of one direction, or more
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
@@ -110,7 +109,7 @@ def _slopes(
     model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
 ) -> convex.Slopes | None:
     """Slopes of the equations on a shared table, if there is one."""
-    table = label_table(model, FIRST)
+    table = label_table(model, first_level(model))
     return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
 
 
@@ -162,7 +161,8 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
 
 
 def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
-    ahead = level.along("tau", by=AHEAD[model.geometry.gamma.shape[0] > 1])
+    # nodes over tau where nothing closes in
+    ahead = level.along("tau", by=first_level(model).tau)
     if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):
         return None
     split = sharp(model, loss)

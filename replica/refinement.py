@@ -12,7 +12,7 @@ from solvers.results import Array
 
 from . import convex
 from .evaluation import Evaluation
-from .label_tables import FIRST, Level, axes, label_table, within
+from .label_tables import Level, axes, first_level, label_table, within
 from .losses import Loss
 from .network import Model
 
@@ -25,7 +25,7 @@ def solve_refined(
 ) -> Evaluation:
     """One point, (1,) everywhere, ``found`` on the first tables: on the last that are offered,
     unless it meets the tolerance before."""
-    level, slopes = FIRST, None
+    level, slopes = first_level(model), None
     names = doubtful = axes(model, exact=loss.pieces is not None)
     while True:
         apart = {
@@ -43,7 +43,7 @@ def solve_refined(
         if fine is None or coarse is None or not within(model, level):
             return found
         start = found.points.overlaps if found.converged[0] else None
-        rough = label_table(model, FIRST.along(by=-1))
+        rough = label_table(model, first_level(model).along(by=-1))
         if slopes is None and start is not None and rough is not None:
             slopes = convex.slopes_near(rough, loss, alpha, lam, start)
         points, losses, slopes = convex.solve_from(

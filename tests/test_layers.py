@@ -15,7 +15,7 @@ from replica import Loss, SpikedRandomFeatures, local_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
-from replica.label_tables import FIRST, Level, label_table, label_table_at
+from replica.label_tables import Level, first_level, label_table, label_table_at
 from replica.layers import REACH, decision, kinks_of, panels
 from replica.local_fields import Field, scores
 from solvers.quadrature import gauss_legendre, trapezoid
@@ -269,7 +269,7 @@ def test_without_noise_every_tau_has_its_nodes():
     """Labels without noise and a large penalty: t0 is nearly a function of tau."""
     model = SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5)
     own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
-    given = label_table(model, FIRST)
+    given = label_table(model, first_level(model))
     labels = given.labels
     points, _ = solve_points(given, replica.loss("absolute"), ONE, 10 * ONE)
     assert points.residual < 1e-10
