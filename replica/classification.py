@@ -70,14 +70,14 @@ def _errors(given: LabelTable, overlaps: Overlaps) -> Array:
 
 
 def _wrong(given: LabelTable, field: Field) -> Array:
-    steps, ((_, weights, mean, _),) = given.labels.steps, given.labels.components
+    steps, (law,) = given.labels.steps, given.labels.components
     if steps is not None:
         wrong = _by_steps(steps, field)
     else:
-        centre, sd = given_tau(given.labels.components[0], field)
-        positive = (1 + mean) / 2
+        centre, sd = given_tau(law, field)
+        positive = (1 + law.mean) / 2
         below = ndtr(-centre / sd)
-        wrong = (weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
+        wrong = (law.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
     return np.asarray(wrong @ given.table.weights)
 
 

@@ -41,6 +41,7 @@ BRIEF = 30
 NEWTON = 15
 NEARBY = 10
 LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
+ROUNDING = 1e-15  # of E[mu_0 s], relative
 FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
 LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
@@ -292,8 +293,10 @@ class Equations:
         force = (s.mean * table.weights) @ self.coordinates.regressors.T
         gram = ((s.slope * table.weights) @ self.coordinates.pairs).reshape(P, size, size)
         matrix = turned @ gram @ turn + held
-        scale = np.sqrt(s.square @ table.weights) / self.coordinates.size
-        matrix[:, range(free), range(free)] += FLOOR * scale[:, None]
+        spread = np.sqrt(s.square @ table.weights)[:, None]
+        matrix[:, range(free), range(free)] += FLOOR * spread / self.coordinates.size
+        # where no slope holds m, rounding would carry it off
+        force[:, :free] *= np.abs(force[:, :free]) > ROUNDING * spread
         lost = ~np.isfinite(matrix).all(axis=(1, 2))
         matrix[lost] = np.eye(size)
         step = np.linalg.pinv(matrix, hermitian=True) @ (turned @ force[..., None] - held @ before)

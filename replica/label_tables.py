@@ -81,22 +81,17 @@ class Series(NamedTuple):
 
 
 class Component(NamedTuple):
-    """Labels to which Gaussians of alike variances are added, at N nodes of kappa and L of tau
-    and the variance.
+    """Labels to which Gaussians of alike variances are added, at N nodes of kappa and T of tau.
 
-    tau (N, L, K'), weights (N, L), which sum to the share of these labels, E[y | z] (N, L) and
-    the variances, (L,) in order, equally often each, or a single one (1,).
+    tau (N, T, K'), weights (N, T), which sum to 1, E[y | z] (N, T), the variances and the share
+    of the labels that each has, (J,).
     """
 
     tau: Array
     weights: Array
     mean: Array
-    variance: Array
-
-    @property
-    def distinct(self) -> int:
-        """The number of variances."""
-        return 1 + int(np.count_nonzero(np.diff(self.variance)))
+    variances: Array
+    shares: Array
 
 
 class Labels(NamedTuple):
@@ -141,18 +136,14 @@ class Labels(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The largest number of nodes of a component, for every kappa."""
+        """The largest number of nodes of a component, for every kappa and variance."""
         return max(each.weights.shape[1] for each in self.components)
-
-    @property
-    def single(self) -> int:
-        """The same for one variance."""
-        return max(each.weights.shape[1] // each.distinct for each in self.components)
 
     @property
     def size(self) -> int:
         """Nodes of (kappa, tau, variance) together, and twice that for labels +-1."""
-        return sum(each.weights.size for each in self.components) * (2 if self.binary else 1)
+        nodes = sum(each.weights.size * each.shares.size for each in self.components)
+        return nodes * (2 if self.binary else 1)
 
 
 class LabelTable(NamedTuple):
@@ -245,15 +236,7 @@ def _component(
     """The same nodes for each of the ``variances``."""
     alignment, (tau, weights) = model.geometry.gamma, rule
     z = (alignment @ kappa)[:, :, None] + np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    mean = np.asarray(model.mean_label(*z))
-    if len(shares) == 1:
-        return Component(tau, shares * weights, mean, variances)
-    return Component(
-        np.tile(tau, (1, len(shares), 1)),
-        np.concatenate([share * weights for share in shares], axis=1),
-        np.tile(mean, (1, len(shares))),
-        np.repeat(variances, weights.shape[1]),
-    )
+    return Component(tau, weights, np.asarray(model.mean_label(*z)), variances, shares)
 
 
 def _kappa_rules(model: Model) -> Iterator[Rule]:

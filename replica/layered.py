@@ -46,9 +46,9 @@ LUCK = 0.01  # least part of one change that the next is trusted to leave
 CLOSE = 1e-6  # residual of a stage
 ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
-SHORT = 0.7  # step in log lam that is worth every effort
+SHORT = 0.2  # step in log lam that is worth every effort
 STAGES = 24
-WORK = 2**24  # nodes, times iterations, on one path: a few seconds
+WORK = 2**24  # nodes, times iterations, on one path: a second
 BLUR = 1.0  # of a bend
 
 
@@ -157,6 +157,8 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return None
         else:
             step = abs(float(change[0])) / 2
+            slopes = convex.slopes_near(table, loss, alpha, at, overlaps)
+            work -= table.labels.size * len(x[0])
     return None
 
 

@@ -133,7 +133,7 @@ def at_once(labels: Labels, loss: Loss) -> int:
         return max(1, CACHED // labels.width)
     along = PANELS * labels.order
     summed = labels.binary and (labels.steps is not None or labels.series is not None)
-    return max(1, LASTING // (along if summed else along * labels.single))
+    return max(1, LASTING // (along if summed else along * labels.width))
 
 
 def _in_blocks(
@@ -208,7 +208,9 @@ def parts(labels: Labels, loss: Loss, field: Field) -> Iterator[Part]:
     for given in labels.components:
         centre, sd = given_tau(given, field)
         if not labels.binary:
-            yield Part(-1.0, given.mean - centre, sd**2 + given.variance, given.weights, given.tau)
+            mean = given.mean - centre
+            for variance, share in zip(given.variances, given.shares, strict=True):
+                yield Part(-1.0, mean, sd**2 + variance, share * given.weights, given.tau)
             continue
         decided = bool((np.abs(given.mean) == 1).all())  # tau alone says which label
         for y in (given.mean,) if decided else (1.0, -1.0):
@@ -257,23 +259,22 @@ class Rows(NamedTuple):
 def _rows(given: Component, square: Array, field: Field, V: Array) -> Rows:
     """For real labels t0 = y - omega, where kappa, of that ``square``, and tau are not unlikely
     together."""
-    (P, N), count = V.shape, given.distinct
-    shape = P, N, count, given.weights.shape[1] // count
+    shape = (*V.shape, given.shares.size, given.weights.shape[1])
     centre, sd = given_tau(given, field)
-    mean = (given.mean - centre).reshape(shape)
-    variance = sd[..., None] ** 2 + given.variance.reshape(count, -1)[:, :1]
+    mean = np.broadcast_to((given.mean - centre)[:, :, None], shape)
+    variance = sd[..., None] ** 2 + given.variances[:, None]
     least = THINNEST**2 * (mean**2).max(axis=-1, keepdims=True)
     likely = square[:, None] + (given.tau**2).sum(axis=-1) < UNLIKELY
-    weight = np.broadcast_to((given.weights * likely).reshape(shape[1:]), shape)
-    tau = np.broadcast_to(given.tau.reshape(*shape[1:], -1), (*shape, given.tau.shape[2]))
-    rows, nodes = P * N * count, shape[-1]
+    weight = np.broadcast_to((given.weights * likely)[:, None] * given.shares[:, None], shape)
+    along = weight[..., None] * given.tau[:, None]
+    rows, nodes = V.size * shape[2], shape[3]
     found = Rows(
-        np.repeat(np.arange(P * N), count),
+        np.repeat(np.arange(V.size), shape[2]),
         mean.reshape(rows, nodes),
         np.sqrt(np.maximum(variance, least)).reshape(rows, 1),
-        np.repeat(V.ravel(), count)[:, None],
+        np.repeat(V.ravel(), shape[2])[:, None],
         weight.reshape(rows, nodes),
-        (weight[..., None] * tau).reshape(rows, nodes, -1),
+        along.reshape(rows, nodes, -1),
     )
     return found.at(np.flatnonzero(found.weight.any(axis=1)))
 

@@ -124,38 +124,37 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Score:
             total[0] -= b * I0
             total[2] += b**2 * I0
             continue
-        with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
-            slope = segment.g[1]
-            centre, rate = segment.g[0] + slope * mean, slope * sd
-            first = centre * I0 + rate * I1
-            second = centre * (first + rate * I1) + rate**2 * I2
-            found = [first, slope * I0, second]
+        narrow, thin = np.zeros(1, dtype=bool), None
         if segment.jump is not None:
-            found = _where_narrow(segment, *segment.jump, mean, sd, V, found)
+            width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
+            narrow = width < NARROW
+            if narrow.any():
+                thin = _across(segment, *segment.jump, width, mean, sd, V)
+        found = thin
+        if not narrow.all():
+            with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
+                slope = segment.g[1]
+                centre, rate = segment.g[0] + slope * mean, slope * sd
+                first = centre * I0 + rate * I1
+                second = centre * (first + rate * I1) + rate**2 * I2
+                found = [first, slope * I0, second]
+            if thin is not None:
+                found = [np.where(narrow, *pair) for pair in zip(thin, found, strict=True)]
+        assert found is not None
         for sums, part in zip(total, found, strict=True):
             sums += part
     return Score(*total)
 
 
-def _where_narrow(
-    segment: Segment,
-    left: float,
-    right: float,
-    mean: Array,
-    sd: Array,
-    V: Array,
-    found: list[Array],
+def _across(
+    segment: Segment, left: float, right: float, width: Array, mean: Array, sd: Array, V: Array
 ) -> list[Array]:
-    """Averages over the segment of a kink, where f' jumps from ``left`` to ``right``: ``found``,
-    but where it is narrow and truncated moments cancel.  Gauss-Legendre is exact to rounding
-    there, as the score is linear, whatever V."""
+    """Averages over the segment of a kink, where f' jumps from ``left`` to ``right``, of half
+    ``width`` in standard deviations: narrow, where truncated moments cancel.  Gauss-Legendre is
+    exact to rounding there, as the score is linear, whatever V."""
     half = (right - left) / 2
-    width = V * half / sd
-    narrow = width < NARROW
-    if not narrow.any():
-        return found
     away = (mean - (segment.low + segment.high) / 2) / sd
-    total = [np.zeros(found[0].shape) for _ in range(3)]
+    total = [np.zeros(away.shape) for _ in range(3)]
     for u, w in zip(*NARROW_RULE, strict=True):
         z = np.clip(width * u - away, -FAR, FAR)
         density = np.exp(-(z**2) / 2) * (w * half / np.sqrt(2 * np.pi) / sd)  # over V
@@ -163,7 +162,7 @@ def _where_narrow(
         total[0] += density * (score * V)
         total[1] -= density
         total[2] += density * (score**2 * V)
-    return [np.where(narrow, new, old) for new, old in zip(total, found, strict=True)]
+    return total
 
 
 def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Proximal:

@@ -66,7 +66,7 @@ def test_steps_are_summed_exactly(model, loss):
         assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
     by_steps = classification_error(model, overlaps, 1e-9)[0]
     # the same from its definition, kappa and tau summed
-    ((tau, weights, mean, _),) = labels.components
+    ((tau, weights, mean, *_),) = labels.components
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
     sd = np.sqrt(field.power - (field.pull**2).sum(axis=-1))[..., None]
     below = ndtr(-centre / sd)
