@@ -35,9 +35,12 @@ CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
-CACHED = 2**14  # nodes handled at once, of which a dozen arrays stay in the cache,
-LASTING = 2**17  # or of a proximal map, where there is more to do between them
+CACHED = 2**15  # nodes handled at once, of which a dozen arrays stay in the cache,
+LASTING = 2**18  # or of a proximal map, where there is more to do between them
 PANELS = 8  # along a proximal map, usually
+# Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
+# few 100 kB back, and take it again page by page, which takes as long as what is done with them.
+np.empty(2**21)
 
 
 class Field(NamedTuple):
