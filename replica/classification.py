@@ -13,7 +13,7 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from .label_tables import LabelTable, Level, Steps, label_table, label_table_at
+from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, panels
 from .local_fields import Field, field_on, given_tau
 from .network import Model
@@ -21,7 +21,7 @@ from .overlaps import Overlaps
 from .ridge import bulk_of
 
 NODES = (8, 12, 18, 27)  # a panel
-LEVEL = Level(0, 3, 0, 0)  # of the integral over tau, there
+FURTHER = 2  # levels, of the integral over tau there
 LEVELS = 6  # of tables tried first, where there is a choice
 BLOCK = 2**20
 TINY = 1e-100
@@ -34,11 +34,11 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
     value, error = np.full((2, points), np.nan)
     if not model.binary:
         return value, error
-    one_spike = model.geometry.r.shape[1] == 1
+    one_spike, first = model.geometry.r.shape[1] == 1, first_level(model)
     rows = np.arange(points)
     for level in itertools.count():
-        even = Level.even(level)
-        given = label_table(model, even) if not one_spike or level < LEVELS else None
+        at = first.along(by=level - first.kappa)
+        given = label_table(model, at) if not one_spike or level < LEVELS else None
         if given is None or not rows.size:
             break
         found = _errors(given, _rows(overlaps, rows))
@@ -47,8 +47,9 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
     for row in rows if one_spike else ():
         own = _rows(overlaps, np.array([row]))
         value[row], error[row] = np.nan, np.nan
+        closer = first.along("tau", by=FURTHER)
         for rule in panels(model, own, decision, NODES):
-            given = None if error[row] <= tol else label_table_at(model, rule, LEVEL)
+            given = None if error[row] <= tol else label_table_at(model, rule, closer)
             if given is None:
                 break
             found = _errors(given, own)[0]

@@ -54,11 +54,6 @@ class Level(NamedTuple):
     noise: int
     field: int
 
-    @classmethod
-    def even(cls, level: int) -> "Level":
-        """The same along all axes."""
-        return cls(*[level] * len(cls._fields))
-
     def along(self, *axes: str, by: int = 1) -> "Level":
         """The level further ``by`` that much along these axes, or along all."""
         return Level(*(n + by * (not axes or name in axes) for name, n in self._asdict().items()))

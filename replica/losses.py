@@ -202,7 +202,7 @@ class Loss:
             stays = (first <= t0) & (t0 <= last)
             low, high = np.where(stays, kink, low), np.where(stays, kink, high)
         t = np.clip(t0 - V * at_start / (1 + V * self.second(t0)), low, high)
-        last = high - low
+        last, done = high - low, np.zeros(t.shape, dtype=bool)
         for _ in range(STEPS):
             excess = t - t0 + V * np.asarray(self.derivative(t), dtype=float)
             near = np.abs(excess) < slack
@@ -210,9 +210,11 @@ class Loss:
             step = excess / (1 + V * self.second(t))
             # inside the bracket, and shrinking: Newton's method may run in a circle
             good = (t - step >= low) & (t - step <= high) & (np.abs(step) <= last / 2)
-            after = np.where(good, t - step, (low + high) / 2)
+            after = np.where(good, t - step, np.where(near, t, (low + high) / 2))
+            after = np.where(done, t, after)
             t, last = after, np.abs(after - t)
-            if (near | (last <= 1e-15 * np.maximum(1.0, np.abs(t)))).all():
+            done |= near | (last <= 1e-15 * np.maximum(1.0, np.abs(t)))
+            if done.all():
                 break
         return np.asarray(t)
 

@@ -19,6 +19,7 @@ from replica import (
     MultiIndex,
     SpikedRandomFeatures,
     label_tables,
+    refinement,
     ridge,
     solve,
 )
@@ -26,7 +27,7 @@ from replica.convex import Equations, slopes_near, solve_points
 from replica.coordinates import Coordinates
 from replica.equivalence import tabulate
 from replica.gradient_step import spiked_parameters
-from replica.label_tables import Level, label_table
+from replica.label_tables import Level, axes, first_level, label_table, within
 from replica.local_fields import scores
 from solvers.quadrature import trapezoid
 from solvers.results import Status
@@ -248,7 +249,7 @@ def test_functions_of_a_user_reproduce_the_named_losses():
 def test_kinks_of_a_user_are_split():
     """The averages over the local field of an absolute loss given as functions, real labels:
     1e-7, six to nine nodes a panel and two more panels for the kinks."""
-    given = label_table(MODELS["outliers"], Level.even(1))
+    given = label_table(MODELS["outliers"], Level(1, 1, 1, 1))
     labels = given.labels
     equations = Equations(given, replica.loss("absolute"))
     one = np.ones(1)
@@ -277,6 +278,44 @@ def test_student_labels_take_enough_components(monkeypatch):
         assert getattr(point, part) == pytest.approx(getattr(many, part), rel=1e-6)
 
 
+def test_axes_are_refined_apart(monkeypatch):
+    """A smooth loss near interpolation needs nodes over kappa, and only there: against 288 nodes
+    and twice as many as are taken of the rest, in a solution of its own."""
+    law = dict(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="outliers:0.1:9")
+    model = SpikedRandomFeatures(**law)
+    own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
+    levels = []
+
+    def seen(model, level, original=refinement.label_table):
+        levels.append(level)
+        return original(model, level)
+
+    monkeypatch.setattr(refinement, "label_table", seen)
+    point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
+    deepest = levels[-2]
+    assert deepest.kappa > deepest.tau - first_level(model).tau + 2
+    fine = label_table(model, Level(6, 8, 2, 7))
+    points, losses = solve_points(fine, own, np.array([0.5]), np.array([1e-3]))
+    assert points.residual < 1e-8
+    assert point.test_error == pytest.approx(points.errors.test[0], rel=1e-6)
+    assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
+
+
+def test_levels_end_where_rules_cease_to_grow():
+    model = MODELS["outliers"]
+    assert axes(model, exact=True) == ["kappa", "tau"]
+    assert axes(MODELS["student"], exact=False) == ["kappa", "tau", "noise", "field"]
+    level = first_level(model)
+    assert level.along("tau", by=2) == level._replace(tau=level.tau + 2)
+    assert level.along(by=-1).along() == level
+    assert within(model, level)
+    for name in ("tau", "noise", "field"):
+        steps = next(n for n in range(100) if not within(model, level.along(name, by=n)))
+        last, beyond = (label_table(model, level.along(name, by=n)) for n in (steps - 1, steps))
+        assert last.labels.size == beyond.labels.size
+        assert last.labels.order == beyond.labels.order
+
+
 def test_all_labels_or_none_outliers():
     """Components of no share are none; a user's loss looks at each."""
     model = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.8)
@@ -297,7 +336,7 @@ def test_slopes_of_another_table(readout):
     step = dict(student="erf", target="sign", alpha0=5.0, eta=1.5, readout=readout)
     model = replica.GradientStep(**step, intercept=True).srf(beta=1.0)
     one, at, of = np.ones(1), 0.1 * np.ones(1), replica.loss("squared_hinge")
-    coarse, fine = label_table(model, Level.even(2)), label_table(model, Level.even(3))
+    coarse, fine = label_table(model, Level(2, 2, 2, 2)), label_table(model, Level(3, 3, 3, 3))
     overlaps = solve_points(fine, of, one, at)[0].overlaps
     first, second = (slopes_near(table, of, one, at, overlaps) for table in (coarse, fine))
     turned = second.coordinates.slopes_from(first.coordinates, first.matrix)
@@ -310,7 +349,7 @@ def test_tables_with_more_combinations_of_offsets():
     step = dict(student="tanh", target="sign", alpha0=1.0, eta=1.5, readout="gaussian")
     model = replica.GradientStep(**step).srf(beta=1.0)
     sizes = {
-        Coordinates(label_table(model, Level.even(level)).table).combine.shape[1]
+        Coordinates(label_table(model, Level(level, level, level, level)).table).combine.shape[1]
         for level in range(4)
     }
     assert len(sizes) > 1

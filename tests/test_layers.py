@@ -16,6 +16,7 @@ from replica.classification import bivariate, classification_error
 from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
 from replica.label_tables import Level, first_level, label_table, label_table_at
+from replica.layered import _left
 from replica.layers import REACH, decision, kinks_of, panels
 from replica.local_fields import Field, scores
 from solvers.quadrature import gauss_legendre, trapezoid
@@ -164,7 +165,7 @@ def test_labels_that_the_spike_decides(loss):
 
 def test_panels_close_in_on_the_layers():
     """Of an odd student the decision changes at 0; kinks are reached where the loss says."""
-    given = label_table(SIGN, Level.even(3))
+    given = label_table(SIGN, Level(3, 3, 3, 3))
     hinge = replica.loss("hinge")
     overlaps = solve_points(given, hinge, 2 * ONE, 10 * ONE)[0].overlaps
     (rule,) = panels(SIGN, overlaps, decision, (6,))
@@ -175,7 +176,7 @@ def test_panels_close_in_on_the_layers():
     assert share == pytest.approx(2 * ndtr(1.1) - 1, abs=0.05)
     kinked = kinks_of(hinge, True)
     (rule,) = panels(SIGN, overlaps, kinked, (6,))
-    given = label_table_at(SIGN, rule, Level.even(1))
+    given = label_table_at(SIGN, rule, Level(1, 1, 1, 1))
     field = Equations(given, hinge).field(overlaps)
     for level in kinked(given.table, field):
         at = np.argmin(np.abs(level))
@@ -305,3 +306,18 @@ def test_hinge_close_to_the_largest_margin():
     # 1e-8: twice the error asked of each
     assert (np.abs(np.diff(errors)[1:]) < np.abs(np.diff(errors)[:-1]) / 3 + 2e-8).all()
     assert max(point.residual for point in points) <= 1e-8
+
+
+def test_what_the_last_table_leaves():
+    """Twice what geometric errors leave, but for the first change; and bounded below."""
+    left = [float(_left(np.array([change]), np.array([last]))[0]) for change, last in CHANGES]
+    assert left == pytest.approx([1e-3, 4e-6, 2e-7, 1e-6, 3e-5])
+
+
+CHANGES = [
+    (1e-3, 0.0),  # no change before it: all of it
+    (1e-5, 5e-5),  # a fifth remains every time, and is taken twice
+    (1e-6, 2e-5),  # a fifth at least
+    (1e-10, 1e-4),  # by chance, perhaps: a hundredth of the last
+    (3e-5, 2e-5),  # no progress: all of it
+]

@@ -200,6 +200,29 @@ def test_laws_of_labels_are_checked(text):
         label_noise(text)
 
 
+def test_a_rough_proximal_map_is_that_of_points_nearby():
+    """Rows at a kink are exact; all others end a Newton step after they came within the slack,
+    and rows of the first kind do not keep them at it."""
+    calls = []
+
+    def derivative(t):
+        calls.append(t.size)
+        return np.sign(t) + np.tanh(t)
+
+    own = Loss(lambda t: np.abs(t) + np.logaddexp(t, -t), derivative, kinks=(0.0,))
+    t0, V = np.linspace(-9, 9, 181), np.full(181, 3.0)
+    exact = own.proximal(t0, V)
+    calls.clear()
+    rough = own.proximal(t0, V, 1e-3)
+    assert len(calls) < 3 * 12  # a dozen steps, of three evaluations each
+    assert (rough[np.abs(t0) <= 3] == 0).all()
+    assert (exact[np.abs(t0) <= 3] == 0).all()
+    reached = rough + V * (np.sign(rough) + np.tanh(rough))
+    moved = np.abs(t0) > 3
+    assert np.abs(reached - t0)[moved].max() < 1e-5
+    assert rough == pytest.approx(exact, abs=1e-5)
+
+
 @pytest.mark.parametrize("nu", [2.05, 3.0, 30.0, 1e9])
 def test_student_is_a_mixture(nu):
     """64 Gaussians against the density: bounded averages and the mean modulus to 1e-10, the

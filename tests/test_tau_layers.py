@@ -33,7 +33,9 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     those that end at the kinks of the target; at lam = 10 S is .004 to .04.  1e-8: what layers
     thinner than are left alone at the rarest kappa may cost."""
     model, of = MODELS[name], replica.loss(loss)
-    overlaps = solve_points(label_table(model, Level.even(1)), of, 2 * ONE, lam * ONE)[0].overlaps
+    overlaps = solve_points(label_table(model, Level(1, 1, 1, 1)), of, 2 * ONE, lam * ONE)[
+        0
+    ].overlaps
     kappa = Rule(np.linspace(-2.9, 2.9, 7), np.full(7, 1 / 7))
     table, field = fields_at(model, overlaps, kappa.nodes)
     law = mixture(model, 2)
@@ -44,7 +46,7 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     dense = [Rule(nodes[..., None], weights)] * len(law)
     assert own[0].nodes.shape[1] < 1000 < nodes.shape[1]
     found, exact = (
-        scores(label_table_at(model, kappa, Level.even(2), rules).labels, of, field)
+        scores(label_table_at(model, kappa, Level(2, 2, 2, 2), rules).labels, of, field)
         for rules in (own, dense)
     )
     for mine, theirs in zip(found, exact, strict=True):
