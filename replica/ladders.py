@@ -34,6 +34,7 @@ QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
 GROWTH = 1.5  # nodes of a table over those of the one below
+COARSE = 0.02  # error of the table below the first
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 AnyTable = TypeVar("AnyTable", Table, LabelTable)
@@ -109,7 +110,7 @@ def _on_shared_tables(
     brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
-    error = np.ones(len(alpha))  # of no table at all
+    error = np.full(len(alpha), COARSE)
     for coarse, fine in _pairs(lambda by: label_table(model, first_level(model).along(by=by - 1))):
         table = fine.table
 

@@ -108,8 +108,8 @@ def _left(change: Array, last: Array) -> Array:
 def _slopes(
     model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
 ) -> convex.Slopes | None:
-    """Slopes of the equations on a shared table, if there is one."""
-    table = label_table(model, first_level(model))
+    """Slopes of the equations on the coarsest of the shared tables, if there is one."""
+    table = label_table(model, first_level(model).along(by=-1))
     return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
 
 
