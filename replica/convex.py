@@ -32,7 +32,6 @@ from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
-UNKNOWNS = 1e-4  # of the tolerance on errors, that will do
 RESIDUAL_TOLERANCE = 1e-8
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
@@ -66,7 +65,6 @@ def solve_points(
     *,
     brief: bool = False,
     longest: float = LONGEST,
-    tol: float = TOLERANCE,
 ) -> tuple[ridge.Points, Losses]:
     """Overlaps and errors at the points (alpha, lam), arrays (P,).
 
@@ -75,9 +73,8 @@ def solve_points(
     converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
     pursued past the first difficulty: callers have another table, or a nearer start.  ``longest``
     bounds the steps of m: shorter ones find their way where a jump is all that E[mu_0 s] has.
-    ``tol`` is that of the unknowns.
     """
-    equations = Equations(given, loss, longest, tol)
+    equations = Equations(given, loss, longest)
     result = equations.solve(alpha, lam, start, brief)
     overlaps = equations.coordinates.unpack(result.value)
     with np.errstate(all="ignore"):
@@ -97,16 +94,10 @@ class Slopes(NamedTuple):
 
 
 def solve_near(
-    given: LabelTable,
-    loss: Loss,
-    alpha: Array,
-    lam: Array,
-    start: Overlaps,
-    slopes: Slopes,
-    tol: float = TOLERANCE,
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
 ) -> tuple[ridge.Points, Losses, Slopes] | None:
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
-    them; with the slopes learnt.  None if that does not do.  ``tol`` is that of the unknowns."""
+    them; with the slopes learnt.  None if that does not do."""
     equations = Equations(given, loss)
     coordinates = equations.coordinates
     matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
@@ -117,7 +108,7 @@ def solve_near(
             lambda x: equations.residual(x, alpha, lam),
             coordinates.pack(start)[0],
             matrix,
-            tol=tol,
+            tol=TOLERANCE,
             enough=RESIDUAL_TOLERANCE,
             max_iterations=NEARBY,
         )
@@ -138,18 +129,16 @@ def solve_from(
     lam: Array,
     start: Overlaps | None,
     slopes: Slopes | None,
-    *,
-    tol: float,
     brief: bool | None = None,
 ) -> tuple[ridge.Points, Losses, Slopes | None]:
     """One point, by ``solve_near`` or else by ``solve_points``; with the slopes learnt, None
     where those given did not do."""
     if start is not None and slopes is not None:
-        near = solve_near(given, loss, alpha, lam, start, slopes, tol)
+        near = solve_near(given, loss, alpha, lam, start, slopes)
         if near is not None:
             return near
     brief = given.labels.size > LARGE if brief is None else brief
-    return *solve_points(given, loss, alpha, lam, start, brief=brief, tol=tol), None
+    return *solve_points(given, loss, alpha, lam, start, brief=brief), None
 
 
 def slopes_near(
@@ -208,15 +197,9 @@ def _apart(
 class Equations:
     """The saddle point of one table of labels and one loss, for any number of points."""
 
-    def __init__(
-        self,
-        given: LabelTable,
-        loss: Loss,
-        longest: float = LONGEST,
-        tol: float = TOLERANCE,
-    ) -> None:
+    def __init__(self, given: LabelTable, loss: Loss, longest: float = LONGEST) -> None:
         self.given, self.loss, self.table = given, loss, given.table
-        self.longest, self.tol = longest, tol
+        self.longest = longest
         self.bulk = ridge.bulk_of(given.table)
         self.coordinates = Coordinates(given.table)
         self.rows = at_once(given.labels, loss)
@@ -362,7 +345,7 @@ class Equations:
             np.where(usable, first.value[rows], start[rows]),
             size=np.ones_like,
             signed=np.ones(start.shape[1], dtype=bool),
-            tol=self.tol,
+            tol=TOLERANCE,
             max_iterations=NEWTON,
         )
         # differences, and layers of the averages, leave Newton's residual some rounding
@@ -375,7 +358,7 @@ class Equations:
         return fixed_point(
             lambda x, rows: self.image(x, alpha[rows], lam[rows]),
             start,
-            tol=self.tol,
+            tol=TOLERANCE,
             memory=MEMORY,
             near=NEAR,
             max_iterations=sweeps,

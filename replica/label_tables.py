@@ -253,7 +253,7 @@ def _kappa_rules(model: Model) -> Iterator[Rule]:
 
 
 def _at(sizes: Any, level: int) -> Any:
-    return sizes[min(level, len(sizes) - 1)]
+    return sizes[max(0, min(level, len(sizes) - 1))]
 
 
 def _steps(model: Model, kappa: Array) -> Steps | None:

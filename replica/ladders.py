@@ -117,9 +117,7 @@ def _on_shared_tables(
         def solve(
             at: Rows, start: Overlaps | None, coarse: LabelTable = coarse, fine: LabelTable = fine
         ) -> Evaluation:
-            points, losses = convex.solve_points(
-                fine, loss, alpha[at], lam[at], start, brief=brief, tol=convex.UNKNOWNS * tol
-            )
+            points, losses = convex.solve_points(fine, loss, alpha[at], lam[at], start, brief=brief)
             change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
             return _evaluation(points, losses, points.residual, change, fine.table)
 

@@ -32,8 +32,8 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
 KAPPA = (5, 7, 10, 14, 20, 28, 40)
-TAU = (5, 6, 7, 8, 9, 11, 14)
-START = Level(0, 1, 1, 1)
+TAU = (6, 7, 8, 9, 11, 14, 18)
+START = Level(0, 0, 1, 1)
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
@@ -75,9 +75,7 @@ def _refine(
     slopes = _slopes(model, loss, alpha, lam, overlaps)
     level = START
     while (table := _table(model, loss, overlaps, level)) is not None:
-        points, losses, slopes = convex.solve_from(
-            table, loss, alpha, lam, overlaps, slopes, tol=convex.UNKNOWNS * tol
-        )
+        points, losses, slopes = convex.solve_from(table, loss, alpha, lam, overlaps, slopes)
         # thin layers may leave the iteration's own, sharper criterion some rounding
         if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             break
@@ -145,7 +143,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         there = at * np.exp(change)
         short = step <= SHORT
         trial, _, slopes = convex.solve_from(
-            table, loss, alpha, there, ahead, slopes, tol=0.01 * CLOSE, brief=not short
+            table, loss, alpha, there, ahead, slopes, brief=not short
         )
         work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= CLOSE:
@@ -163,8 +161,9 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
 
 
 def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
-    # nodes over tau where nothing closes in
-    ahead = level.along("tau", by=first_level(model).tau)
+    # nodes over tau where nothing closes in: those of several directions grow fast enough
+    one = len(model.geometry.gamma) == 1
+    ahead = level.along("tau", by=first_level(model).tau + one)
     if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):
         return None
     split = sharp(model, loss)

@@ -12,7 +12,7 @@ from solvers.results import Array
 
 from . import convex
 from .evaluation import Evaluation
-from .label_tables import Level, axes, first_level, label_table, within
+from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
 from .losses import Loss
 from .network import Model
 
@@ -23,38 +23,57 @@ RATE = 12.0  # by which that falls from level to level, at best
 def solve_refined(
     model: Model, loss: Loss, alpha: Array, lam: Array, found: Evaluation, tol: float
 ) -> Evaluation:
-    """One point, (1,) everywhere, ``found`` on the first tables: on the last that are offered,
-    unless it meets the tolerance before."""
-    level, slopes = first_level(model), None
+    """One point, (1,) everywhere, ``found`` on the first tables: on the first that meet the
+    tolerance, or else the best."""
+    level, slopes, best = first_level(model), None, found
     names = doubtful = axes(model, exact=loss.pieces is not None)
+    rough = label_table(model, level.along(by=-1))
     while True:
         apart = {
             name: _distance(model, loss, alpha, lam, found, level.along(name, by=-1))
             for name in doubtful
         }
         # an undefined distance is not a small one
-        doubtful = [n for n, size in apart.items() if not size <= SHARE * tol]
-        for name in doubtful:
-            steps = np.log(apart[name] / tol) / np.log(RATE)
-            level = level.along(name, by=int(np.ceil(steps)) if 1 < steps < np.inf else 1)
-        if not doubtful:
-            doubtful, level = names, level.along()
-        fine, coarse = label_table(model, level), label_table(model, level.along(by=-1))
-        if fine is None or coarse is None or not within(model, level):
-            return found
+        doubtful = [n for n, size in apart.items() if not size <= SHARE * tol] or names
+        ahead = _ahead(model, level, {name: apart.get(name, tol) / tol for name in doubtful})
+        if ahead is None:
+            return best
+        level, fine, coarse = ahead
         start = found.points.overlaps if found.converged[0] else None
-        rough = label_table(model, first_level(model).along(by=-1))
         if slopes is None and start is not None and rough is not None:
             slopes = convex.slopes_near(rough, loss, alpha, lam, start)
-        points, losses, slopes = convex.solve_from(
-            fine, loss, alpha, lam, start, slopes, tol=convex.UNKNOWNS * tol
-        )
+        points, losses, slopes = convex.solve_from(fine, loss, alpha, lam, start, slopes)
         error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
         nodes = np.array([fine.table.weights.size])
         found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
         # what two tables did not solve is not a matter of quadrature
-        if not found.converged[0] or error[0] <= tol:
+        if not found.converged[0]:
+            return best if best.converged[0] else found
+        if not best.quadrature_error[0] <= error[0]:
+            best = found
+        if error[0] <= tol:
             return found
+
+
+def _ahead(
+    model: Model, level: Level, excess: dict[str, float]
+) -> tuple[Level, LabelTable, LabelTable] | None:
+    """The level after this one with its table and that below: as far along each axis as its
+    ``excess`` over the tolerance may need, or as there are tables."""
+    with np.errstate(all="ignore"):
+        wanted = {n: np.ceil(np.log(size) / np.log(RATE)) for n, size in excess.items()}
+    steps = {n: int(size) if 1 < size < np.inf else 1 for n, size in wanted.items()}
+    # even nodes over kappa end there, and panels begin anew with fewer
+    if "kappa" in steps:
+        steps["kappa"] = min(steps["kappa"], max(1, len(KAPPA) - 1 - level.kappa))
+    for most in range(max(steps.values()), 0, -1):
+        after = level
+        for name, by in steps.items():
+            after = after.along(name, by=min(by, most))
+        fine, coarse = label_table(model, after), label_table(model, after.along(by=-1))
+        if fine is not None and coarse is not None and within(model, after):
+            return after, fine, coarse
+    return None
 
 
 def _distance(

@@ -292,7 +292,7 @@ def test_axes_are_refined_apart(monkeypatch):
 
     monkeypatch.setattr(refinement, "label_table", seen)
     point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
-    deepest = levels[-2]
+    deepest = levels[-2]  # the last is that below it
     assert deepest.kappa > deepest.tau - first_level(model).tau + 2
     fine = label_table(model, Level(6, 8, 2, 7))
     points, losses = solve_points(fine, own, np.array([0.5]), np.array([1e-3]))
