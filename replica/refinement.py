@@ -70,9 +70,10 @@ def _ahead(
         after = level
         for name, by in steps.items():
             after = after.along(name, by=min(by, most))
-        fine, coarse = label_table(model, after), label_table(model, after.along(by=-1))
-        if fine is not None and coarse is not None and within(model, after):
-            return after, fine, coarse
+        if within(model, after):
+            fine, coarse = label_table(model, after), label_table(model, after.along(by=-1))
+            if fine is not None and coarse is not None:
+                return after, fine, coarse
     return None
 
 
