@@ -123,6 +123,8 @@ def _on_shared_tables(
 
         first = kept is None
         kept = _step(solve, table.weights.size, kept, rows)
+        if not layered:
+            return table, kept
         before, error = error, kept.quadrature_error.copy()
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
@@ -130,7 +132,7 @@ def _on_shared_tables(
         with np.errstate(all="ignore"):
             expected = error * (error / before) ** GROWTH
         rows = rows[~(expected[rows] > tol)]
-        if not (rows.size and layered):
+        if not rows.size:
             return table, kept
     if kept is None:
         raise InvalidArgument("loss", loss.name, "square for a model of so many directions")

@@ -118,32 +118,45 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Score:
     [-0.5, -0.5, 1.25]
     """
     total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
-    for segment, (I0, I1, I2) in _masses(pieces, mean, sd, V):
+    for segment, masses in _masses(pieces, mean, sd, V):
         _, b, q = segment.piece
         if segment.jump is None and q == 0:  # the score is constant
-            total[0] -= b * I0
-            total[2] += b**2 * I0
+            total[0] -= b * masses[0]
+            total[2] += b**2 * masses[0]
             continue
-        narrow, thin = np.zeros(1, dtype=bool), None
-        if segment.jump is not None:
-            width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-            narrow = width < NARROW
-            if narrow.any():
-                thin = _across(segment, *segment.jump, width, mean, sd, V)
-        found = thin
-        if not narrow.all():
-            with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
-                slope = segment.g[1]
-                centre, rate = segment.g[0] + slope * mean, slope * sd
-                first = centre * I0 + rate * I1
-                second = centre * (first + rate * I1) + rate**2 * I2
-                found = [first, slope * I0, second]
-            if thin is not None:
-                found = [np.where(narrow, *pair) for pair in zip(thin, found, strict=True)]
-        assert found is not None
+        found = _of_segment(segment, masses, mean, sd, V)
         for sums, part in zip(total, found, strict=True):
             sums += part
     return Score(*total)
+
+
+def _of_segment(
+    segment: Segment, masses: tuple[Array, Array, Array], mean: Array, sd: Array, V: Array
+) -> list[Array]:
+    """Averages over one segment: by truncated moments, but where it is a kink's and narrow."""
+    if segment.jump is None:
+        return _truncated(segment, masses, mean, sd)
+    width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
+    narrow = width < NARROW
+    if not narrow.any():
+        return _truncated(segment, masses, mean, sd)
+    thin = _across(segment, *segment.jump, width, mean, sd, V)
+    if narrow.all():
+        return thin
+    wide = _truncated(segment, masses, mean, sd)
+    return [np.where(narrow, *pair) for pair in zip(thin, wide, strict=True)]
+
+
+def _truncated(
+    segment: Segment, masses: tuple[Array, Array, Array], mean: Array, sd: Array
+) -> list[Array]:
+    """Averages over a segment whose score is linear in t0."""
+    with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
+        I0, I1, I2 = masses
+        slope = segment.g[1]
+        centre, rate = segment.g[0] + slope * mean, slope * sd
+        first = centre * I0 + rate * I1
+        return [first, slope * I0, centre * (first + rate * I1) + rate**2 * I2]
 
 
 def _across(
