@@ -13,9 +13,9 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
+from .fields import Field, field_on, given_tau
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, panels
-from .local_fields import Field, field_on, given_tau
 from .network import Model
 from .overlaps import Overlaps
 from .ridge import bulk_of

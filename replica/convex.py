@@ -26,8 +26,9 @@ from . import ridge
 from .bulk import Yield
 from .coordinates import Coordinates
 from .equivalence import Table
+from .fields import Field, field_on
 from .label_tables import LabelTable
-from .local_fields import Field, Losses, Scores, at_once, field_on, losses, scores
+from .local_fields import Losses, Scores, at_once, losses, scores
 from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 

@@ -118,14 +118,8 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
 
 def components(step: GradientStep) -> list[tuple[float, float]]:
     """Variances and shares of the Gaussians that the label noise is a mixture of."""
-    if step.label_noise is None:
-        return [(step.first_noise, 1.0)]
-    variances, shares = step.label_noise.components(0)
-    return [
-        (step.first_noise + float(v), float(share))
-        for v, share in zip(variances, shares, strict=True)
-        if share
-    ]
+    law = [(0.0, 1.0)] if step.label_noise is None else step.label_noise.components
+    return [(step.first_noise + variance, share) for variance, share in law]
 
 
 def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:

@@ -25,7 +25,7 @@ from .network import Model
 from .targets import remainder
 
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
-# half the interval where it is split; of Student's t; per panel of a proximal map.  kappa is what
+# half the interval where it is split; per panel of a proximal map.  kappa is what
 # may have thin layers, and goes on to panels that close in on them.
 KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
 TAU = (12, 16, 20, 24, 30, 38, 48, 60, 76, 96, 120, 150)
@@ -36,8 +36,6 @@ SPLIT = tuple(
 PANEL = 5.7  # longest, where it is split
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-MIXTURE = (24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 108, 120)
-ALIKE = 4.0  # ratio of variances that are handled together
 FIELD = (6, 9, 11, 14, 17, 20, 24, 28, 32, 36, 40, 44)
 GRADED = (6, 9, 14)
 TERMS = 40  # of a series,
@@ -47,11 +45,10 @@ TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 
 class Level(NamedTuple):
-    """Of refinement: over kappa, over tau, of Student's t, and along a proximal map."""
+    """Of refinement: over kappa, over tau, and along a proximal map."""
 
     kappa: int
     tau: int
-    noise: int
     field: int
 
     def along(self, *axes: str, by: int = 1) -> "Level":
@@ -76,17 +73,17 @@ class Series(NamedTuple):
 
 
 class Component(NamedTuple):
-    """Labels to which Gaussians of alike variances are added, at N nodes of kappa and T of tau.
+    """Labels to which a Gaussian is added, at N nodes of kappa and T of tau.
 
-    tau (N, T, K'), weights (N, T), which sum to 1, E[y | z] (N, T), the variances and the share
-    of the labels that each has, (J,).
+    tau (N, T, K'), weights (N, T), which sum to 1, E[y | z] (N, T), the Gaussian's variance, and
+    the share of such labels.
     """
 
     tau: Array
     weights: Array
     mean: Array
-    variances: Array
-    shares: Array
+    variance: float
+    share: float
 
 
 class Labels(NamedTuple):
@@ -101,6 +98,8 @@ class Labels(NamedTuple):
         Whether labels are +-1.
     order : int
         Nodes a panel along a proximal map, for losses that need it.
+    student : (nu, sigma), optional
+        Of sigma times Student's t, added to real labels beside the Gaussians.
     square : array (N,)
         kappa^2, which tells how much of tau is likely together with it.
     steps : Steps, optional
@@ -113,6 +112,7 @@ class Labels(NamedTuple):
     binary: bool
     order: int
     square: Array
+    student: tuple[float, float] | None = None
     steps: Steps | None = None
     series: Series | None = None
 
@@ -131,13 +131,13 @@ class Labels(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The largest number of nodes of a component, for every kappa and variance."""
+        """The largest number of nodes of a component, for every kappa."""
         return max(each.weights.shape[1] for each in self.components)
 
     @property
     def size(self) -> int:
-        """Nodes of (kappa, tau, variance) together, and twice that for labels +-1."""
-        nodes = sum(each.weights.size * each.shares.size for each in self.components)
+        """Nodes of (kappa, tau) of all components, and twice that for labels +-1."""
+        nodes = sum(each.weights.size for each in self.components)
         return nodes * (2 if self.binary else 1)
 
 
@@ -150,10 +150,8 @@ class LabelTable(NamedTuple):
 
 def first_level(model: Model) -> Level:
     """Of the shared tables that points are solved on.  Nodes over tau are many, where one
-    direction is left; for each Gaussian of Student's t, which blurs what changes fast, less so."""
-    law, one = model.label_noise, len(model.geometry.gamma) == 1
-    wide = law is not None and law.kind == "student"
-    return Level(kappa=1, tau=(2 if wide else 4) if one else 1, noise=2, field=2)
+    direction is left."""
+    return Level(kappa=1, tau=4 if len(model.geometry.gamma) == 1 else 1, field=2)
 
 
 @lru_cache(maxsize=24)  # of up to 50 MB each
@@ -167,71 +165,54 @@ def label_table_at(
     model: Model, kappa: Rule, level: Level, over_tau: Sequence[Rule] | None = None
 ) -> LabelTable | None:
     """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
-    it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each group of
-    ``mixture`` at that level."""
+    it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each
+    Gaussian of ``mixture``."""
     table = tabulate(model, kappa)
-    law = mixture(model, level.noise)
+    law = mixture(model)
     if over_tau is None:
         over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(law)
-    groups = list(zip(over_tau, law, strict=True))
-    if sum(rule.weights.size * len(shares) for rule, (_, shares) in groups) > LARGEST:
+    if sum(rule.weights.size for rule in over_tau) > LARGEST:
         return None
-    components = tuple(_component(model, table.kappa, rule, *group) for rule, group in groups)
+    components = tuple(
+        _component(model, table.kappa, rule, *each)
+        for rule, each in zip(over_tau, law, strict=True)
+    )
     steps, series = _steps(model, table.kappa), None
     free = remainder(model.geometry.gamma)
     if steps is None and model.binary and free.shape[1] == 1 and free.any():
         rule = _tau_rule(model, table.kappa, level.tau, DENSER)
         series = _series(_component(model, table.kappa, rule, *law[0]), table.weights)
     order, square = _at(FIELD, level.field), (table.kappa**2).sum(axis=0)
-    labels = Labels(components, model.binary, order, square, steps, series)
+    noise = model.label_noise
+    student = None if noise is None else noise.student
+    labels = Labels(components, model.binary, order, square, student, steps, series)
     return LabelTable(table, labels)
 
 
 def axes(model: Model, *, exact: bool) -> list[str]:
     """Of a level's axes those that matter; ``exact`` if averages over the local field are."""
-    law, rest = model.label_noise, remainder(model.geometry.gamma)
-    there = {
-        "kappa": True,
-        "tau": bool(rest.any()),
-        "noise": law is not None and law.kind == "student",
-        "field": not exact,
-    }
+    there = {"kappa": True, "tau": bool(remainder(model.geometry.gamma).any()), "field": not exact}
     return [name for name, matters in there.items() if matters]
 
 
 def within(model: Model, level: Level) -> bool:
     """Whether rules still grow up to this level: what did not would not show in differences."""
     over_tau = TENSORS.get(remainder(model.geometry.gamma).shape[1], TAU)
-    sizes = (level.tau, over_tau), (level.noise, MIXTURE), (level.field, FIELD)
+    sizes = (level.tau, over_tau), (level.field, FIELD)
     return all(n < len(rules) for n, rules in sizes)
 
 
-@lru_cache(maxsize=64)
-def mixture(model: Model, level: int) -> list[tuple[Array, Array]]:
-    """Variances and shares (J,) of the Gaussians that a real label has around E[y | z], in groups
-    whose variances are alike."""
-    law = model.label_noise
-    if law is None:
-        return [(np.array([model.noise]), np.ones(1))]
-    variances, shares = law.components(_at(MIXTURE, level))
-    variances, shares = variances[shares > 0], shares[shares > 0]
-    order = np.argsort(variances)
-    variances, shares = variances[order] + model.noise, shares[order]
-    found, low = [], 0
-    while low < variances.size:
-        high = int(np.searchsorted(variances, ALIKE * variances[low], side="right"))
-        found.append((variances[low:high], shares[low:high]))
-        low = high
-    return found
+def mixture(model: Model) -> list[tuple[float, float]]:
+    """Variances and shares of the Gaussians that a real label has around E[y | z], beside
+    Student's t if it has any."""
+    law = [(0.0, 1.0)] if model.label_noise is None else model.label_noise.components
+    return [(model.noise + variance, share) for variance, share in law]
 
 
-def _component(
-    model: Model, kappa: Array, rule: Rule, variances: Array, shares: Array
-) -> Component:
-    """The same nodes for each of the ``variances``."""
+def _component(model: Model, kappa: Array, rule: Rule, variance: float, share: float) -> Component:
     alignment, (tau, weights) = model.geometry.gamma, rule
     z = (alignment @ kappa)[:, :, None] + np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    return Component(tau, weights, np.asarray(model.mean_label(*z)), variances, shares)
+    return Component(tau, weights, np.asarray(model.mean_label(*z)), variance, share)
 
 
 def _kappa_rules(model: Model) -> Iterator[Rule]:

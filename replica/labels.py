@@ -30,9 +30,6 @@ FORMS = (
     "(below 1/2), logistic or probit"
 )
 CHANNELS = ("flip", "logistic", "probit")
-BEND = 9.0  # of log(1 / w), from where its steps grow,
-WIDEST = 15.0  # to where 1 / w = 1e182
-CLOSER = 4  # times that the range is looked at: its width is sqrt(2 / nu)
 REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
 
 
@@ -71,33 +68,22 @@ class LabelNoise:
             return scale**2 * nu / (nu - 2)
         return 0.0
 
-    def components(self, count: int) -> tuple[Array, Array]:
-        """Variances and shares of the Gaussians mixed: all of a finite mixture, ``count`` for
-        Student's t.
+    @property
+    def components(self) -> list[tuple[float, float]]:
+        """Variances and shares of the Gaussians that are mixed, where they are a few: one of no
+        variance for labels +-1, and for Student's t, which is added to it."""
+        if self.kind != "outliers":
+            return [(0.0, 1.0)]
+        fraction, variance = self.parameters
+        return [(v, share) for v, share in ((0.0, 1 - fraction), (variance, fraction)) if share]
 
-        Of that, v = scale^2 / w with nu w chi-square of nu degrees; the trapezoidal rule in
-        x, w = exp(x - exp(-x - BEND)), converges geometrically: its steps in log v are even where
-        averages over a Gaussian of variance v change, and grow far out in the tail.
-        """
-        if self.kind == "outliers":
-            fraction, variance = self.parameters
-            return np.array([0.0, variance]), np.array([1 - fraction, fraction])
+    @property
+    def student(self) -> tuple[float, float] | None:
+        """nu and scale, of Student's t."""
         if self.kind != "student":
-            return np.zeros(1), np.ones(1)
+            return None
         nu, scale = self.parameters
-        low, high = -WIDEST, 6.0
-        for _ in range(CLOSER):
-            wide, step = np.linspace(low, high, 4001, retstep=True)
-            likely = _log_density(wide, nu) + np.maximum(0, -_log_w(wide))  # times max(1, 1/w)
-            kept = wide[likely > likely.max() - 25]
-            low, high = max(kept[0] - step, -WIDEST), kept[-1] + step
-        x = np.linspace(kept[0], kept[-1], count)
-        shares = np.exp(_log_density(x, nu) - likely.max())
-        shares /= shares.sum()
-        variances = scale**2 * np.exp(-_log_w(x))
-        # the first stands for all beyond, which close to nu = 2 have much of the variance
-        variances[0] += max(self.variance - shares @ variances, 0.0) / shares[0]
-        return variances, shares
+        return nu, scale
 
     def probability(self, target: Array) -> Array:
         """P(y = 1) where sigma_* has the values ``target``."""
@@ -118,16 +104,6 @@ class LabelNoise:
         fraction, variance = self.parameters
         outlier = rng.random(target.shape) < fraction
         return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
-
-
-def _log_w(x: Array) -> Array:
-    return np.asarray(x - np.exp(-x - BEND))
-
-
-def _log_density(x: Array, nu: float) -> Array:
-    """Logarithm of the density of x, but for a constant, where nu w(x) is chi-square."""
-    log_w = _log_w(x)
-    return nu / 2 * (log_w - np.exp(log_w)) + np.log1p(np.exp(-x - BEND))
 
 
 def label_noise(spec: Any) -> LabelNoise | None:

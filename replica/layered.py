@@ -33,12 +33,12 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
 KAPPA = (5, 7, 10, 14, 20, 28, 40)
 TAU = (6, 7, 8, 9, 11, 14, 18)
-START = Level(0, 0, 1, 1)
+START = Level(0, 0, 1)
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
 CLOSING_TAU = (0.75, 0.7)
-EARLY = (Level(1, 5, 1, 2), Level(3, 7, 3, 4))  # of the shared tables on which a path may start
+EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
@@ -180,6 +180,6 @@ def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelT
     (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)
     rules = None
     if split:
-        law = mixture(model, level.noise)
-        rules = tau_rules(lines(rule.nodes), law, TAU[level.tau], CLOSING_TAU[level.tau % 2])
+        closing = CLOSING_TAU[level.tau % 2]
+        rules = tau_rules(lines(rule.nodes), mixture(model), TAU[level.tau], closing)
     return label_table_at(model, rule, ahead, rules)

@@ -14,7 +14,7 @@ from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from .equivalence import Table, known_layers, tabulate
-from .local_fields import Field, field_on
+from .fields import Field, field_on
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps

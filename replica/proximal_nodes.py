@@ -9,7 +9,7 @@ graph is cut into panels that are short where the average's density changes and 
 """
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,57 @@ GRADING = 0.7  # panels for a distance e times as large
 CELLS = 16  # in which the panels' ends are looked for
 MOST = 96  # panels
 ROUGH = 1e-3  # standard deviations, at the last step but one: jumps would hinder iterations
+
+
+class Spacing(Protocol):
+    """How t0 is to be cut into panels for a density of it.  Arrays (..., 1) and (..., C)."""
+
+    @property
+    def rough(self) -> Array:
+        """A length that makes no difference to the density."""
+
+    def along(self, t0: Array) -> Array:
+        """A coordinate that increases by one from panel to panel."""
+
+    def at(self, along: Array) -> Array:
+        """Its inverse."""
+
+
+class Even(NamedTuple):
+    """For a density that changes over ``sd`` (..., 1)."""
+
+    sd: Array
+
+    @property
+    def rough(self) -> Array:
+        return ROUGH * self.sd
+
+    def along(self, t0: Array) -> Array:
+        return t0 / (PANEL * self.sd)
+
+    def at(self, along: Array) -> Array:
+        return along * (PANEL * self.sd)
+
+
+class Tail(NamedTuple):
+    """For a density that changes with the logarithm of the distance from ``pole`` (..., 1) on
+    one ``side`` of it, 1 or -1, from ``least`` on."""
+
+    pole: Array
+    least: Array
+    side: float
+
+    @property
+    def rough(self) -> Array:
+        return ROUGH * self.least
+
+    def along(self, t0: Array) -> Array:
+        # what is nearer is not asked for
+        away = np.maximum(self.side * (t0 - self.pole), self.least / 2)
+        return self.side * np.log(away)
+
+    def at(self, along: Array) -> Array:
+        return self.pole + self.side * np.exp(self.side * along)
 
 
 class Curve(NamedTuple):
@@ -46,21 +97,24 @@ class Stretch(NamedTuple):
     last: Array
 
 
-def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
-    """Points with t0 between ``low`` and ``high``, for densities that change over ``sd``.
+def proximal_nodes(
+    loss: Loss, V: Array, low: Array, high: Array, spacing: Spacing, order: int
+) -> Curve:
+    """Points with t0 between ``low`` and ``high``.
 
     All arrays (..., 1), with ``order`` points a panel; V = 0 everywhere is t = t0.
     """
-    found = [nodes_on(part, loss, V, sd, order) for part in stretches(loss, V, low, high, sd)]
+    parts = stretches(loss, V, low, high, spacing)
+    found = [nodes_on(part, loss, V, spacing, order) for part in parts]
     return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
 
-def stretches(loss: Loss, V: Array, low: Array, high: Array, sd: Array) -> list[Stretch]:
+def stretches(loss: Loss, V: Array, low: Array, high: Array, spacing: Spacing) -> list[Stretch]:
     """The parts of the graph with t0 between ``low`` and ``high``, of no length where they are
     not."""
     moved = bool(np.any(V))
-    # ends need not be exact: nothing of the densities is there
-    first, last = (loss.proximal(x, V, ROUGH * sd) if moved else x for x in (low, high))
+    # ends need not be exact, where nothing of the densities is or another part begins
+    first, last = (loss.proximal(x, V, spacing.rough) if moved else x for x in (low, high))
     ends = (-np.inf, *loss.kinks, np.inf)
     found = [
         Stretch(None, np.clip(a, first, last), np.clip(b, first, last)) for a, b in pairwise(ends)
@@ -70,14 +124,16 @@ def stretches(loss: Loss, V: Array, low: Array, high: Array, sd: Array) -> list[
     return found
 
 
-def nodes_on(part: Stretch, loss: Loss, V: Array, sd: Array, order: int) -> Curve:
+def nodes_on(part: Stretch, loss: Loss, V: Array, spacing: Spacing, order: int) -> Curve:
     """Points on one stretch."""
     if part.kink is None:
-        return _between(loss, V, part.first, part.last, sd, order)
-    return _at(part.kink, V, part.first, part.last, sd, order)
+        return _between(loss, V, part.first, part.last, spacing, order)
+    return _at(part.kink, V, part.first, part.last, spacing, order)
 
 
-def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:
+def _between(
+    loss: Loss, V: Array, first: Array, last: Array, spacing: Spacing, order: int
+) -> Curve:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
     bends = loss.bends or (0.0,)
     grid = np.concatenate([_around(bend, first, last) for bend in bends], axis=-1)
@@ -86,8 +142,8 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     moved = bool(np.any(V))
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside) if moved else grid  # not beyond a kink
-    along = t0 / (PANEL * sd)
-    along += GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
+    along = spacing.along(t0)
+    along = along + GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
     t, length = composite(order, _even(along, grid))
     if not moved:
         unknown = np.full_like(t, np.nan)
@@ -103,10 +159,12 @@ def _around(bend: float, first: Array, last: Array) -> Array:
     return bend + BEND * np.sinh(a + (b - a) * np.linspace(0, 1, CELLS + 1))
 
 
-def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+def _at(kink: float, V: Array, low: Array, high: Array, spacing: Spacing, order: int) -> Curve:
     """Points with t0 from ``low`` to ``high``, where t stays at a kink."""
-    panels = _panels((high - low) / (PANEL * sd))
-    t0, length = composite(order, low + (high - low) * np.linspace(0, 1, panels + 1))
+    start, end = spacing.along(low), spacing.along(high)
+    panels = _panels(end - start)
+    inner = spacing.at(start + (end - start) * np.arange(1, panels) / panels)
+    t0, length = composite(order, np.concatenate([low, np.clip(inner, low, high), high], axis=-1))
     with np.errstate(all="ignore"):
         return Curve(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
 

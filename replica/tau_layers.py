@@ -16,8 +16,8 @@ from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from .activations import Activation
+from .fields import Field
 from .label_tables import mixture
-from .local_fields import Field
 from .losses import Loss
 from .network import Model
 from .targets import remainder
@@ -32,8 +32,6 @@ ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.04  # variance, of the labels' power
-RARE = 1e-8  # share of labels
-LAST = 9  # level of refinement, or any beyond it
 TINY = 1e-24  # on s^2
 MUCH = 1e12  # variance: layers are wide enough
 RANGE = 9.0  # of kappa
@@ -95,8 +93,10 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
 
 
 def least_noise(model: Model) -> float:
-    """The least variance that real labels have around E[y | z], but for the rarest."""
-    return min(float(v[shares > RARE].min(initial=np.inf)) for v, shares in mixture(model, LAST))
+    """The least variance that real labels have around E[y | z], or the like of Student's t."""
+    law = model.label_noise
+    sigma = 0.0 if law is None or law.student is None else law.student[1]
+    return min(variance for variance, _ in mixture(model)) + sigma**2
 
 
 def sharp(model: Model, loss: Loss) -> bool:
@@ -110,13 +110,12 @@ def sharp(model: Model, loss: Loss) -> bool:
     return least_noise(model) < LITTLE * power
 
 
-def tau_rules(d: Line, law: list[tuple[Array, Array]], nodes: int, closing: float) -> list[Rule]:
-    """Nodes (N, T, 1) and weights (N, T) over tau for every group of Gaussians of the ``law`` that
-    are added to the labels, with that many ``nodes`` a panel; ``closing`` is how fast panels close
-    in."""
-    least, found = least_noise(d.model), []
-    for variances, _ in law:
-        more = np.clip(variances[0] - least, 0.0, MUCH)
+def tau_rules(d: Line, law: list[tuple[float, float]], nodes: int, closing: float) -> list[Rule]:
+    """Nodes (N, T, 1) and weights (N, T) over tau for every Gaussian of the ``law`` that is added
+    to the labels, with that many ``nodes`` a panel; ``closing`` is how fast panels close in."""
+    least, found = min(variance for variance, _ in law), []
+    for variance, _ in law:
+        more = np.clip(variance - least, 0.0, MUCH)
         rule = tau_rule(d._replace(sd=np.sqrt(d.sd**2 + more)), nodes, closing)
         found.append(Rule(rule.nodes[..., None], rule.weights))
     return found

@@ -2,12 +2,12 @@
 
 The proximal map of f at t0, the minimiser t of (t - t0)^2 / (2V) + f(t), is piecewise linear
 in t0 if f is piecewise quadratic, and so is the score g = (t - t0) / V.  Averages of g, g',
-g^2, t, t^2 and f(t) over t0 ~ N(mean, sd^2) are then sums of truncated Gaussian moments: a
-kink of f, or of g, costs no quadrature.
+g^2, t, t^2 and f(t) over t0 = mean + sd z, with z normal or of a ``Law`` of its own, are then
+sums of truncated moments: a kink of f, or of g, costs no quadrature.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtr, roots_legendre
@@ -18,6 +18,39 @@ TINY = 1e-300
 NARROW = 0.05  # half width over the standard deviation: 4 nodes err by 1e-14
 NARROW_RULE = roots_legendre(4)
 FAR = 30.0  # standard deviations, beyond which a Gaussian holds 1e-197: no denormal numbers
+
+
+class Law(Protocol):
+    """The law of (t0 - mean) / sd: by default the normal one, or one in units of some scale."""
+
+    @property
+    def second(self) -> Array:
+        """E z^2."""
+
+    def integrals(self, z: Array) -> tuple[Array, Array, Array]:
+        """Of the density times 1, z and z^2, from -inf to each z, which z^0 makes 1 at +inf."""
+
+    def density(self, z: Array) -> Array:
+        """The density at each z."""
+
+
+class Normal(NamedTuple):
+    """N(0, 1)."""
+
+    second: Array = np.ones(())
+
+    def integrals(self, z: Array) -> tuple[Array, Array, Array]:
+        """From -inf to each z, of the density times 1, z and z^2."""
+        z = np.clip(z, -FAR, FAR)
+        mass, density = ndtr(z), self.density(z)
+        return mass, -density, mass - z * density
+
+    def density(self, z: Array) -> Array:
+        """The density at each z."""
+        return np.exp(-(np.clip(z, -FAR, FAR) ** 2) / 2) / np.sqrt(2 * np.pi)
+
+
+NORMAL = Normal()
 
 
 class Pieces(NamedTuple):
@@ -108,8 +141,8 @@ class Proximal(NamedTuple):
     value: Array
 
 
-def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Score:
-    """Averages of the score over t0 ~ N(mean, sd^2), arrays that broadcast.
+def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Score:
+    """Averages of the score over t0 = mean + sd z, arrays that broadcast, where z has the ``law``.
 
     Examples
     --------
@@ -118,20 +151,25 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Score:
     [-0.5, -0.5, 1.25]
     """
     total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
-    for segment, masses in _masses(pieces, mean, sd, V):
+    for segment, masses in _masses(pieces, mean, sd, V, law):
         _, b, q = segment.piece
         if segment.jump is None and q == 0:  # the score is constant
             total[0] -= b * masses[0]
             total[2] += b**2 * masses[0]
             continue
-        found = _of_segment(segment, masses, mean, sd, V)
+        found = _of_segment(segment, masses, mean, sd, V, law)
         for sums, part in zip(total, found, strict=True):
             sums += part
     return Score(*total)
 
 
 def _of_segment(
-    segment: Segment, masses: tuple[Array, Array, Array], mean: Array, sd: Array, V: Array
+    segment: Segment,
+    masses: tuple[Array, Array, Array],
+    mean: Array,
+    sd: Array,
+    V: Array,
+    law: Law,
 ) -> list[Array]:
     """Averages over one segment: by truncated moments, but where it is a kink's and narrow."""
     if segment.jump is None:
@@ -140,7 +178,7 @@ def _of_segment(
     narrow = width < NARROW
     if not narrow.any():
         return _truncated(segment, masses, mean, sd)
-    thin = _across(segment, *segment.jump, width, mean, sd, V)
+    thin = _across(segment, *segment.jump, width, mean, sd, V, law)
     if narrow.all():
         return thin
     wide = _truncated(segment, masses, mean, sd)
@@ -160,7 +198,14 @@ def _truncated(
 
 
 def _across(
-    segment: Segment, left: float, right: float, width: Array, mean: Array, sd: Array, V: Array
+    segment: Segment,
+    left: float,
+    right: float,
+    width: Array,
+    mean: Array,
+    sd: Array,
+    V: Array,
+    law: Law,
 ) -> list[Array]:
     """Averages over the segment of a kink, where f' jumps from ``left`` to ``right``, of half
     ``width`` in standard deviations: narrow, where truncated moments cancel.  Gauss-Legendre is
@@ -169,8 +214,7 @@ def _across(
     away = (mean - (segment.low + segment.high) / 2) / sd
     total = [np.zeros(away.shape) for _ in range(3)]
     for u, w in zip(*NARROW_RULE, strict=True):
-        z = np.clip(width * u - away, -FAR, FAR)
-        density = np.exp(-(z**2) / 2) * (w * half / np.sqrt(2 * np.pi) / sd)  # over V
+        density = law.density(width * u - away) * (w * half / sd)  # over V
         score = -(left + right) / 2 - half * u
         total[0] += density * (score * V)
         total[1] -= density
@@ -178,8 +222,10 @@ def _across(
     return total
 
 
-def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Proximal:
-    """Averages at the proximal point over t0 ~ N(mean, sd^2); V = 0 is t = t0 itself.
+def average_proximal(
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL
+) -> Proximal:
+    """Averages at the proximal point over t0 = mean + sd z; V = 0 is t = t0 itself.
 
     Examples
     --------
@@ -189,7 +235,7 @@ def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Proxim
     0.797884560803
     """
     total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
-    for segment, (I0, I1, I2) in _masses(pieces, mean, sd, V):
+    for segment, (I0, I1, I2) in _masses(pieces, mean, sd, V, law):
         a, b, q = segment.piece
         centre, rate = segment.t[0] + segment.t[1] * mean, segment.t[1] * sd
         first = centre * I0 + rate * I1
@@ -201,22 +247,14 @@ def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array) -> Proxim
 
 
 def _masses(
-    pieces: Pieces, mean: Array, sd: Array, V: Array
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law
 ) -> Iterator[tuple[Segment, tuple[Array, Array, Array]]]:
-    """Each segment with E 1, E z and E z^2 over z ~ N(0, 1) where mean + sd z is in it."""
+    """Each segment with E 1, E z and E z^2 where mean + sd z is in it."""
     nothing = np.zeros(())
     start = nothing, nothing, nothing
-    everything = np.ones(()), nothing, np.ones(())
+    everything = np.ones(()), nothing, law.second
     for segment in segments(pieces, V):
         last = np.isinf(segment.high).all()
-        end = everything if last else _integrals(segment.high, mean, sd)
+        end = everything if last else law.integrals((segment.high - mean) / sd)
         yield segment, (end[0] - start[0], end[1] - start[1], end[2] - start[2])
         start = end
-
-
-def _integrals(end: Array, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-    """The integrals of the Gaussian weight times 1, z, z^2 from -inf to (end - mean) / sd."""
-    z = np.clip((end - mean) / sd, -FAR, FAR)
-    mass = ndtr(z)
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    return mass, -density, mass - z * density

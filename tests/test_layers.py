@@ -11,14 +11,15 @@ from scipy.stats import multivariate_normal
 from test_convex import MODELS, SIGN, by_nodes, original_residuals
 
 import replica
-from replica import Loss, SpikedRandomFeatures, local_fields, solve
+from replica import Loss, SpikedRandomFeatures, sampled_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
+from replica.fields import Field
 from replica.label_tables import Level, first_level, label_table, label_table_at
 from replica.layered import _left
 from replica.layers import REACH, decision, kinks_of, panels
-from replica.local_fields import Field, scores
+from replica.local_fields import scores
 from solvers.quadrature import gauss_legendre, trapezoid
 
 ONE = np.ones(1)
@@ -53,7 +54,7 @@ def test_two_correlated_gaussians(correlation):
 def test_steps_are_summed_exactly(model, loss):
     """The closed form of the label's law given the local field, against Bayes' rule on 104 or
     more nodes of tau that split at the steps (1e-8, their own error)."""
-    given = label_table(model, Level(2, 6, 0, 3))
+    given = label_table(model, Level(2, 6, 3))
     labels = given.labels
     of = replica.loss(loss)
     summed = by_nodes(
@@ -165,7 +166,7 @@ def test_labels_that_the_spike_decides(loss):
 
 def test_panels_close_in_on_the_layers():
     """Of an odd student the decision changes at 0; kinks are reached where the loss says."""
-    given = label_table(SIGN, Level(3, 3, 3, 3))
+    given = label_table(SIGN, Level(3, 3, 3))
     hinge = replica.loss("hinge")
     overlaps = solve_points(given, hinge, 2 * ONE, 10 * ONE)[0].overlaps
     (rule,) = panels(SIGN, overlaps, decision, (6,))
@@ -176,7 +177,7 @@ def test_panels_close_in_on_the_layers():
     assert share == pytest.approx(2 * ndtr(1.1) - 1, abs=0.05)
     kinked = kinks_of(hinge, True)
     (rule,) = panels(SIGN, overlaps, kinked, (6,))
-    given = label_table_at(SIGN, rule, Level(1, 1, 1, 1))
+    given = label_table_at(SIGN, rule, Level(1, 1, 1))
     field = Equations(given, hinge).field(overlaps)
     for level in kinked(given.table, field):
         at = np.argmin(np.abs(level))
@@ -199,7 +200,7 @@ def test_layers_known_beforehand():
 def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
     """Mehler's series given the local field against Bayes' rule on 76 nodes of tau, for a
     prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
-    table, labels = label_table(MODELS["logistic teacher"], Level(5, 8, 0, 5))
+    table, labels = label_table(MODELS["logistic teacher"], Level(5, 8, 5))
     assert labels.series is not None
     shape = (1, table.weights.size)
     field = Field(
@@ -210,7 +211,7 @@ def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
     )
     of = replica.loss("logistic")
     exact = scores(labels._replace(series=None), of, field)
-    monkeypatch.setattr(local_fields, "_labels_by_nodes", None)  # which is not asked for
+    monkeypatch.setattr(sampled_fields, "_labels_by_nodes", None)  # which is not asked for
     found = scores(labels, of, field)
     for mine, theirs in zip(found, exact, strict=True):
         assert mine == pytest.approx(theirs, abs=1e-11)

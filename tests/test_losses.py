@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
-from scipy.special import poch
 from test_convex import by_nodes
 
 from replica import Activation, InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
@@ -221,22 +220,6 @@ def test_a_rough_proximal_map_is_that_of_points_nearby():
     moved = np.abs(t0) > 3
     assert np.abs(reached - t0)[moved].max() < 1e-5
     assert rough == pytest.approx(exact, abs=1e-5)
-
-
-@pytest.mark.parametrize("nu", [2.05, 3.0, 30.0, 1e9])
-def test_student_is_a_mixture(nu):
-    """64 Gaussians against the density: bounded averages and the mean modulus to 1e-10, the
-    variance exactly, however slowly its integrand decays (like w^(nu/2 - 1))."""
-    law = label_noise(f"student:{nu}:0.7")
-    variances, shares = law.components(64)
-    x = np.array([[0.01], [0.9], [30.0]])
-    mixed = stats.norm.cdf(x, scale=np.sqrt(variances)) @ shares
-    assert mixed == pytest.approx(stats.t.cdf(x[:, 0] / 0.7, nu), abs=1e-10)
-    modulus = 2 * np.sqrt(nu / np.pi) * poch(nu / 2, 0.5) / (nu - 1)
-    assert np.sqrt(2 / np.pi) * shares @ np.sqrt(variances) == pytest.approx(
-        0.7 * modulus, rel=1e-10
-    )
-    assert shares @ variances == pytest.approx(law.variance, rel=1e-10)
 
 
 @pytest.mark.parametrize("text", ["outliers:0.2:9", "student:5", "flip:0.2", "logistic", "probit"])
