@@ -80,7 +80,9 @@ def numbers(labels: Labels, field: Field, V: Array) -> Iterator[Terms]:
     """Terms of real labels with responses V (P, N), where kappa and tau are not unlikely
     together."""
     for given in labels.components:
-        yield _number(given, labels, field, V)
+        found = _number(given, labels, field, V)
+        if found.owner.size:  # kappa alone may be unlikely enough
+            yield found
 
 
 def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:

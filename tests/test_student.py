@@ -13,6 +13,7 @@ from test_convex import MODELS, by_nodes
 import replica
 from replica import Loss, SpikedRandomFeatures, labels, solve
 from replica.convex import Equations
+from replica.fields import Field
 from replica.label_tables import Component, Level, label_table
 from replica.local_fields import losses, scores
 from replica.ridge import solve_points
@@ -180,3 +181,17 @@ def test_a_point_is_that_of_a_mixture(loss, monkeypatch):
     label_table.cache_clear()
     for part in ("test_error", "loss_error", "train_loss"):
         assert getattr(point, part) == pytest.approx(getattr(mixed, part), rel=1e-6)
+
+
+@pytest.mark.parametrize("of", ["absolute", *USERS], ids=str)
+def test_where_kappa_is_too_unlikely(of):
+    """Averages given such kappa are zero, in a part of the table that has no other, too."""
+    of = replica.loss(of) if isinstance(of, str) else of
+    given = label_table(MODELS["student"], Level(1, 3, 4))
+    at = np.array([0.7]), np.array([0.1])
+    field = Equations(given, of).field(solve_points(given.table, *at).overlaps)
+    first = given.labels.at(slice(0, 1))
+    far = first._replace(square=np.array([65.0]))
+    alone = Field(*(x[:, :1] for x in field))
+    assert all((x != 0).any() for x in scores(first, of, alone))
+    assert all((x == 0).all() for x in scores(far, of, alone))
