@@ -20,7 +20,7 @@ from .sampled_fields import PANELS, TAIL_PANELS, sampled
 from .terms import terms
 
 CACHED = 2**15  # nodes handled at once, of which a dozen arrays stay in the cache,
-LASTING = 2**18  # or of a proximal map, where there is more to do between them
+LASTING = 2**19  # or of a proximal map, where there is more to do between them
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)

@@ -60,13 +60,10 @@ class Tail(NamedTuple):
     """For a density that changes with the logarithm of the distance from ``pole`` (..., 1) on
     one ``side`` of it, 1 or -1, from ``least`` on."""
 
+    side: float
     pole: Array
     least: Array
-    side: float
-
-    @property
-    def rough(self) -> Array:
-        return ROUGH * self.least
+    rough: Array
 
     def along(self, t0: Array) -> Array:
         # what is nearer is not asked for

@@ -88,10 +88,12 @@ def _with_tails(
     and ``high``."""
     scale = group.scale
     far = scale * law.last
+    even = Even(scale)
+    near = FAR * scale, even.rough  # parts end alike where they meet
     parts: tuple[tuple[Array, Array, Even | Tail], ...] = (
-        (low, high, Even(scale)),
-        (low - far, low, Tail(low + FAR * scale, FAR * scale, -1.0)),
-        (high, high + far, Tail(high - FAR * scale, FAR * scale, 1.0)),
+        (low, high, even),
+        (low - far, low, Tail(-1.0, low + FAR * scale, *near)),
+        (high, high + far, Tail(1.0, high - FAR * scale, *near)),
     )
     weights = np.concatenate([group.weight[:, None], group.along.swapaxes(1, 2)], axis=1)
     for start, end, spacing in parts:

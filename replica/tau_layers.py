@@ -31,7 +31,7 @@ CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
-LITTLE = 0.04  # variance, of the labels' power
+LITTLE = 0.1  # variance, of the labels' power
 TINY = 1e-24  # on s^2
 MUCH = 1e12  # variance: layers are wide enough
 RANGE = 9.0  # of kappa

@@ -22,7 +22,7 @@ from .results import Array
 
 STEP = 0.3  # of log v: geometric convergence leaves 1e-14
 NEGLIGIBLE = 40.0  # -log of what a variance adds to E r^2, over the most that one adds
-BEYOND = 7.0  # log v over that of the last u^2
+BEYOND = 20.0  # log v over that of the last u^2: the rest is 1e-13 of the density there
 ZETAS = 24  # nodes of a unit of zeta
 WIDEST = 40  # zeta, from where sigma is nothing
 CELLS = 4  # of an octave
@@ -107,8 +107,8 @@ def blurred(nu: float, sigma: float, variance: Array) -> Blurred:
         basis = lagrange(ZETAS, 2 * (zeta[rows] - k) - 1)
         table = _panel(nu, int(k))
         found[rows] = (basis @ table.reshape(ZETAS, -1)).reshape(-1, *table.shape[1:])
-    ratio = np.exp(-zeta)
-    second = 1 + ratio * (nu / (nu - 2) - 1)
+    # the tables' own: differences of moments are exact where both are large
+    second = 2 * found[:, 3, 0] @ (-1.0) ** np.arange(DEGREE + 1)
     tail = _log_tail(nu) - zeta * nu / 2
     return Blurred(scale, found, second[:, None], tail, nu)
 
