@@ -13,6 +13,7 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
+from .equivalence import tabulate
 from .fields import Field, field_on, given_tau
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, panels
@@ -49,7 +50,9 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         value[row], error[row] = np.nan, np.nan
         closer = first.along("tau", by=FURTHER)
         for rule in panels(model, own, decision, NODES):
-            given = None if error[row] <= tol else label_table_at(model, rule, closer)
+            if error[row] <= tol:
+                break
+            given = label_table_at(model, tabulate(model, rule), closer)
             if given is None:
                 break
             found = _errors(given, own)[0]

@@ -46,6 +46,7 @@ FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
 LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
 NEAR = 1.0  # change of a coordinate, that of m short of its limit: Anderson's method may begin
+MANY = 40  # unknowns
 STEP = 1e-6  # of the differences for Newton's slopes, which need few digits
 FACTOR = 4.0
 
@@ -144,10 +145,13 @@ def solve_from(
 
 def slopes_near(
     given: LabelTable, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
-) -> Slopes:
-    """Slopes of the equations at ``overlaps``, for one point."""
+) -> Slopes | None:
+    """Slopes of the equations at ``overlaps``, for one point; None where there are so many that
+    differences would take longer than Anderson's method."""
     equations = Equations(given, loss)
     x = equations.coordinates.pack(overlaps)
+    if x.shape[1] > MANY:
+        return None
     return Slopes(equations.system(x, alpha, lam)[1][0], equations.coordinates)
 
 

@@ -158,16 +158,15 @@ def first_level(model: Model) -> Level:
 def label_table(model: Model, level: Level) -> LabelTable | None:
     """The table of the given ``level`` of refinement, or None past the last or the largest."""
     kappa = next(islice(_kappa_rules(model), level.kappa, None), None)
-    return None if kappa is None else label_table_at(model, kappa, level)
+    return None if kappa is None else label_table_at(model, tabulate(model, kappa), level)
 
 
 def label_table_at(
-    model: Model, kappa: Rule, level: Level, over_tau: Sequence[Rule] | None = None
+    model: Model, table: Table, level: Level, over_tau: Sequence[Rule] | None = None
 ) -> LabelTable | None:
-    """The table at the nodes of ``kappa``, of the given ``level`` in everything else, or None if
-    it were too large.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each
+    """The labels given the kappa of ``table``, of the given ``level`` in everything else, or None
+    if they were too many.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each
     Gaussian of ``mixture``."""
-    table = tabulate(model, kappa)
     law = mixture(model)
     if over_tau is None:
         over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(law)

@@ -14,7 +14,9 @@ from solvers.results import Array, Status
 
 from . import convex
 from .coordinates import Coordinates
+from .equivalence import tabulate
 from .evaluation import Evaluation
+from .fields import field_on
 from .label_tables import (
     LabelTable,
     Level,
@@ -24,10 +26,11 @@ from .label_tables import (
     mixture,
     within,
 )
-from .layers import fields_at, kinks_of, panels
+from .layers import fields_at, fields_on_grid, kinks_of, panels
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .ridge import bulk_of
 from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
@@ -172,14 +175,18 @@ def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelT
         table, field = fields_at(model, overlaps, kappa)
         return line(model, loss, table.kappa, field)
 
-    merging = tangencies(lines) if split else []
+    merging = []
+    if split:
+        on_grid, field = fields_on_grid(model, overlaps)
+        merging = tangencies(line(model, loss, on_grid.kappa, field), lines)
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR
     # ends of panels that tables have in common would hide what they miss
     closing = CLOSING_KAPPA[level.kappa % 2]
     (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)
-    rules = None
+    table, rules = tabulate(model, rule), None
     if split:
+        here = line(model, loss, table.kappa, field_on(table, bulk_of(table), overlaps))
         closing = CLOSING_TAU[level.tau % 2]
-        rules = tau_rules(lines(rule.nodes), mixture(model), TAU[level.tau], closing)
-    return label_table_at(model, rule, ahead, rules)
+        rules = tau_rules(here, mixture(model), TAU[level.tau], closing)
+    return label_table_at(model, table, ahead, rules)

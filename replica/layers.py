@@ -7,8 +7,10 @@ close to separable labels, S is small and no even spacing of nodes will do.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import elementwise
 
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
@@ -22,9 +24,8 @@ from .ridge import bulk_of
 
 REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for
-REFINE = 32  # parts that such an interval is cut into,
-ROUNDS = 4  # and each of these again: positions to 1e-8,
-PRECISE = 0.1  # or this part of the width of the layer
+PRECISE = 1e-9  # position of a sign change
+BESIDE = 1e-6  # from there to where its slope is taken
 WIDE = 2.0  # layers that such panels resolve without help
 THINNEST = 1e-8
 LONGEST, SHORTEST = 2.5, 0.1  # panels
@@ -99,44 +100,62 @@ def _zeros(
     model: Model, overlaps: Overlaps, levels: Levels, blur: float
 ) -> list[tuple[float, float]]:
     """Zeros of ``levels`` whose layers wide panels would miss, with the width of each."""
-    kappa = np.linspace(-REACH, REACH, SCAN + 1)
-    values, sd = _at(model, overlaps, levels, kappa, blur)
+    table, field = fields_on_grid(model, overlaps)
+    kappa = table.kappa[0]
+    values, sd = levels(table, field), _spread(model, table, field, blur)
     size = sd * (kappa[1] - kappa[0]) / (4 * WIDE)  # a smaller change makes no thin layer
     change = (values[:, :-1] > 0) != (values[:, 1:] > 0)
     function, cell = np.nonzero(change & (np.abs(np.diff(values)) > size[1:]))
     if not cell.size:
         return []
-    low, high, width = kappa[cell], kappa[cell + 1], sd[cell]
-    rows = np.arange(cell.size)
-    for _ in range(ROUNDS):
-        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, REFINE + 1)
-        values, sd = _at(model, overlaps, levels, grid.ravel(), blur)
-        along = values.reshape(-1, *grid.shape)[function, rows]
-        cell = np.argmax((along[:, :-1] > 0) != (along[:, 1:] > 0), axis=1)
-        low, high = grid[rows, cell], grid[rows, cell + 1]
-        slope = (along[rows, cell + 1] - along[rows, cell]) / (high - low)
-        width = sd.reshape(grid.shape)[rows, cell] / np.abs(slope)
-        if (high - low <= PRECISE * width).all():
-            break
+
+    def there(at: Array) -> tuple[Table, Field]:
+        return fields_at(model, overlaps, at, target=not model.binary)
+
+    def along(at: Array, which: Array) -> Array:
+        found = levels(*there(at.ravel()))
+        return found[which.ravel(), np.arange(at.size)].reshape(at.shape)
+
+    root = elementwise.find_root(
+        along,
+        (kappa[cell], kappa[cell + 1]),
+        args=(function,),
+        tolerances=dict(xatol=PRECISE, xrtol=0, fatol=0, frtol=0),
+    ).x
+    beside = np.where(root < kappa[cell + 1] - BESIDE, BESIDE, -BESIDE)
+    slope = (along(root + beside, function) - along(root, function)) / beside
+    width = _spread(model, *there(root), blur) / np.maximum(np.abs(slope), TINY)
     thin = width < WIDE
-    return list(zip(low[thin], width[thin], strict=True))
+    return list(zip(root[thin], width[thin], strict=True))
 
 
-def _at(
-    model: Model, overlaps: Overlaps, levels: Levels, kappa: Array, blur: float
-) -> tuple[Array, Array]:
-    """``levels`` (I, n) at the nodes ``kappa`` (n,), and the standard deviation there of what
-    passes them (n,): of the prediction, or of a label less the prediction."""
-    table, field = fields_at(model, overlaps, kappa, target=not model.binary)
+def _spread(model: Model, table: Table, field: Field, blur: float) -> Array:
+    """The standard deviation (n,) of what passes a level: of the prediction, or of a label less
+    the prediction."""
     variance = field.power[0] + blur**2
     if not model.binary:
         variance += table.spread - 2 * np.einsum("nk,kn->n", field.pull[0], table.g)
-    return levels(table, field), np.sqrt(variance)
+    return np.sqrt(variance)
 
 
 def fields_at(
     model: Model, overlaps: Overlaps, kappa: Array, *, target: bool = False
 ) -> tuple[Table, Field]:
-    """The features' table and the local fields of one point at ``kappa`` (n,)."""
-    table = tabulate(model, Rule(kappa, np.full(kappa.size, 1 / kappa.size)), target=target)
+    """The table, with moments of the ``target`` or without, and the local fields of one point at
+    ``kappa`` (n,)."""
+    rule = Rule(kappa, np.full(kappa.size, 1 / kappa.size))
+    table = tabulate(model, rule, target=target)
     return table, field_on(table, bulk_of(table), overlaps)
+
+
+def fields_on_grid(model: Model, overlaps: Overlaps) -> tuple[Table, Field]:
+    """The same at even values of kappa, between which sign changes are looked for."""
+    table = _on_grid(model)
+    return table, field_on(table, bulk_of(table), overlaps)
+
+
+@lru_cache(maxsize=8)
+def _on_grid(model: Model) -> Table:
+    kappa = np.linspace(-REACH, REACH, SCAN + 1)
+    rule = Rule(kappa, np.full(SCAN + 1, 1 / (SCAN + 1)))
+    return tabulate(model, rule, target=not model.binary)

@@ -34,8 +34,6 @@ THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.1  # variance, of the labels' power
 TINY = 1e-24  # on s^2
 MUCH = 1e12  # variance: layers are wide enough
-RANGE = 9.0  # of kappa
-SCAN = 400  # intervals of kappa in which two places may merge
 
 
 class Line(NamedTuple):
@@ -127,11 +125,12 @@ def tau_rule(d: Line, nodes: int, closing: float) -> Rule:
     return gauss_legendre(nodes, breaks, REACH, panel=2 * REACH)
 
 
-def tangencies(lines: Lines) -> list[tuple[float, float]]:
+def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
     """Layers (position, width) in kappa: where an extremum of D over tau, or a kink, passes an
-    end, and places where D is there come and go."""
-    kappa = np.linspace(-RANGE, RANGE, SCAN + 1)
-    which, cell = np.nonzero(_change(_counts(lines(kappa))))
+    end, and places where D is there come and go.  ``first`` has D at values of kappa between
+    which that is looked for."""
+    kappa = first.kappa[0]
+    which, cell = np.nonzero(_change(_counts(first)))
     if not cell.size:
         return []
     low, high = kappa[cell], kappa[cell + 1]

@@ -177,7 +177,7 @@ def test_panels_close_in_on_the_layers():
     assert share == pytest.approx(2 * ndtr(1.1) - 1, abs=0.05)
     kinked = kinks_of(hinge, True)
     (rule,) = panels(SIGN, overlaps, kinked, (6,))
-    given = label_table_at(SIGN, rule, Level(1, 1, 1))
+    given = label_table_at(SIGN, tabulate(SIGN, rule), Level(1, 1, 1))
     field = Equations(given, hinge).field(overlaps)
     for level in kinked(given.table, field):
         at = np.argmin(np.abs(level))

@@ -8,6 +8,7 @@ import pytest
 import replica
 from replica import SpikedRandomFeatures, solve
 from replica.convex import solve_points
+from replica.equivalence import tabulate
 from replica.label_tables import Level, label_table, label_table_at, mixture
 from replica.layers import fields_at
 from replica.local_fields import scores
@@ -43,7 +44,9 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     dense = [Rule(nodes[..., None], weights)] * len(law)
     assert own[0].nodes.shape[1] < 1000 < nodes.shape[1]
     found, exact = (
-        scores(label_table_at(model, kappa, Level(2, 2, 2), rules).labels, of, field)
+        scores(
+            label_table_at(model, tabulate(model, kappa), Level(2, 2, 2), rules).labels, of, field
+        )
         for rules in (own, dense)
     )
     for mine, theirs in zip(found, exact, strict=True):
@@ -70,7 +73,7 @@ def test_where_layers_merge():
             1e-8 * np.ones((2, kappa.size)),
         )
 
-    found = tangencies(lines)
+    found = tangencies(lines(np.linspace(-9.0, 9.0, 401)), lines)
     expected = (ends + 1 + (P / (2 * delta)) ** 2) * delta / (P * gamma)
     assert [at for at, _ in found] == pytest.approx(expected, abs=2e-5)  # intervals of 1e-5
     assert [width for _, width in found] == pytest.approx([s * delta / (P * gamma)] * 2, rel=1e-3)
