@@ -26,7 +26,7 @@ from .errors import InvalidArgument
 
 MOMENT_TOLERANCE = 1e-12
 MOMENT_NODES = 4096
-BLOCK = 2048  # shifts integrated together, to bound the memory
+BLOCK = 512  # shifts integrated together, to stay in the cache
 LAYERS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
 
@@ -123,12 +123,11 @@ class Activation:
             f = self(s[:, None] + scale[:, None] * z)
             if not np.isfinite(f).all():
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-            mean = (f * w).sum(axis=-1)
-            first = (f * z * w).sum(axis=-1)
-            rest = f - mean[:, None] - first[:, None] * z
-            variance = (rest**2 * w).sum(axis=-1)
-            power = (f**2 * w).sum(axis=-1)
-            power = np.maximum(power, least + 1e-300)
+            mean, first = _integral(f, w), _integral(f, z * w)
+            power = np.maximum(_integral(f**2, w), least + 1e-300)
+            f -= mean[:, None] + first[:, None] * z  # what is left of it
+            f *= f
+            variance = _integral(f, w)
             size = np.sqrt(power)
             return np.stack([mean, first, variance]), np.stack([size, size, power])
 
@@ -191,6 +190,11 @@ class Activation:
 
             found.append(self._refine(compute, shift, width).value)
         return np.concatenate(found).reshape(s.shape)
+
+
+def _integral(f: Array, weights: Array) -> Array:
+    """Of f (n, N) with weights (N,) or (n, N)."""
+    return f @ weights if weights.ndim == 1 else np.einsum("ij,ij->i", f, weights)
 
 
 def _check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:
