@@ -188,22 +188,29 @@ def evaluate(
 
     assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
 
-    def at(bias: float, rows: Array, tol: float | None) -> Evaluation:
-        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], of, tol)
+    def at(bias: float, rows: Array) -> Evaluation:
+        return _evaluate(shifted(model, bias), alpha[rows], lam[rows], of, quadrature_tol)
 
-    def trained(bias: float, rows: Array, tol: float | None = quadrature_tol) -> Array:
-        one = at(bias, rows, tol)
+    def of_training(one: Evaluation, rows: Array) -> Array:
         train = one.losses.train
         return objective(train, one.points.overlaps, alpha[rows], lam[rows], model.beta)
 
-    def rough(bias: float, rows: Array) -> Array:
-        return trained(bias, rows, quadrature_tol if of.is_square else ROUGH)
+    def trained(bias: float, rows: Array) -> Array:
+        return of_training(at(bias, rows), rows)
+
+    def look(bias: float, rows: Array) -> tuple[Array, Array]:
+        if of.is_square:
+            return trained(bias, rows), np.zeros(len(rows))
+        there = shifted(model, bias), alpha[rows], lam[rows]
+        one = ladders.any_loss(*there, of, ROUGH, brief=True)
+        value = of_training(one, rows)
+        return value, one.quadrature_error * np.abs(value)
 
     # the bottom is where the objective says, to the root of what that is known to
-    slack, width = (0.0, BOTTOM) if of.is_square else (ROUGH, BOTTOM_OF_A_LOSS)
+    width = BOTTOM if of.is_square else BOTTOM_OF_A_LOSS
     found = []
-    for row, bias in enumerate(best_bias(trained, rough, len(alpha), slack, width)):
-        one = at(0.0 if np.isnan(bias) else bias, np.array([row]), quadrature_tol)
+    for row, bias in enumerate(best_bias(trained, look, len(alpha), width)):
+        one = at(0.0 if np.isnan(bias) else bias, np.array([row]))
         if np.isnan(bias):
             one.points.status[:] = Status.AT_EDGE
             for error in (*one.points.errors, *one.losses):

@@ -1,12 +1,11 @@
 """What labels add to the target: noise laws for regression, channels for labels +-1.
 
-    y = sigma_*(z) + sqrt(Delta) xi + zeta       zeta a scale mixture of Gaussians, or
+    y = sigma_*(z) + sqrt(Delta) xi + zeta       zeta = 0 but for Gaussian outliers, or Student's t;
     y = +-1,  P(y = 1) = P_+(sigma_*(z))         a flipped sign, a logistic or a probit teacher.
 
-A scale mixture is N(0, v) with a random variance v: Gaussian noise with outliers has two
-values of v, Student's t infinitely many.  Everything Gaussian is integrated in closed form, so
-that only the law of v remains.  The gradient step sees labels of the same law, through E zy,
-E y and E y^2 alone (THEORY 2).
+Everything Gaussian is integrated in closed form: noise with outliers is a mixture of two
+Gaussians, and Student's t has a table of its sum with one.  The gradient step sees labels of the
+same law, through E zy, E y and E y^2 alone (THEORY 2).
 """
 
 from dataclasses import dataclass

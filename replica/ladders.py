@@ -74,11 +74,18 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
     return _judged(fine, kept, tol, RESIDUAL_TOLERANCE)
 
 
-def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
-    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
+def any_loss(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, *, brief: bool = False
+) -> Evaluation:
+    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6
+
+    A ``brief`` look is at the first tables alone, and not at the classification error.
+    """
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
-    table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
+    table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered, brief)
+    if brief:
+        return _judged(table, kept, tol, convex.RESIDUAL_TOLERANCE)
     for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
         one = np.array([row])
         if not layered:
@@ -102,12 +109,12 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
 
 
 def _on_shared_tables(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool, brief: bool
 ) -> tuple[Table, Evaluation]:
     """The points on the first tables, which all share, and these; if ``layered``, when each may
     have tables of its own, on those after them, too, as long as the next is expected to do."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
-    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
+    brief = brief or (layered and loss.jumps and (model.binary or sharp(model, loss)))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), COARSE)

@@ -1,9 +1,9 @@
 """Points of a smooth loss that the first shared tables do not resolve, on finer ones.
 
-kappa, tau, a mixture of Gaussians and the proximal map have rules of their own, and what one of
-them leaves is seldom what the others do.  Nodes are a product, so that to refine all for the
-sake of one would cost many times as much: every axis is asked for what it leaves, and those that
-matter go on, at once as far as that may need.
+kappa, tau and the proximal map have rules of their own, and what one of them leaves is seldom what
+the others do.  Nodes are a product, so that to refine all for the sake of one would cost many
+times as much: every axis is asked for what it leaves, and those that matter go on, at once as far
+as that may need.
 """
 
 import numpy as np
