@@ -117,7 +117,8 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
 
 
 def components(step: GradientStep) -> list[tuple[float, float]]:
-    """Variances and shares of the Gaussians that the label noise is a mixture of."""
+    """Variances and shares of the Gaussians that the label noise is a mixture of: Student's t,
+    which is none, is refused before."""
     law = [(0.0, 1.0)] if step.label_noise is None else step.label_noise.components
     return [(step.first_noise + variance, share) for variance, share in law]
 

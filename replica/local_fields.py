@@ -66,10 +66,15 @@ def losses(given: LabelTable, loss: Loss, field: Field) -> Losses:
 
 def at_once(labels: Labels, loss: Loss) -> int:
     """How many values of kappa, of all points together, should be handled at once."""
-    if loss.pieces is not None:
-        return max(1, CACHED // labels.width)
+    most = LASTING
     if labels.student is not None:
-        return max(1, LASTING // (TAIL_PANELS * labels.order))
+        from solvers.student import size  # numba takes half a second
+
+        most = LASTING // size(labels.student[0])
+    if loss.pieces is not None:
+        return max(1, min(most, CACHED // labels.width))
+    if labels.student is not None:
+        return max(1, min(most, LASTING // (TAIL_PANELS * labels.order)))
     along = PANELS * labels.order
     summed = labels.binary and (labels.steps is not None or labels.series is not None)
     return max(1, LASTING // (along if summed else along * labels.width))
@@ -138,5 +143,6 @@ def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
             for total, value in zip((train, first, second), (loss.value(t), t, t**2), strict=True):
                 total += nodes.total(nodes.weight * value, shape)
         for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
-            test += nodes.total(nodes.weight * loss.value(nodes.curve.t), shape)
+            value = np.asarray(loss.value(nodes.curve.t), dtype=float)
+            test += nodes.total(nodes.weight * value * nodes.rest(loss, value), shape)
     return train, first, second, test

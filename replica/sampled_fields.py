@@ -25,25 +25,48 @@ if TYPE_CHECKING:
 
 FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
 CUT_OFF = 1e-12  # of a series for the mean label
-FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
+FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau,
+FAREST_TAILS = 60.0  # or where it has tails, which take more nodes for each
 NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
 PANELS = 8  # along a proximal map, usually,
 TAIL_PANELS = 60  # and where Student's t is added
+EACH = 2**13  # nodes a panel, of all tau, handled at once there
 
 
 class Nodes(NamedTuple):
     """Points of the proximal map (R, L) with their weights, alone and times tau (R, L, K'), for
-    R ``rows`` (R,): indices of (P, N) that may occur several times."""
+    R ``rows`` (R,): indices of (P, N) that may occur several times.  Points ``past`` all others
+    stand for the rest of a power law."""
 
     sign: float | Array
     curve: Curve
     weight: Array
     along: Array
     rows: NDArray[np.int64]
+    past: "Past | None" = None
+
+    def rest(self, loss: Loss, value: Array) -> Array | float:
+        """What the weights miss for the ``value`` of a loss that grows as t^k, infinite if its
+        average is."""
+        if self.past is None:
+            return 1.0
+        t = self.curve.t
+        with np.errstate(all="ignore"):
+            k = np.nan_to_num(t * loss.derivative(t) / value)
+            share = (self.past.nu - 2) / (self.past.nu - k)
+            return np.where(k < self.past.nu, self.past.ratio ** (k - 2) * share, np.inf)
 
     def total(self, values: Array, shape: tuple[int, int]) -> Array:
         """Sums over the points, (P, N), of ``values`` like the weights."""
         return sums(self.rows, values.sum(axis=-1), shape)
+
+
+class Past(NamedTuple):
+    """Points at u from the middle of a density that is C u^(-nu - 1) beyond ``ratio`` u (R, 1),
+    with weights that are right for t^2."""
+
+    nu: float
+    ratio: Array
 
 
 def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Nodes]:
@@ -58,7 +81,14 @@ def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Node
         high = group.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
         if labels.student is not None:
             law = cast("Blurred", group.law)
-            yield from _with_tails(labels.order, loss, group, law, low, high)
+            near = ((high - low) <= FAREST_TAILS * far)[:, 0]
+            if near.any():
+                at = np.flatnonzero(near)
+                yield from _with_tails(labels.order, loss, group, law, at, low[at], high[at])
+            size = max(1, EACH // (labels.order * group.mean.shape[1]))
+            others = np.flatnonzero(~near)
+            for i in range(0, others.size, size):
+                yield from _each_with_tails(labels.order, loss, group, law, others[i : i + size])
             continue
         near = ((high - low) <= FAREST * far)[:, 0]
         if near.any():
@@ -82,30 +112,69 @@ def _over_all_tau(order: int, loss: Loss, group: Terms, low: Array, high: Array)
 
 
 def _with_tails(
-    order: int, loss: Loss, group: Terms, law: "Blurred", low: Array, high: Array
+    order: int, loss: Loss, group: Terms, law: "Blurred", at: Array, low: Array, high: Array
 ) -> Iterator[Nodes]:
-    """Nodes for all tau together where t0 has the tails of a blurred Student's t beyond ``low``
-    and ``high``."""
-    scale = group.scale
-    far = scale * law.last
+    """Nodes for all tau together, in the rows ``at``, where the law of t0 has tails: it is in them
+    beyond ``low`` and ``high``."""
+    law, mean, owner = law.at(at), group.mean[at], group.owner[at]
+    weights = np.concatenate([group.weight[at, None], group.along[at].swapaxes(1, 2)], axis=1)
+    total = weights.sum(axis=2)
+    middle = np.einsum("rt,rt->r", mean, weights[:, 0])[:, None] / total[:, :1]
+    for curve, end in _tailed(order, loss, group.response[at], low, high, group.scale[at], law):
+        if end is None:
+            each, past = law.blur(curve.t0, curve.length, mean, weights), None
+        else:
+            past, mass = _past(law, curve, end, middle, group.scale[at])
+            each = (total * mass)[..., None]
+        yield Nodes(-1.0, curve, each[:, 0], each[:, 1:].swapaxes(1, 2), owner, past)
+
+
+def _each_with_tails(
+    order: int, loss: Loss, group: Terms, law: "Blurred", at: Array
+) -> Iterator[Nodes]:
+    """The same for each tau, where t0 is nearly a function of it."""
+    law, mean, scale = law.at(at), group.mean[at, :, None], group.scale[at, :, None]
+    weight, along = group.weight[at].reshape(-1, 1), group.along[at].reshape(mean.size, 1, -1)
+    owner = np.repeat(group.owner[at], mean.shape[1])
+    V = np.broadcast_to(group.response[at, :, None], mean.shape)
+    low, high = mean - FAR * scale, mean + FAR * scale
+    for curve, end in _tailed(order, loss, V, low, high, scale, law):
+        if end is None:
+            z = ((curve.t0 - mean) / scale).reshape(at.size, -1)
+            chance, past = law.density(z).reshape(curve.t0.shape) * curve.length / scale, None
+        else:
+            past, chance = _past(law, curve, end, mean, scale)
+            past = past._replace(ratio=past.ratio.reshape(-1, 1))
+        flat = Curve(*(part.reshape(owner.size, -1) for part in curve))
+        chance = chance.reshape(owner.size, -1)
+        yield Nodes(-1.0, flat, chance * weight, chance[..., None] * along, owner, past)
+
+
+def _tailed(
+    order: int, loss: Loss, V: Array, low: Array, high: Array, scale: Array, law: "Blurred"
+) -> Iterator[tuple[Curve, Array | None]]:
+    """Nodes from ``low`` to ``high``, and in either tail as far as tables go; the last node of each
+    tail once more, for all that is past the end, which comes with it."""
     even = Even(scale)
-    near = FAR * scale, even.rough  # parts end alike where they meet
-    parts: tuple[tuple[Array, Array, Even | Tail], ...] = (
-        (low, high, even),
-        (low - far, low, Tail(-1.0, low + FAR * scale, *near)),
-        (high, high + far, Tail(1.0, high - FAR * scale, *near)),
-    )
-    weights = np.concatenate([group.weight[:, None], group.along.swapaxes(1, 2)], axis=1)
-    for start, end, spacing in parts:
-        curve = proximal_nodes(loss, group.response, start, end, spacing, order)
-        each = law.blur(curve.t0, curve.length, group.mean, weights)
-        if isinstance(spacing, Tail):
-            # the last node stands for all beyond, which close to nu = 2 have much of E t0^2
-            last = np.argmax(spacing.side * curve.t0, axis=1)
-            rows = np.arange(last.size)
-            u2 = ((curve.t0[rows, last] - spacing.pole[:, 0]) / scale[:, 0]) ** 2
-            each[rows, :, last] += weights.sum(axis=2) * (law.beyond / u2)[:, None]
-        yield Nodes(-1.0, curve, each[:, 0], each[:, 1:].swapaxes(1, 2), group.owner)
+    yield proximal_nodes(loss, V, low, high, even, order), None
+    for side, start in ((-1.0, low), (1.0, high)):
+        end = start + side * law.last * scale
+        first, other = (end, start) if side < 0 else (start, end)
+        # parts end alike where they meet
+        spacing = Tail(side, start - side * FAR * scale, FAR * scale, even.rough)
+        curve = proximal_nodes(loss, V, first, other, spacing, order)
+        yield curve, None
+        last = np.argmax(side * curve.t0, axis=-1)[..., None]
+        yield Curve(*(np.take_along_axis(part, last, axis=-1) for part in curve)), end
+
+
+def _past(
+    law: "Blurred", curve: Curve, end: Array, middle: Array, scale: Array
+) -> tuple[Past, Array]:
+    """Weights of nodes for all that is past an ``end``: close to nu = 2 much of E t0^2."""
+    u, until = (np.abs(t0 - middle) / scale for t0 in (curve.t0, end))
+    beyond = law.beyond(until.reshape(law.scale.size, -1)).reshape(until.shape)
+    return Past(law.nu, until / u), beyond / u**2
 
 
 def _over_each_tau(order: int, loss: Loss, group: Terms) -> Iterator[Nodes]:

@@ -11,8 +11,8 @@ this one file: numba's cache does not see others.
 """
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numba import njit
@@ -37,46 +37,77 @@ DISTANT = 4.0  # than that times half their range
 TINY = 1e-300
 
 
-class Blurred(NamedTuple):
+@dataclass(frozen=True)
+class Blurred:
     """The law of r = sigma t + N(0, s^2) for each of R rows, in units of ``scale``.
 
     Attributes
     ----------
+    nu : float
     scale : array (R,)
         a.
-    coefficients : array (R, F, C, DEGREE + 1)
-        Polynomials of F functions in C cells: P, and E r^k 1(r > u) for k = 0, 1, 2.
-    second : array (R, 1)
-        E r^2.
-    tail : array (R,)
-        log of P(u) u^(nu + 1), far out.
-    nu : float
+    zeta : array (R,)
+        log(a^2 / sigma^2), as far as that matters.
     """
 
-    scale: Array
-    coefficients: Array
-    second: Array
-    tail: Array
     nu: float
+    scale: Array
+    zeta: Array
+
+    def at(self, rows: Array) -> "Blurred":
+        """Some of the rows."""
+        return Blurred(self.nu, self.scale[rows], self.zeta[rows])
 
     def density(self, z: Array) -> Array:
         """P at z (R, T)."""
-        return _density(z, self.coefficients, self.tail, self.nu)
+        return _density(z, self.densities, self.tail, self.nu)
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
         """E r^k 1(r < z) for k = 0, 1, 2 at z (R, T)."""
-        found = _integrals(z, self.coefficients, self.second, self.tail, self.nu)
+        found = _integrals(z, self.moments, self.second, self.tail, self.nu)
         return found[0], found[1], found[2]
+
+    @cached_property
+    def densities(self) -> Array:
+        """Polynomials (R, 1, C, DEGREE + 1) of P in C cells."""
+        return self._table(slice(0, 1))
+
+    @cached_property
+    def moments(self) -> Array:
+        """Polynomials (R, 3, C, DEGREE + 1) of E r^k 1(r > u) for k = 0, 1, 2."""
+        return self._table(slice(1, 4))
+
+    @property
+    def second(self) -> Array:
+        """E r^2, (R, 1): the tables' own, as moments are differences from it."""
+        at_zero = (-1.0) ** np.arange(DEGREE + 1)
+        return np.asarray(2 * self.moments[:, 2, :1] @ at_zero)
+
+    @property
+    def tail(self) -> Array:
+        """log of P(u) u^(nu + 1), far out, (R,)."""
+        return _log_tail(self.nu) - self.zeta * self.nu / 2
 
     @property
     def last(self) -> float:
         """u where the tables end."""
-        return float(2.0 ** (self.coefficients.shape[2] // CELLS) - 1)
+        return float(2.0 ** octaves(self.nu) - 1)
 
-    @property
-    def beyond(self) -> Array:
-        """E r^2 1(r > last), (R,)."""
-        return np.asarray(np.exp(self.tail + (2 - self.nu) * np.log(self.last)) / (self.nu - 2))
+    def beyond(self, u: Array) -> Array:
+        """E r^2 1(r > u) at u (R, T) past ``last``."""
+        logarithm = self.tail[:, None] + (2 - self.nu) * np.log(u)
+        return np.asarray(np.exp(logarithm) / (self.nu - 2))
+
+    def _table(self, functions: slice) -> Array:
+        count = octaves(self.nu) * CELLS
+        found = np.empty((self.zeta.size, len(range(4)[functions]), count, DEGREE + 1))
+        panel = self.zeta.astype(int)
+        for k in np.unique(panel):
+            rows = panel == k
+            basis = lagrange(ZETAS, 2 * (self.zeta[rows] - k) - 1)
+            table = _panel(self.nu, int(k))[:, functions]
+            found[rows] = (basis @ table.reshape(ZETAS, -1)).reshape(-1, *table.shape[1:])
+        return found
 
     def blur(self, at: Array, length: Array, mean: Array, weights: Array) -> Array:
         """Weights (R, K, L) of nodes ``at`` (R, L), each for a ``length`` (R, L), in mixtures of
@@ -91,26 +122,19 @@ class Blurred(NamedTuple):
         near = np.where(half < NARROW * self.scale, 0.0, DISTANT * half)
         return _blur(
             *(at, length, mean, weights, few, weights @ lagrange(FEW, x), middle, near, self.scale),
-            *(self.coefficients, self.tail, self.nu),
+            *(self.densities, self.tail, self.nu),
         )
 
 
 def blurred(nu: float, sigma: float, variance: Array) -> Blurred:
     """The law of sigma t + N(0, variance) for every ``variance`` (R,)."""
     scale = np.sqrt(sigma**2 + variance)
-    zeta = np.minimum(2 * np.log(scale / sigma), WIDEST - 1e-9)
-    count = octaves(nu) * CELLS
-    found = np.empty((zeta.size, 4, count, DEGREE + 1))
-    panel = zeta.astype(int)
-    for k in np.unique(panel):
-        rows = panel == k
-        basis = lagrange(ZETAS, 2 * (zeta[rows] - k) - 1)
-        table = _panel(nu, int(k))
-        found[rows] = (basis @ table.reshape(ZETAS, -1)).reshape(-1, *table.shape[1:])
-    # the tables' own: differences of moments are exact where both are large
-    second = 2 * found[:, 3, 0] @ (-1.0) ** np.arange(DEGREE + 1)
-    tail = _log_tail(nu) - zeta * nu / 2
-    return Blurred(scale, found, second[:, None], tail, nu)
+    return Blurred(nu, scale, np.minimum(2 * np.log(scale / sigma), WIDEST - 1e-9))
+
+
+def size(nu: float) -> int:
+    """Numbers in the tables of one row."""
+    return 4 * octaves(nu) * CELLS * (DEGREE + 1)
 
 
 def lagrange(count: int, x: Array) -> Array:
@@ -229,7 +253,7 @@ def _integrals(z: Array, coefficients: Array, second: Array, tail: Array, nu: fl
             u = abs(z[r, t])
             for k in range(3):
                 if u < last:
-                    beyond = _value(u, coefficients[r, 1 + k])
+                    beyond = _value(u, coefficients[r, k])
                 else:
                     beyond = math.exp(tail[r] + (k - nu) * math.log(u)) / (nu - k)
                 # the density is even

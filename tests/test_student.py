@@ -13,11 +13,14 @@ from test_convex import MODELS, by_nodes
 import replica
 from replica import Loss, SpikedRandomFeatures, labels, solve
 from replica.convex import Equations
-from replica.fields import Field
+from replica.equivalence import tabulate
+from replica.fields import Field, field_on
 from replica.label_tables import Component, Level, label_table
-from replica.local_fields import losses, scores
-from replica.ridge import solve_points
-from solvers.quadrature import composite
+from replica.local_fields import at_once, losses, scores
+from replica.overlaps import Overlaps
+from replica.ridge import bulk_of, solve_points
+from solvers import student
+from solvers.quadrature import Rule, composite
 from solvers.student import blurred, lagrange, mixture, octaves
 
 NUS = [2.05, 2.5, 3.0, 5.0, 30.0, 1e9]
@@ -114,6 +117,23 @@ def test_mixtures_near_and_far(width):
     assert found == pytest.approx(exact, rel=1e-8, abs=1e-10 * np.abs(exact).max())
 
 
+def test_kernels_as_they_are_written(monkeypatch):
+    """The same without numba, to the last digits."""
+    law = blurred(3.0, 0.5, np.array([0.1, 2.0]))
+    z = np.array([[-1e9, -3.0, 0.0, 0.4, 50.0]] * 2)
+    mean, weights = np.array([[-1.0, 40.0], [0.3, 0.5]]), np.ones((2, 2, 2)) / 3
+    asked = [
+        lambda: law.density(z),
+        lambda: np.stack(law.integrals(z)),
+        lambda: law.blur(z, np.ones_like(z), mean, weights),
+    ]
+    compiled = [ask() for ask in asked]
+    for name in ("_value", "_density", "_integrals", "_blur"):
+        monkeypatch.setattr(student, name, getattr(student, name).py_func)
+    for ask, first in zip(asked, compiled, strict=True):
+        assert ask() == pytest.approx(first, rel=1e-13, abs=1e-300)
+
+
 def test_lagrange():
     """Polynomials of degree 6 through 7 nodes, exactly, and at a node."""
     nodes = np.cos(np.pi * (np.arange(7) + 0.5) / 7)
@@ -129,6 +149,9 @@ def logcosh_and_modulus(t):
     return np.abs(t) + np.logaddexp(t, -t)
 
 
+STEEP = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="student:3:1"
+)
 USERS = [
     Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh"),
     Loss(logcosh_and_modulus, lambda t: np.sign(t) + np.tanh(t), kinks=(0.0,), name="both"),
@@ -197,3 +220,60 @@ def test_where_kappa_is_too_unlikely(of):
     alone = Field(*(x[:, :1] for x in field))
     assert all((x != 0).any() for x in scores(first, of, alone))
     assert all((x == 0).all() for x in scores(far, of, alone))
+
+
+@pytest.mark.parametrize(("nu", "sigma"), [(4.5, 1.0), (5.0, 1.0), (6.0, 0.1), (4.1, 1.0)])
+def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
+    """E t0^4 / 4 is known given the prediction's law: near nu = 4 most of it is past the tables."""
+    fourth = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
+    point = solve(replace(STEEP, label_noise=f"student:{nu}:{sigma}"), alpha=2.0, lam=1.0,
+                  loss=fourth, raise_on_failure=True)  # fmt: skip
+    table = tabulate(STEEP, Rule(np.linspace(-9, 9, 401), np.ones(401)))
+    weights = np.exp(-(table.kappa[0] ** 2) / 2)
+    weights /= weights.sum()
+    o = Overlaps(*(part[None] for part in point.overlaps))
+    field = field_on(table, bulk_of(table), o)
+    tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
+    rest = np.sqrt(1 - 0.8**2)
+    x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)
+    x -= field.centre[0][:, None] + field.pull[0] * tau
+    variance = (field.power[0] - field.pull[0, :, 0] ** 2)[:, None]
+    second = sigma**2 * nu / (nu - 2)
+    fourth_moment = 3 * sigma**4 * nu**2 / ((nu - 2) * (nu - 4))
+    m2, m4 = x**2 + variance, x**4 + 6 * x**2 * variance + 3 * variance**2
+    exact = (m4 + 6 * m2 * second + fourth_moment) / 4 @ over_tau / over_tau.sum() @ weights
+    assert point.loss_error == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_loss_without_an_average_is_flagged():
+    fourth = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
+    point = solve(replace(STEEP, label_noise="student:3.9:1"), alpha=2.0, lam=1.0, loss=fourth)
+    assert not point.converged
+    assert np.isnan(point.loss_error)
+
+
+def test_little_noise_and_a_wide_target():
+    """Means spread over a thousand scales of the noise take nodes for each tau: against a mixture
+    of Gaussians."""
+    model = replace(STEEP, student="erf", target="he2", label_noise="student:3:0.01")
+    of = USERS[0]
+    given = label_table(model, Level(1, 3, 8))
+    at = np.array([0.5]), np.array([1.0])
+    field = Equations(given, of).field(solve_points(given.table, *at).overlaps)
+    field = field._replace(power=(field.pull**2).sum(axis=-1) + 1e-5)
+    (one,) = given.labels.components
+    variances, shares = mixture(3.0, 40.0)
+    law = zip(1e-4 * variances, shares, strict=True)
+    each = tuple(Component(*one[:3], float(v), float(p)) for v, p in law)
+    explicit = given.labels._replace(components=each, student=None)
+    weights = given.table.weights
+    for mine, theirs in zip(*(scores(x, of, field) for x in (given.labels, explicit)), strict=True):
+        mine, theirs = (x.reshape(weights.size, -1).T * weights for x in (mine, theirs))
+        assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
+
+
+def test_tables_of_many_points_are_bounded():
+    """Rows are handled a few at once, of 30 kB each."""
+    given = label_table(replace(MODELS["student"], gamma=1.0, r=1.0), Level(1, 3, 4))
+    rows = at_once(given.labels, replica.loss("absolute"))
+    assert 8 * rows * student.size(3.0) <= 2**23
