@@ -79,13 +79,14 @@ def any_loss(
 ) -> Evaluation:
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6
 
-    A ``brief`` look is at the first tables alone, and not at the classification error.
+    A ``brief`` look is at the first tables alone, whatever their error, and not at the
+    classification error.
     """
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
     table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered, brief)
     if brief:
-        return _judged(table, kept, tol, convex.RESIDUAL_TOLERANCE)
+        return _judged(table, kept, 1.0, convex.RESIDUAL_TOLERANCE)
     for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
         one = np.array([row])
         if not layered:

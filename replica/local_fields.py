@@ -143,6 +143,6 @@ def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
             for total, value in zip((train, first, second), (loss.value(t), t, t**2), strict=True):
                 total += nodes.total(nodes.weight * value, shape)
         for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
-            value = np.asarray(loss.value(nodes.curve.t), dtype=float)
-            test += nodes.total(nodes.weight * value * nodes.rest(loss, value), shape)
+            value = loss.value(nodes.curve.t)
+            test += nodes.total(nodes.weight * value * nodes.rest(loss), shape)
     return train, first, second, test

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from solvers.student import Blurred
 
 FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
+FURTHER = 1e6  # times as far out is how a loss grows
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau,
 FAREST_TAILS = 60.0  # or where it has tails, which take more nodes for each
@@ -45,16 +46,18 @@ class Nodes(NamedTuple):
     rows: NDArray[np.int64]
     past: "Past | None" = None
 
-    def rest(self, loss: Loss, value: Array) -> Array | float:
-        """What the weights miss for the ``value`` of a loss that grows as t^k, infinite if its
-        average is."""
+    def rest(self, loss: Loss) -> Array | float:
+        """What the weights miss of a loss that grows as t^k far out, infinite if its average is."""
         if self.past is None:
             return 1.0
+        nu, away, ratio = self.past
         t = self.curve.t
+        far = np.sign(away) * FURTHER * (np.abs(away) + np.abs(t) + 1)
         with np.errstate(all="ignore"):
-            k = np.nan_to_num(t * loss.derivative(t) / value)
-            share = (self.past.nu - 2) / (self.past.nu - k)
-            return np.where(k < self.past.nu, self.past.ratio ** (k - 2) * share, np.inf)
+            near, middle, last = (np.asarray(loss.value(n * far), float) for n in (1, 2, 4))
+            k = np.log2((last - middle) / (middle - near))
+            k = np.where(np.isfinite(last), np.nan_to_num(k, neginf=0.0), np.inf)
+            return np.where(k < nu, ratio ** (k - 2) * (nu - 2) / (nu - k), np.inf)
 
     def total(self, values: Array, shape: tuple[int, int]) -> Array:
         """Sums over the points, (P, N), of ``values`` like the weights."""
@@ -62,10 +65,11 @@ class Nodes(NamedTuple):
 
 
 class Past(NamedTuple):
-    """Points at u from the middle of a density that is C u^(-nu - 1) beyond ``ratio`` u (R, 1),
-    with weights that are right for t^2."""
+    """Points ``away`` (R, 1) from the middle of a density that is C u^(-nu - 1) beyond ``ratio``
+    times that (R, 1), with weights that are right for t^2."""
 
     nu: float
+    away: Array
     ratio: Array
 
 
@@ -144,7 +148,7 @@ def _each_with_tails(
             chance, past = law.density(z).reshape(curve.t0.shape) * curve.length / scale, None
         else:
             past, chance = _past(law, curve, end, mean, scale)
-            past = past._replace(ratio=past.ratio.reshape(-1, 1))
+            past = Past(law.nu, past.away.reshape(-1, 1), past.ratio.reshape(-1, 1))
         flat = Curve(*(part.reshape(owner.size, -1) for part in curve))
         chance = chance.reshape(owner.size, -1)
         yield Nodes(-1.0, flat, chance * weight, chance[..., None] * along, owner, past)
@@ -174,7 +178,7 @@ def _past(
     """Weights of nodes for all that is past an ``end``: close to nu = 2 much of E t0^2."""
     u, until = (np.abs(t0 - middle) / scale for t0 in (curve.t0, end))
     beyond = law.beyond(until.reshape(law.scale.size, -1)).reshape(until.shape)
-    return Past(law.nu, until / u), beyond / u**2
+    return Past(law.nu, curve.t0 - middle, until / u), beyond / u**2
 
 
 def _over_each_tau(order: int, loss: Loss, group: Terms) -> Iterator[Nodes]:

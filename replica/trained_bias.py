@@ -78,7 +78,7 @@ def best_bias(value: Objective, look: Look, count: int, width: float) -> Array:
 def _certain(value: Callable[[float], float], scan: Array, seen: Array, error: Array) -> Array:
     """The objective at the ``scan``, (SCAN,), as far as its lowest place depends on it: infinite
     where it has no value, or was not ``seen`` and is not expected to be the lowest."""
-    seen, error = seen.copy(), error.copy()
+    seen, error = np.where(np.isfinite(error), seen, np.nan), error.copy()
     asked = error == 0
 
     def ask(i: int) -> None:

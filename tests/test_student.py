@@ -245,11 +245,26 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     assert point.loss_error == pytest.approx(exact, rel=1e-6)
 
 
-def test_a_loss_without_an_average_is_flagged():
+@pytest.mark.parametrize("nu", [3.9, 30.0])
+def test_a_loss_without_an_average_is_flagged(nu):
+    """Also where the tables do not see how fast it grows."""
     fourth = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
-    point = solve(replace(STEEP, label_noise="student:3.9:1"), alpha=2.0, lam=1.0, loss=fourth)
+    of = fourth if nu < 4 else Loss(np.cosh, np.sinh, name="cosh")
+    point = solve(replace(STEEP, label_noise=f"student:{nu}:.3"), alpha=2.0, lam=1.0, loss=of)
     assert not point.converged
     assert np.isnan(point.loss_error)
+
+
+@pytest.mark.parametrize("shift", [0.0, 12.5])
+@pytest.mark.parametrize("offset", [0.0, 80.0])
+def test_a_loss_may_have_its_minimum_anywhere(shift, offset):
+    """Where tables of a light tail end, near the minimum or where the loss passes 0: against the
+    square loss with an intercept, which takes the shift."""
+    model = replace(STEEP, label_noise="student:30:.3", intercept=True)
+    of = Loss(lambda t: (t - shift) ** 2 / 2 - offset, lambda t: t - shift, name="shifted")
+    at = dict(alpha=2.0, lam=1.0, raise_on_failure=True)
+    point, plain = solve(model, loss=of, **at), solve(model, loss="square", **at)
+    assert point.loss_error + offset == pytest.approx(plain.loss_error, rel=1e-6)
 
 
 def test_little_noise_and_a_wide_target():
