@@ -22,7 +22,7 @@ from .overlaps import Overlaps
 RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
 SCAN = 65
 
-TRUST = 2.0  # errors, or the steepest slope that was seen
+STEEPEST = 2.0  # slope, over the steepest that was seen
 STRIDE = 8  # of the scan, where nothing was seen
 
 Objective = Callable[[float, Array], Array]
@@ -91,7 +91,7 @@ def _certain(value: Callable[[float], float], scan: Array, seen: Array, error: A
     while True:
         unseen = np.isnan(seen)
         known = np.where(unseen, np.inf, seen)
-        spread = np.where(unseen, 0.0, TRUST * error)
+        spread = np.where(unseen, 0.0, error)
         highest = (known + spread).min()
         doubtful = np.where(unseen | asked, np.inf, known - spread)
         hopeful = np.where(unseen & ~asked, _expected(known), -np.inf)
@@ -110,4 +110,4 @@ def _expected(known: Array) -> Array:
     at = np.flatnonzero(np.isfinite(known))
     steepest = np.max(np.abs(np.diff(known[at])) / np.diff(at), initial=0.0)
     away = np.abs(np.arange(known.size)[:, None] - at)
-    return np.max(known[at] - TRUST * steepest * away, axis=1, initial=-np.inf)
+    return np.max(known[at] - STEEPEST * steepest * away, axis=1, initial=-np.inf)
