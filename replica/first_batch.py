@@ -26,7 +26,7 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from .activations import Activation
-from .labels import mean_label, zeros
+from .labels import gaussians, mean_label, zeros
 from .models import GradientStep
 
 TOLERANCE = 1e-12
@@ -119,8 +119,7 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
 def components(step: GradientStep) -> list[tuple[float, float]]:
     """Variances and shares of the Gaussians that the label noise is a mixture of: Student's t,
     which is none, is refused before."""
-    law = [(0.0, 1.0)] if step.label_noise is None else step.label_noise.components
-    return [(step.first_noise + variance, share) for variance, share in law]
+    return gaussians(step.first_noise, step.label_noise)
 
 
 def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:

@@ -20,7 +20,7 @@ from solvers.results import Array
 
 from .activations import Activation
 from .equivalence import Table, jumps, known_layers, layers, rules, tabulate
-from .labels import REACH
+from .labels import REACH, gaussians
 from .network import Model
 from .targets import remainder
 
@@ -204,8 +204,7 @@ def within(model: Model, level: Level) -> bool:
 def mixture(model: Model) -> list[tuple[float, float]]:
     """Variances and shares of the Gaussians that a real label has around E[y | z], beside
     Student's t if it has any."""
-    law = [(0.0, 1.0)] if model.label_noise is None else model.label_noise.components
-    return [(model.noise + variance, share) for variance, share in law]
+    return gaussians(model.noise, model.label_noise)
 
 
 def _component(model: Model, kappa: Array, rule: Rule, variance: float, share: float) -> Component:

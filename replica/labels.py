@@ -105,6 +105,13 @@ class LabelNoise:
         return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
 
 
+def gaussians(noise: float, law: LabelNoise | None) -> list[tuple[float, float]]:
+    """Variances and shares of the Gaussians that real labels have around sigma_*, with Gaussian
+    noise of that variance; beside Student's t if the law has any."""
+    mixed = [(0.0, 1.0)] if law is None else law.components
+    return [(noise + variance, share) for variance, share in mixed]
+
+
 def label_noise(spec: Any) -> LabelNoise | None:
     """The law meant by ``spec``: text such as ``"outliers:0.1:25"``, a LabelNoise, or None.
 
