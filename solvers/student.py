@@ -231,16 +231,25 @@ def _value(u: float, polynomials: Array) -> float:
 
 
 @njit(cache=True)
+def _fill(density: Array, u: Array, polynomials: Array, tail: float, nu: float) -> None:
+    """The density of one row at u >= 0."""
+    last = 2.0 ** (polynomials.shape[0] // CELLS) - 1
+    if u.size and u.max() < last:  # without a choice to make, half the time
+        for j in range(u.size):
+            density[j] = _value(u[j], polynomials)
+        return
+    for j in range(u.size):
+        if u[j] < last:
+            density[j] = _value(u[j], polynomials)
+        else:
+            density[j] = math.exp(tail - (nu + 1) * math.log(u[j]))
+
+
+@njit(cache=True)
 def _density(z: Array, coefficients: Array, tail: Array, nu: float) -> Array:
-    last = 2.0 ** (coefficients.shape[2] // CELLS) - 1
     found = np.empty(z.shape)
     for r in range(z.shape[0]):
-        for t in range(z.shape[1]):
-            u = abs(z[r, t])
-            if u < last:
-                found[r, t] = _value(u, coefficients[r, 0])
-            else:
-                found[r, t] = math.exp(tail[r] - (nu + 1) * math.log(u))
+        _fill(found[r], np.abs(z[r]), coefficients[r, 0], tail[r], nu)
     return found
 
 
@@ -281,26 +290,30 @@ def _blur(
     tail: Array,
     nu: float,
 ) -> Array:
-    last = 2.0 ** (coefficients.shape[2] // CELLS) - 1
-    found = np.zeros((weights.shape[0], weights.shape[1], at.shape[1]))
-    density = np.empty(max(mean.shape[1], few.shape[1]))
+    sets, nodes = weights.shape[1], at.shape[1]
+    found = np.zeros((weights.shape[0], sets, nodes))
+    place, u = np.empty(nodes, dtype=np.int64), np.empty(nodes)
+    here, density, total = np.empty(nodes), np.empty(nodes), np.empty((sets, nodes))
     for r in range(at.shape[0]):
-        for j in range(at.shape[1]):
-            if length[r, j] == 0:
-                continue
-            if abs(at[r, j] - middle[r]) < near[r]:
-                x, w = mean[r], weights[r]
-            else:
-                x, w = few[r], few_weights[r]
+        unit = 1 / scale[r]
+        for close in (True, False):
+            x, w = (mean[r], weights[r]) if close else (few[r], few_weights[r])
+            count = 0
+            for j in range(nodes):
+                if length[r, j] != 0 and (abs(at[r, j] - middle[r]) < near[r]) == close:
+                    place[count], here[count] = j, at[r, j]
+                    count += 1
+            total[:, :count] = 0.0
             for t in range(x.size):
-                u = abs(at[r, j] - x[t]) / scale[r]
-                if u < last:
-                    density[t] = _value(u, coefficients[r, 0])
-                else:
-                    density[t] = math.exp(tail[r] - (nu + 1) * math.log(u))
-            for k in range(w.shape[0]):
-                total = 0.0
-                for t in range(x.size):
-                    total += w[k, t] * density[t]
-                found[r, k, j] = total * length[r, j] / scale[r]
+                if w[0, t] == 0:
+                    continue
+                for j in range(count):
+                    u[j] = abs(here[j] - x[t]) * unit
+                _fill(density, u[:count], coefficients[r, 0], tail[r], nu)
+                for k in range(sets):
+                    for j in range(count):
+                        total[k, j] += w[k, t] * density[j]
+            for j in range(count):
+                for k in range(sets):
+                    found[r, k, place[j]] = total[k, j] * length[r, place[j]] * unit
     return found
