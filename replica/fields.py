@@ -17,6 +17,7 @@ from .equivalence import Table
 from .label_tables import Component
 from .overlaps import Overlaps
 
+UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 
 
@@ -38,7 +39,7 @@ def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
         centre=centre,
         pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
         power=np.maximum(power, THINNEST**2 * centre**2 + 1e-300),
-        response=bulk.pack(o.V1, o.V2) @ bulk.moments,
+        response=np.maximum(bulk.pack(o.V1, o.V2) @ bulk.moments, UNMOVED),
     )
 
 

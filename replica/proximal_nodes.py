@@ -21,8 +21,9 @@ from .losses import Loss
 PANEL = 5.0  # longest, in the standard deviations of t0
 BEND = 3.0  # longest at a bend of rho, in t; in proportion to the distance away from it
 GRADING = 0.7  # panels for a distance e times as large
-CELLS = 16  # in which the panels' ends are looked for
-MOST = 96  # panels
+CELL = 0.1  # in which the panels' ends are looked for, for a distance e times as large,
+CELLS, FEWEST = 16, 3  # at most and at least
+MOST = 384  # panels
 ROUGH = 1e-3  # standard deviations, at the last step but one: jumps would hinder iterations
 
 
@@ -39,6 +40,10 @@ class Spacing(Protocol):
     def at(self, along: Array) -> Array:
         """Its inverse."""
 
+    def finest(self, first: Array, last: Array) -> tuple[Array, Array] | None:
+        """Which of two ends panels are shortest at, in proportion to the distance further away,
+        and the scale of t0 there."""
+
 
 class Even(NamedTuple):
     """For a density that changes over ``sd`` (..., 1)."""
@@ -54,6 +59,9 @@ class Even(NamedTuple):
 
     def at(self, along: Array) -> Array:
         return along * (PANEL * self.sd)
+
+    def finest(self, first: Array, last: Array) -> None:
+        return None
 
 
 class Tail(NamedTuple):
@@ -72,6 +80,9 @@ class Tail(NamedTuple):
 
     def at(self, along: Array) -> Array:
         return self.pole + self.side * np.exp(self.side * along)
+
+    def finest(self, first: Array, last: Array) -> tuple[Array, Array]:
+        return (first if self.side > 0 else last), self.least
 
 
 class Curve(NamedTuple):
@@ -133,15 +144,19 @@ def _between(
 ) -> Curve:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
     bends = loss.bends or (0.0,)
-    grid = np.concatenate([_around(bend, first, last) for bend in bends], axis=-1)
+    moved = bool(np.any(V))
+    marks: list[tuple[Array | float, Array | float]] = [(bend, BEND) for bend in bends]
+    if (finest := spacing.finest(first, last)) is not None:
+        # of t0, which may pass most of a tail while t stays near a bend
+        end, scale = finest
+        marks.append((end, scale / (1 + V * loss.second(end)) if moved else scale))
+    grid = np.concatenate([_around(at, scale, first, last) for at, scale in marks], axis=-1)
     grid = np.clip(np.sort(grid, axis=-1), first, last)
 
-    moved = bool(np.any(V))
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside) if moved else grid  # not beyond a kink
-    along = spacing.along(t0)
-    along = along + GRADING * sum(np.arcsinh((grid - bend) / (BEND * GRADING)) for bend in bends)
-    t, length = composite(order, _even(along, grid))
+    bent = sum(_graded((grid - bend) / (BEND * GRADING)) for bend in bends)
+    t, length = composite(order, _even(spacing.along(t0) + GRADING * bent, grid))
     if not moved:
         unknown = np.full_like(t, np.nan)
         return Curve(t, t, unknown, unknown, length)
@@ -151,9 +166,18 @@ def _between(
     return Curve(t - V * score, t, score, -second / stretch, length * stretch)
 
 
-def _around(bend: float, first: Array, last: Array) -> Array:
-    a, b = (np.arcsinh((end - bend) / BEND) for end in (first, last))
-    return bend + BEND * np.sinh(a + (b - a) * np.linspace(0, 1, CELLS + 1))
+def _around(at: Array | float, scale: Array | float, first: Array, last: Array) -> Array:
+    """Points from ``first`` to ``last``, even on the ``scale`` of what is ``at`` one of them, and
+    in proportion to the distance further away."""
+    a, b = (np.arcsinh((end - at) / scale) for end in (first, last))
+    longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
+    cells = int(np.clip(np.ceil(longest / CELL), FEWEST, CELLS))
+    return np.asarray(at + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
+
+
+def _graded(x: Array) -> Array:
+    """arcsinh x, in half of its time."""
+    return np.asarray(np.copysign(np.log(np.abs(x) + np.sqrt(x * x + 1)), x))
 
 
 def _at(kink: float, V: Array, low: Array, high: Array, spacing: Spacing, order: int) -> Curve:

@@ -27,11 +27,11 @@ FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
 FURTHER = 1e6  # times as far out is how a loss grows
 CUT_OFF = 1e-12  # of a series for the mean label
 FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau,
-FAREST_TAILS = 60.0  # or where it has tails, which take more nodes for each
-NEGLIGIBLE = 1e-14  # weight of a tau, over the largest
+FAREST_TAILS = (60.0, 240.0)  # or where it has tails, which take more nodes for each
+NEGLIGIBLE = 1e-12  # weight of a tau, over the largest
 PANELS = 8  # along a proximal map, usually,
 TAIL_PANELS = 60  # and where Student's t is added
-EACH = 2**13  # nodes a panel, of all tau, handled at once there
+TOGETHER, EACH = 2**19, 2**13  # nodes handled at once there, or of a panel, of all tau
 
 
 class Nodes(NamedTuple):
@@ -85,20 +85,25 @@ def sampled(labels: Labels, loss: Loss, field: Field, V: Array) -> Iterator[Node
         high = group.mean.max(axis=-1, keepdims=True, where=seen, initial=-np.inf) + far
         if labels.student is not None:
             law = cast("Blurred", group.law)
-            near = ((high - low) <= FAREST_TAILS * far)[:, 0]
-            if near.any():
-                at = np.flatnonzero(near)
-                yield from _with_tails(labels.order, loss, group, law, at, low[at], high[at])
+            wide = np.digitize(((high - low) / far)[:, 0], FAREST_TAILS, right=True)
+            for k, farthest in enumerate(FAREST_TAILS):
+                size = max(1, int(TOGETHER / (labels.order * (farthest + TAIL_PANELS))))
+                for at in _parts(np.flatnonzero(wide == k), size):
+                    yield from _with_tails(labels.order, loss, group, law, at, low[at], high[at])
             size = max(1, EACH // (labels.order * group.mean.shape[1]))
-            others = np.flatnonzero(~near)
-            for i in range(0, others.size, size):
-                yield from _each_with_tails(labels.order, loss, group, law, others[i : i + size])
+            for at in _parts(np.flatnonzero(wide == len(FAREST_TAILS)), size):
+                yield from _each_with_tails(labels.order, loss, group, law, at)
             continue
         near = ((high - low) <= FAREST * far)[:, 0]
         if near.any():
             yield _over_all_tau(labels.order, loss, group.at(near), low[near], high[near])
         if not near.all():
             yield from _over_each_tau(labels.order, loss, group.at(~near))
+
+
+def _parts(rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+    for i in range(0, rows.size, size):
+        yield rows[i : i + size]
 
 
 def _over_all_tau(order: int, loss: Loss, group: Terms, low: Array, high: Array) -> Nodes:

@@ -292,3 +292,36 @@ def test_tables_of_many_points_are_bounded():
     given = label_table(replace(MODELS["student"], gamma=1.0, r=1.0), Level(1, 3, 4))
     rows = at_once(given.labels, replica.loss("absolute"))
     assert 8 * rows * student.size(3.0) <= 2**23
+
+
+def test_a_bend_that_a_tail_passes_at_once():
+    """At a large response t stays near a bend while t0 passes most of a tail: with few nodes a
+    panel, against a mixture of Gaussians with many."""
+    of = Loss(lambda t: np.sqrt(1 + t**2), lambda t: t / np.sqrt(1 + t**2), name="rounded")
+    model = replace(MODELS["student"], label_noise="student:3:0.5")
+    given, fine = (label_table(model, Level(1, 3, level)) for level in (5, 9))
+    at = np.array([0.7]), np.array([0.1])
+    field = Equations(given, of).field(solve_points(given.table, *at).overlaps)
+    field = field._replace(response=np.full_like(field.response, 1e3))
+    (one,) = fine.labels.components
+    variances, shares = mixture(3.0, 40.0)
+    law = zip(0.25 * variances, shares, strict=True)
+    each = tuple(Component(*one[:3], float(v), float(p)) for v, p in law)
+    explicit = fine.labels._replace(components=each, student=None)
+    exact, found = (scores(x, of, field) for x in (explicit, given.labels))
+    for mine, theirs in zip(found, exact, strict=True):
+        assert np.abs(mine - theirs).max() <= 1e-7 * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize("law", [None, "student:3:0.5"])
+def test_features_that_vanish(law):
+    """Where V = 0 a kink is passed at once, and scores stay finite."""
+    of = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
+    model = replace(MODELS["student"], label_noise=law)
+    given = label_table(model, Level(1, 3, 4))
+    equations = Equations(given, of)
+    o = solve_points(given.table, np.array([0.7]), np.array([0.1])).overlaps
+    gone = Overlaps(
+        *(0 * part if name in ("V1", "V2") else part for name, part in o._asdict().items())
+    )
+    assert all(np.isfinite(part).all() for part in scores(given.labels, of, equations.field(gone)))
