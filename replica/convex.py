@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.broyden import broyden
+from solvers.broyden import Root, broyden
 from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
@@ -34,6 +34,7 @@ from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
 RESIDUAL_TOLERANCE = 1e-8
+ROUGHLY = 1e-5  # of the unknowns, on a table that is not the last
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
 SWEEPS = 60
@@ -96,32 +97,64 @@ class Slopes(NamedTuple):
 
 
 def solve_near(
-    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
+    given: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps,
+    slopes: Slopes,
+    tol: float = TOLERANCE,
 ) -> tuple[ridge.Points, Losses, Slopes] | None:
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
     them; with the slopes learnt.  None if that does not do."""
     equations = Equations(given, loss)
+    root = _approach(equations, alpha, lam, start, slopes, tol, RESIDUAL_TOLERANCE)
+    if root is None:
+        return None
+    overlaps = equations.coordinates.unpack(root.value[None])
+    with np.errstate(all="ignore"):
+        test, lost = equations.errors(overlaps)
+    account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
+    errors = Errors(test, lost.train_square)
+    points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
+    return points, lost, Slopes(root.slopes, equations.coordinates)
+
+
+def draw_near(
+    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
+) -> tuple[Overlaps, Slopes] | None:
+    """The overlaps of one point, (1,), as far as a rough table tells, from a ``start`` near them;
+    with the slopes learnt.  None if that does not do."""
+    equations = Equations(given, loss)
+    root = _approach(equations, alpha, lam, start, slopes, ROUGHLY, ROUGHLY)
+    if root is None:
+        return None
+    coordinates = equations.coordinates
+    return coordinates.unpack(root.value[None]), Slopes(root.slopes, coordinates)
+
+
+def _approach(
+    equations: "Equations",
+    alpha: Array,
+    lam: Array,
+    start: Overlaps,
+    slopes: Slopes,
+    tol: float,
+    enough: float,
+) -> Root | None:
     coordinates = equations.coordinates
     matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
     if matrix is None:
         return None
     with np.errstate(all="ignore"):
-        root = broyden(
+        return broyden(
             lambda x: equations.residual(x, alpha, lam),
             coordinates.pack(start)[0],
             matrix,
-            tol=TOLERANCE,
-            enough=RESIDUAL_TOLERANCE,
+            tol=tol,
+            enough=enough,
             max_iterations=NEARBY,
         )
-        if root is None:
-            return None
-        overlaps = coordinates.unpack(root.value[None])
-        test, lost = equations.errors(overlaps)
-    account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
-    errors = Errors(test, lost.train_square)
-    points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
-    return points, lost, Slopes(root.slopes, coordinates)
 
 
 def solve_from(
@@ -132,11 +165,12 @@ def solve_from(
     start: Overlaps | None,
     slopes: Slopes | None,
     brief: bool | None = None,
+    tol: float = TOLERANCE,
 ) -> tuple[ridge.Points, Losses, Slopes | None]:
     """One point, by ``solve_near`` or else by ``solve_points``; with the slopes learnt, None
     where those given did not do."""
     if start is not None and slopes is not None:
-        near = solve_near(given, loss, alpha, lam, start, slopes)
+        near = solve_near(given, loss, alpha, lam, start, slopes, tol)
         if near is not None:
             return near
     brief = given.labels.size > LARGE if brief is None else brief

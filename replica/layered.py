@@ -34,9 +34,9 @@ from .ridge import bulk_of
 from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
-KAPPA = (5, 7, 10, 14, 20, 28, 40)
-TAU = (6, 7, 8, 9, 11, 14, 18)
-START = Level(0, 0, 1)
+KAPPA = (4, 6, 8, 11, 15, 21, 29, 40)
+TAU = (5, 7, 8, 9, 11, 14, 18, 23)
+ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
@@ -46,7 +46,8 @@ EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
 LUCK = 0.01  # least part of one change that the next is trusted to leave
-CLOSE = 1e-6  # residual of a stage
+ALONG = 1e-6  # residual of a stage
+CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
 ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
 SHORT = 0.2  # step in log lam that is worth every effort
@@ -76,9 +77,15 @@ def _refine(
     two of them agree."""
     found, before, last = None, None, np.zeros(1)
     slopes = _slopes(model, loss, alpha, lam, overlaps)
-    level = START
+    rough = _table(model, loss, overlaps, ROUGH)
+    if rough is not None and slopes is not None:
+        nearer = convex.draw_near(rough, loss, alpha, lam, overlaps, slopes)
+        overlaps, slopes = (overlaps, slopes) if nearer is None else nearer
+    level, close = FIRST, CLOSE * tol
     while (table := _table(model, loss, overlaps, level)) is not None:
-        points, losses, slopes = convex.solve_from(table, loss, alpha, lam, overlaps, slopes)
+        points, losses, slopes = convex.solve_from(
+            table, loss, alpha, lam, overlaps, slopes, tol=close
+        )
         # thin layers may leave the iteration's own, sharper criterion some rounding
         if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             break
@@ -140,7 +147,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return overlaps
         change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        table = _table(model, loss, ahead, START)
+        table = _table(model, loss, ahead, ROUGH)
         if table is None or work < 0:
             return None
         there = at * np.exp(change)
@@ -149,7 +156,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             table, loss, alpha, there, ahead, slopes, brief=not short
         )
         work -= table.labels.size * int(trial.iterations[0])
-        if trial.residual[0] <= CLOSE:
+        if trial.residual[0] <= ALONG:
             overlaps, before = trial.overlaps, x
             x = coordinates.pack(overlaps)
             slope, at = (x - before) / change, there
@@ -166,7 +173,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
 def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
     # nodes over tau where nothing closes in: those of several directions grow fast enough
     one = len(model.geometry.gamma) == 1
-    ahead = level.along("tau", by=first_level(model).tau + one)
+    ahead = level.along("tau", by=first_level(model).tau + one - 1)
     if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):
         return None
     split = sharp(model, loss)
