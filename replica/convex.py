@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.broyden import Root, broyden
+from solvers.broyden import broyden
 from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
@@ -34,7 +34,6 @@ from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
 RESIDUAL_TOLERANCE = 1e-8
-ROUGHLY = 1e-5  # of the unknowns, on a table that is not the last
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
 SWEEPS = 60
@@ -108,53 +107,27 @@ def solve_near(
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
     them; with the slopes learnt.  None if that does not do."""
     equations = Equations(given, loss)
-    root = _approach(equations, alpha, lam, start, slopes, tol, RESIDUAL_TOLERANCE)
-    if root is None:
-        return None
-    overlaps = equations.coordinates.unpack(root.value[None])
-    with np.errstate(all="ignore"):
-        test, lost = equations.errors(overlaps)
-    account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
-    errors = Errors(test, lost.train_square)
-    points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
-    return points, lost, Slopes(root.slopes, equations.coordinates)
-
-
-def draw_near(
-    given: LabelTable, loss: Loss, alpha: Array, lam: Array, start: Overlaps, slopes: Slopes
-) -> tuple[Overlaps, Slopes] | None:
-    """The overlaps of one point, (1,), as far as a rough table tells, from a ``start`` near them;
-    with the slopes learnt.  None if that does not do."""
-    equations = Equations(given, loss)
-    root = _approach(equations, alpha, lam, start, slopes, ROUGHLY, ROUGHLY)
-    if root is None:
-        return None
-    coordinates = equations.coordinates
-    return coordinates.unpack(root.value[None]), Slopes(root.slopes, coordinates)
-
-
-def _approach(
-    equations: "Equations",
-    alpha: Array,
-    lam: Array,
-    start: Overlaps,
-    slopes: Slopes,
-    tol: float,
-    enough: float,
-) -> Root | None:
     coordinates = equations.coordinates
     matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
     if matrix is None:
         return None
     with np.errstate(all="ignore"):
-        return broyden(
+        root = broyden(
             lambda x: equations.residual(x, alpha, lam),
             coordinates.pack(start)[0],
             matrix,
             tol=tol,
-            enough=enough,
+            enough=RESIDUAL_TOLERANCE,
             max_iterations=NEARBY,
         )
+        if root is None:
+            return None
+        overlaps = coordinates.unpack(root.value[None])
+        test, lost = equations.errors(overlaps)
+    account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
+    errors = Errors(test, lost.train_square)
+    points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
+    return points, lost, Slopes(root.slopes, coordinates)
 
 
 def solve_from(

@@ -36,7 +36,7 @@ from .tau_layers import Line, line, sharp, tangencies, tau_rules
 # Nodes a panel over kappa, and over tau where it has layers, of every level.
 KAPPA = (4, 6, 8, 11, 15, 21, 29, 40)
 TAU = (5, 7, 8, 9, 11, 14, 18, 23)
-ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)
+ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)  # along a path, and from where two are compared
 # How fast panels over kappa and tau close in, at every other level; those over tau, which are
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
@@ -77,11 +77,7 @@ def _refine(
     two of them agree."""
     found, before, last = None, None, np.zeros(1)
     slopes = _slopes(model, loss, alpha, lam, overlaps)
-    rough = _table(model, loss, overlaps, ROUGH)
-    if rough is not None and slopes is not None:
-        nearer = convex.draw_near(rough, loss, alpha, lam, overlaps, slopes)
-        overlaps, slopes = (overlaps, slopes) if nearer is None else nearer
-    level, close = FIRST, CLOSE * tol
+    level, close = FIRST, min(CLOSE * tol, 0.1 * convex.RESIDUAL_TOLERANCE)
     while (table := _table(model, loss, overlaps, level)) is not None:
         points, losses, slopes = convex.solve_from(
             table, loss, alpha, lam, overlaps, slopes, tol=close

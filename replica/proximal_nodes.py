@@ -24,6 +24,7 @@ GRADING = 0.7  # panels for a distance e times as large
 CELL = 0.1  # in which the panels' ends are looked for, for a distance e times as large,
 CELLS, FEWEST = 16, 3  # at most and at least
 MOST = 384  # panels
+BESIDE, TINY = 1e-7, 1e-300
 ROUGH = 1e-3  # standard deviations, at the last step but one: jumps would hinder iterations
 
 
@@ -149,7 +150,11 @@ def _between(
     if (finest := spacing.finest(first, last)) is not None:
         # of t0, which may pass most of a tail while t stays near a bend
         end, scale = finest
-        marks.append((end, scale / (1 + V * loss.second(end)) if moved else scale))
+        if moved:
+            beside = np.minimum(scale, last - first) * BESIDE  # of a kink
+            near = np.clip(end, first + beside, last - beside)
+            scale = np.maximum(scale / (1 + V * loss.second(near)), beside)
+        marks.append((end, np.maximum(scale, TINY)))
     grid = np.concatenate([_around(at, scale, first, last) for at, scale in marks], axis=-1)
     grid = np.clip(np.sort(grid, axis=-1), first, last)
 
