@@ -183,7 +183,7 @@ def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelT
         on_grid, field = fields_on_grid(model, overlaps)
         merging = tangencies(line(model, loss, on_grid.kappa, field), lines)
     levels = kinks_of(loss, model.binary)
-    blur = 0.0 if loss.kinks else BLUR
+    blur = 0.0 if loss.kinks else BLUR * loss.width
     # ends of panels that tables have in common would hide what they miss
     closing = CLOSING_KAPPA[level.kappa % 2]
     (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)

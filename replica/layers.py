@@ -89,7 +89,7 @@ def kinks_of(loss: Loss, binary: bool) -> Levels:
         ends: list[Array | float] = [*loss.kinks]
         ends += [end for _, *both in loss.flats(V) for end in both]
         for bend in loss.bends:
-            slopes = loss.derivative(bend + BEND * np.array([-1.0, 1.0]))
+            slopes = loss.derivative(bend + BEND * loss.width * np.array([-1.0, 1.0]))
             ends += [bend + V * slope for slope in slopes]
         return np.concatenate([x - end for x in t0 for end in ends])
 

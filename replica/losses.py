@@ -12,6 +12,7 @@ Gaussian averages too; for others the proximal map is solved by Newton's method.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +32,9 @@ SPREAD = np.concatenate(
     [0.5 * 10.0 ** -np.arange(5.0, 0, -1), [0.5], 1 - 0.5 * 10.0 ** -np.arange(1.0, 6)]
 )
 EXACT = 1e-10
+BEND = 3.0  # stretch of t beside a bend that a polynomial of degree FIT - 1 fits to BENT, as one
+FIT, BENT = 9, 2e-3  # fits tanh, or sqrt(1 + t^2)'s slope; in shorter ones where those do not,
+NARROWEST = 2.0**-20  # down to such a part of it
 STEPS = 100  # of a safeguarded Newton iteration, which takes a few
 FORMS = (
     "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
@@ -57,8 +61,9 @@ class Loss:
     kinks : sequence of float
         Points where rho' or rho'' jumps.
     bends : sequence of float
-        Points within a few units of which a smooth rho' changes most: where the quadrature may
-        have to close in on.
+        Points where a smooth rho' changes most: where the quadrature may have to close in on.
+        How fast it changes is found; 0 is taken where that is within less than one and none is
+        named.
     name : str
         Used in messages and files.
     pieces : solvers.piecewise.Pieces, optional
@@ -108,6 +113,8 @@ class Loss:
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:
             object.__setattr__(self, "pieces", _quadratic_pieces(self))
+        if not self.kinks and not self.bends and self.width < 1:
+            object.__setattr__(self, "bends", (0.0,))
 
     def __repr__(self) -> str:
         return f"Loss({self.name})"
@@ -144,6 +151,30 @@ class Loss:
         """Whether rho' jumps at a kink, so that the proximal map stays there."""
         ends = np.array([both for _, *both in self.flats(np.ones(()))], dtype=float)
         return bool((np.diff(ends, axis=-1) > 1e-9).any()) if ends.size else False
+
+    @cached_property
+    def width(self) -> float:
+        """Over which rho' changes at its bends, 1 for that of log cosh or more: a power of 1/2,
+        for which polynomials fit it on either side."""
+        width = 1.0
+        for bend in self.bends or (0.0,):
+            while width > NARROWEST and not self._fits(bend, width):
+                width /= 2
+        return width
+
+    def _fits(self, bend: float, width: float) -> bool:
+        nodes, between = np.cos(np.pi * (np.arange(FIT) + 0.5) / FIT), np.linspace(-0.99, 0.99, 41)
+        for side in (-1.0, 1.0):
+            t, there = (bend + side * BEND * width * (1 + x) / 2 for x in (nodes, between))
+            if any(t.min() < kink < t.max() for kink in self.kinks):
+                continue  # where panels end anyway
+            with np.errstate(all="ignore"):
+                known, slopes = (np.asarray(self.derivative(x), float) for x in (t, there))
+            powers = (np.vander(x, FIT) for x in (between, nodes))
+            fit = next(powers) @ np.linalg.solve(next(powers), known)
+            if np.abs(fit - slopes).max() > BENT * np.ptp(slopes) + EXACT * np.abs(slopes).max():
+                return False
+        return True
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """l(y, f), elementwise."""

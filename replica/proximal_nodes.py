@@ -16,10 +16,9 @@ import numpy as np
 from solvers.quadrature import composite
 from solvers.results import Array
 
-from .losses import Loss
+from .losses import BEND, Loss
 
 PANEL = 5.0  # longest, in the standard deviations of t0
-BEND = 3.0  # longest at a bend of rho, in t; in proportion to the distance away from it
 GRADING = 0.7  # panels for a distance e times as large
 CELL = 0.1  # in which the panels' ends are looked for, for a distance e times as large,
 CELLS, FEWEST = 16, 3  # at most and at least
@@ -144,9 +143,10 @@ def _between(
     loss: Loss, V: Array, first: Array, last: Array, spacing: Spacing, order: int
 ) -> Curve:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
-    bends = loss.bends or (0.0,)
+    # longest at a bend, in t; in proportion to the distance away from it
+    bends, longest = loss.bends or (0.0,), BEND * loss.width
     moved = bool(np.any(V))
-    marks: list[tuple[Array | float, Array | float]] = [(bend, BEND) for bend in bends]
+    marks: list[tuple[Array | float, Array | float]] = [(bend, longest) for bend in bends]
     if (finest := spacing.finest(first, last)) is not None:
         # of t0, which may pass most of a tail while t stays near a bend
         end, scale = finest
@@ -160,7 +160,7 @@ def _between(
 
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside) if moved else grid  # not beyond a kink
-    bent = sum(_graded((grid - bend) / (BEND * GRADING)) for bend in bends)
+    bent = sum(_graded((grid - bend) / (longest * GRADING)) for bend in bends)
     t, length = composite(order, _even(spacing.along(t0) + GRADING * bent, grid))
     if not moved:
         unknown = np.full_like(t, np.nan)

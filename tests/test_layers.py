@@ -324,3 +324,41 @@ CHANGES = [
     (1e-10, 1e-4),  # by chance, perhaps: a hundredth of the last
     (3e-5, 2e-5),  # no progress: all of it
 ]
+
+
+def rounded(delta, **more):
+    return Loss(
+        lambda t: delta**2 * (np.hypot(1, t / delta) - 1), lambda t: t / np.hypot(1, t / delta),
+        name=f"rounded {delta}", **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("law", [None, "student:3:0.5"])
+@pytest.mark.parametrize("delta", [0.1, 0.01])
+def test_a_loss_may_bend_within_less_than_one(delta, law):
+    """Without a word about where it bends: labels, predictions and the loss in units of delta
+    give the same problem, 1e-6 each."""
+    model = SpikedRandomFeatures(
+        student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, noise=0.09, label_noise=law
+    )
+    scaled = replace(
+        model,
+        target=replica.Activation(lambda z: np.sin(z) / delta, name="large sine"),
+        noise=0.09 / delta**2,
+        label_noise=law and f"student:3:{0.5 / delta}",
+    )
+    at = dict(alpha=2.0, lam=0.1, raise_on_failure=True)
+    point, large = solve(model, loss=rounded(delta), **at), solve(scaled, loss=rounded(1.0), **at)
+    for part in ("test_error", "loss_error", "train_loss"):
+        assert getattr(point, part) == pytest.approx(delta**2 * getattr(large, part), rel=2e-6)
+
+
+def test_where_a_loss_bends():
+    """Widths are those of log cosh or the half, quarter, ... of it; straight pieces do not bend,
+    and what is said about bends stays."""
+    assert replica.loss("logistic").width == replica.loss("absolute").width == 1.0
+    assert rounded(10.0).width == rounded(1.0).width == 1.0
+    assert rounded(0.1).width == 0.125
+    assert rounded(0.1).bends == (0.0,)
+    assert rounded(1.0).bends == ()
+    assert rounded(0.1, bends=(0.2,)).bends == (0.2,)
