@@ -46,6 +46,7 @@ FLOOR = 1e-6  # on the slope in m, of the score's size
 LONGEST = 2.0  # step in what m adds to the prediction, of the labels' size
 LARGEST = 1e6  # coordinate, beyond which rounding takes small steps for none
 NEAR = 1.0  # change of a coordinate, that of m short of its limit: Anderson's method may begin
+FURTHEST = 4.0  # that it may lead a coordinate
 MANY = 40  # unknowns
 STEP = 1e-6  # of the differences for Newton's slopes, which need few digits
 FACTOR = 4.0
@@ -373,6 +374,7 @@ class Equations:
             tol=TOLERANCE,
             memory=MEMORY,
             near=NEAR,
+            longest=FURTHEST,
             max_iterations=sweeps,
             size=np.ones_like,
         )

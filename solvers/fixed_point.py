@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .results import Array, Result, Status, largest
 
 ROUNDING = 1e-15  # a relative change this small is all rounding
+TINY = 1e-300
 
 Map = Callable[[Array, NDArray[np.int64]], Array]
 
@@ -28,6 +29,7 @@ def fixed_point(
     damping: float = 0.0,
     memory: int = 0,
     near: float = np.inf,
+    longest: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
     size: Callable[[Array], Array] = np.abs,
@@ -48,6 +50,9 @@ def fixed_point(
     near : float
         Steps of a larger residual are not combined: far from the fixed point, where T is not
         nearly linear, extrapolation may lead anywhere.
+    longest : float
+        Largest relative change of an unknown by combined steps, where the newest alone is
+        shorter.
     max_iterations : int
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more
@@ -116,6 +121,10 @@ def fixed_point(
         points.append(x)
         images.append(image)
         target, base = _anderson(points, images)
+        if np.isfinite(longest):
+            change = np.maximum(_relative(target - x, size(x)), TINY)
+            within = np.maximum(longest, current[active])
+            target = x + (target - x) * np.minimum(1, within / change)[:, None]
         value[rows] = damping * base + (1 - damping) * target
     return Result(value, residual, iterations, status)
 

@@ -34,6 +34,22 @@ def test_far_steps_are_not_extrapolated():
     assert tame.value[0, 0] == pytest.approx(np.arctanh(0.999), rel=1e-10)
 
 
+def test_combined_steps_have_a_longest():
+    """A line, where two steps combined lead to the fixed point at once, 100 away."""
+    visited = []
+
+    def line(x, rows):
+        visited.append(x[0, 0])
+        return 0.99 * x + 1
+
+    options = dict(memory=2, max_iterations=60, size=np.ones_like)
+    for longest, far in ((np.inf, 98.0), (4.0, 4.0)):
+        visited.clear()
+        result = fixed_point(line, np.zeros((1, 1)), longest=longest, **options)
+        assert result.value[0, 0] == pytest.approx(100)
+        assert np.abs(np.diff(visited)).max() == pytest.approx(far, abs=1)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"damping": 0.5}, {"memory": 2}, {"memory": 3, "damping": 0.2}]
 )
