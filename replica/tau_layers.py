@@ -3,7 +3,8 @@
 Given kappa and tau, t0 is Gaussian around D = E[y | z] - C - P tau with variance s^2 = S^2 - P^2
 plus that of the noise.  Where D passes an end of a stretch of the proximal map, the average
 over t0 changes in a stretch of tau of width s / |dD / dtau|, and where two such places merge, as
-kappa changes, the average over tau has a layer in kappa.  Large penalties leave s small.  One
+kappa changes, the average over tau has a layer in kappa.  Large penalties leave s small.  A loss
+without kinks that bends as sharply counts as one, and s as no less than what it bends over.  One
 direction tau.
 """
 
@@ -29,6 +30,7 @@ BESIDE = 1e-7  # from a kink to the point that stands for its side
 STRIDE = 1e3  # times that, for the slope there
 CUT = 16  # parts that such an interval is cut into,
 ROUNDS = 3  # again and again
+EDGE = 1.5  # widths, from where a loss bends most to where it has
 NEAR = 10.0  # s, from an extremum of D to an end that it still feels
 THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.1  # variance, of the labels' power
@@ -73,7 +75,7 @@ Lines = Callable[[Array], Line]
 def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
     """D at kappa (1, N), where the fields of one point are ``field``."""
     pull, V = field.pull[0, :, 0], field.response[0]
-    sd = np.sqrt(np.maximum(field.power[0] - pull**2, 0.0) + least_noise(model) + TINY)
+    sd = np.sqrt(np.maximum(field.power[0] - pull**2, 0.0) + _blur(model, loss) + TINY)
     ends, least = [], []
     jumps = [right - left > 1e-9 for _, left, right in loss.flats(np.ones(()))]
     for (kink, left, right), jump in zip(loss.flats(V), jumps, strict=True):
@@ -84,28 +86,37 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
         if jump:
             ends.append(right)
             least.append(THINNEST)
+    for bend in () if loss.kinks else loss.bends:
+        for side in (-1.0, 1.0):
+            edge = bend + side * EDGE * loss.width
+            ends.append(edge + V * np.asarray(loss.derivative(np.array(edge)), dtype=float))
+            least.append(THINNEST)
     rare = np.exp((kappa**2).sum(axis=0) / 2)
     widths = np.array(least)[:, None] * rare
     centre = model.geometry.gamma @ kappa
     return Line(model, kappa, centre, field.centre[0], pull, sd, np.array(ends), widths)
 
 
-def least_noise(model: Model) -> float:
-    """The least variance that real labels have around E[y | z], or the like of Student's t."""
+def _blur(model: Model, loss: Loss) -> float:
+    """The least variance that real labels have around E[y | z], or the like of Student's t; with
+    that over which a loss without kinks bends."""
     law = model.label_noise
     sigma = 0.0 if law is None or law.student is None else law.student[1]
-    return min(variance for variance, _ in mixture(model)) + sigma**2
+    own = 0.0 if loss.kinks else loss.width
+    return min(variance for variance, _ in mixture(model)) + sigma**2 + own**2
 
 
 def sharp(model: Model, loss: Loss) -> bool:
-    """Whether kinks are seen through labels with little noise, in one direction tau."""
+    """Whether kinks, or bends as sharp, are seen through labels with little noise, in one
+    direction tau."""
     rest = remainder(model.geometry.gamma)
-    if model.binary or not loss.kinks or rest.shape[1] > 1 or not rest.any():
+    bent = bool(loss.kinks or loss.bends)
+    if model.binary or not bent or rest.shape[1] > 1 or not rest.any():
         return False
     z = rest * EVEN  # at kappa = 0
     weight = np.exp(-(EVEN**2) / 2)
     power = float(np.asarray(model.mean_label(*z)) ** 2 @ weight / weight.sum())
-    return least_noise(model) < LITTLE * power
+    return _blur(model, loss) < LITTLE * power
 
 
 def tau_rules(d: Line, law: list[tuple[float, float]], nodes: int, closing: float) -> list[Rule]:

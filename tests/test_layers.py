@@ -333,22 +333,24 @@ def rounded(delta, **more):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.09])
 @pytest.mark.parametrize("law", [None, "student:3:0.5"])
 @pytest.mark.parametrize("delta", [0.1, 0.01])
-def test_a_loss_may_bend_within_less_than_one(delta, law):
-    """Without a word about where it bends: labels, predictions and the loss in units of delta
-    give the same problem, 1e-6 each."""
+def test_a_loss_may_bend_within_less_than_one(delta, law, noise):
+    """Without a word about where it bends, and where only tau blurs that: labels, predictions and
+    the loss in units of delta give the same problem, 1e-6 each."""
     model = SpikedRandomFeatures(
-        student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, noise=0.09, label_noise=law
+        student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, noise=noise, label_noise=law
     )
     scaled = replace(
         model,
         target=replica.Activation(lambda z: np.sin(z) / delta, name="large sine"),
-        noise=0.09 / delta**2,
+        noise=noise / delta**2,
         label_noise=law and f"student:3:{0.5 / delta}",
     )
-    at = dict(alpha=2.0, lam=0.1, raise_on_failure=True)
-    point, large = solve(model, loss=rounded(delta), **at), solve(scaled, loss=rounded(1.0), **at)
+    at = dict(alpha=5.0, lam=3.0, raise_on_failure=True)
+    point = solve(model, loss=rounded(delta), **at)
+    large = solve(scaled, loss=rounded(1.0, bends=(0.0,)), **at)
     for part in ("test_error", "loss_error", "train_loss"):
         assert getattr(point, part) == pytest.approx(delta**2 * getattr(large, part), rel=2e-6)
 
