@@ -170,8 +170,7 @@ class Loss:
                 continue  # where panels end anyway
             with np.errstate(all="ignore"):
                 known, slopes = (np.asarray(self.derivative(x), float) for x in (t, there))
-            powers = (np.vander(x, FIT) for x in (between, nodes))
-            fit = next(powers) @ np.linalg.solve(next(powers), known)
+            fit = np.vander(between, FIT) @ np.linalg.solve(np.vander(nodes, FIT), known)
             if np.abs(fit - slopes).max() > BENT * np.ptp(slopes) + EXACT * np.abs(slopes).max():
                 return False
         return True

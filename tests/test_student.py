@@ -325,3 +325,17 @@ def test_features_that_vanish(law):
         *(0 * part if name in ("V1", "V2") else part for name, part in o._asdict().items())
     )
     assert all(np.isfinite(part).all() for part in scores(given.labels, of, equations.field(gone)))
+
+
+@pytest.mark.parametrize("kink", [5.0, -30.0])
+def test_a_kink_in_a_tail(kink):
+    """The curvature there is infinite; 1e-2, as rho' is no polynomial next to it."""
+    of = Loss(
+        lambda t: np.abs(t - kink) ** 1.5,
+        lambda t: 1.5 * np.sign(t - kink) * np.sqrt(np.abs(t - kink)),
+        curvature=lambda t: 0.75 / np.sqrt(np.abs(t - kink)),
+        kinks=(kink,),
+        name="to the power 3/2",
+    )
+    model = replace(STEEP, label_noise="student:3:0.5")
+    solve(model, alpha=1.0, lam=0.1, loss=of, quadrature_tol=1e-2, raise_on_failure=True)
