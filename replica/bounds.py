@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from .curves import axis, shifted
+from .common_bias import shifted
+from .curves import axis
 from .equivalence import Table, at_points, tables
 from .errors import InvalidArgument
 from .gradient_step import target_moments

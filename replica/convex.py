@@ -26,9 +26,9 @@ from . import ridge
 from .bulk import Yield
 from .coordinates import Coordinates
 from .equivalence import Table
-from .fields import Field, field_on
+from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
-from .local_fields import Losses, Scores, at_once, losses, scores
+from .local_fields import Losses, at_once, losses, scores
 from .losses import Loss
 from .overlaps import Conjugates, Errors, Overlaps
 
@@ -104,9 +104,10 @@ def solve_near(
     start: Overlaps,
     slopes: Slopes,
     tol: float = TOLERANCE,
+    enough: float = RESIDUAL_TOLERANCE,
 ) -> tuple[ridge.Points, Losses, Slopes] | None:
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
-    them; with the slopes learnt.  None if that does not do."""
+    them; with the slopes learnt.  None if that does not leave a residual that is ``enough``."""
     equations = Equations(given, loss)
     coordinates = equations.coordinates
     matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
@@ -118,7 +119,7 @@ def solve_near(
             coordinates.pack(start)[0],
             matrix,
             tol=tol,
-            enough=RESIDUAL_TOLERANCE,
+            enough=enough,
             max_iterations=NEARBY,
         )
         if root is None:
@@ -140,11 +141,12 @@ def solve_from(
     slopes: Slopes | None,
     brief: bool | None = None,
     tol: float = TOLERANCE,
+    enough: float = RESIDUAL_TOLERANCE,
 ) -> tuple[ridge.Points, Losses, Slopes | None]:
     """One point, by ``solve_near`` or else by ``solve_points``; with the slopes learnt, None
     where those given did not do."""
     if start is not None and slopes is not None:
-        near = solve_near(given, loss, alpha, lam, start, slopes, tol)
+        near = solve_near(given, loss, alpha, lam, start, slopes, tol, enough)
         if near is not None:
             return near
     brief = given.labels.size > LARGE if brief is None else brief

@@ -123,10 +123,11 @@ class Table:
         return self.h**2 + self.spread
 
 
-def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
+def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = True) -> Table:
     """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)
 
-    The moments of the target may cost more than all others: without it they are NaN.
+    The moments of the target may cost more than all others: without it they are NaN.  If not
+    ``merged``, groups that respond alike stay apart.
     """
     kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
     groups = model.geometry
@@ -144,7 +145,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
     if norms:
         curvature = model.student.second_hermite(groups.r @ kappa, c) / (2 * c)
         loadings = np.concatenate([loadings, _clean(curvature, size)[:, None]], axis=1)
-    kinds, classes = alike(model)
+    kinds, classes = alike(model) if merged else (np.arange(len(c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
     covariance: RowCovariance | GroupCovariance | None = None
     if isinstance(model, Network):

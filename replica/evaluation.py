@@ -14,13 +14,17 @@ from .local_fields import Losses
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The theory of one model at P points: what ``Solution`` holds, as arrays over points."""
+    """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
+
+    ``slope`` is that of the training objective in a common bias, where one is trained.
+    """
 
     points: ridge.Points
     losses: Losses
     residual: Array
     quadrature_error: Array
     nodes: Array
+    slope: Array
     bias: Array
 
     @property

@@ -21,6 +21,15 @@ UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores di
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
 
 
+class Scores(NamedTuple):
+    """E s, -E s', E s^2, (P, N) each, and E tau s (P, N, K'), given kappa.  Eq. (6.1)"""
+
+    mean: Array
+    slope: Array
+    square: Array
+    along: Array
+
+
 class Field(NamedTuple):
     """C (P, N), P (P, N, K'), S^2 (P, N) and V (P, N) at every point and kappa."""
 

@@ -18,11 +18,12 @@ from solvers.results import Array, Status
 
 from . import convex, ridge
 from .classification import classification_error
+from .common_bias import slope_of_loss, slope_of_ridge
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
 from .evaluation import Evaluation, assign, concatenate
 from .label_tables import LabelTable, first_level, label_table
-from .layered import solve_layered
+from .layered import has_layers, solve_layered
 from .local_fields import Losses
 from .losses import Loss
 from .network import Model
@@ -59,7 +60,8 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
             residual, error = (
                 ridge.mismatch(table, alpha[at], lam[at], points) for table in (fine, coarse)
             )
-            return _evaluation(points, losses, residual, error, fine)
+            slope = slope_of_ridge(model, fine, alpha[at], points)
+            return _evaluation(points, losses, residual, error, fine, slope)
 
         kept = _step(solve, fine.weights.size, kept, rows)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
@@ -74,19 +76,11 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
     return _judged(fine, kept, tol, RESIDUAL_TOLERANCE)
 
 
-def any_loss(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, *, brief: bool = False
-) -> Evaluation:
-    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6
-
-    A ``brief`` look is at the first tables alone, whatever their error, and not at the
-    classification error.
-    """
+def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
+    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
-    layered = bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
-    table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered, brief)
-    if brief:
-        return _judged(table, kept, 1.0, convex.RESIDUAL_TOLERANCE)
+    layered = has_layers(model, loss)
+    table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
     for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
         one = np.array([row])
         if not layered:
@@ -110,12 +104,12 @@ def any_loss(
 
 
 def _on_shared_tables(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool, brief: bool
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool
 ) -> tuple[Table, Evaluation]:
     """The points on the first tables, which all share, and these; if ``layered``, when each may
     have tables of its own, on those after them, too, as long as the next is expected to do."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
-    brief = brief or (layered and loss.jumps and (model.binary or sharp(model, loss)))
+    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), COARSE)
@@ -127,7 +121,8 @@ def _on_shared_tables(
         ) -> Evaluation:
             points, losses = convex.solve_points(fine, loss, alpha[at], lam[at], start, brief=brief)
             change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
-            return _evaluation(points, losses, points.residual, change, fine.table)
+            slope = slope_of_loss(model, fine, loss, alpha[at], points)
+            return _evaluation(points, losses, points.residual, change, fine.table, slope)
 
         first = kept is None
         kept = _step(solve, table.weights.size, kept, rows)
@@ -167,10 +162,10 @@ def _step(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) -> Eval
 
 
 def _evaluation(
-    points: ridge.Points, losses: Losses, residual: Array, error: Array, table: Table
+    points: ridge.Points, losses: Losses, residual: Array, error: Array, table: Table, slope: Array
 ) -> Evaluation:
     nodes = np.full(len(residual), table.weights.size)
-    return Evaluation(points, losses, residual, error, nodes, np.zeros(len(residual)))
+    return Evaluation(points, losses, residual, error, nodes, slope, np.zeros(len(residual)))
 
 
 def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:

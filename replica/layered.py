@@ -13,6 +13,7 @@ import numpy as np
 from solvers.results import Array, Status
 
 from . import convex
+from .common_bias import slope_of_loss
 from .coordinates import Coordinates
 from .equivalence import tabulate
 from .evaluation import Evaluation
@@ -41,6 +42,7 @@ ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)  # along a path, and from where tw
 # there for every kappa, are fewer.
 CLOSING_KAPPA = (0.5, 0.45)
 CLOSING_TAU = (0.75, 0.7)
+ROUGHLY = (0.75, 0.9)  # over kappa and over tau, on the roughest
 EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
@@ -54,6 +56,11 @@ SHORT = 0.2  # step in log lam that is worth every effort
 STAGES = 24
 WORK = 2**24  # nodes, times iterations, on one path: a second
 BLUR = 1.0  # of a bend
+
+
+def has_layers(model: Model, loss: Loss) -> bool:
+    """Whether points may have tables of their own."""
+    return bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
 
 
 def solve_layered(
@@ -78,7 +85,7 @@ def _refine(
     found, before, last = None, None, np.zeros(1)
     slopes = _slopes(model, loss, alpha, lam, overlaps)
     level, close = FIRST, min(CLOSE * tol, 0.1 * convex.RESIDUAL_TOLERANCE)
-    while (table := _table(model, loss, overlaps, level)) is not None:
+    while (table := own_table(model, loss, overlaps, level)) is not None:
         points, losses, slopes = convex.solve_from(
             table, loss, alpha, lam, overlaps, slopes, tol=close
         )
@@ -90,7 +97,9 @@ def _refine(
             change = convex.difference(table, loss, before, (points, losses))
             error, last = _left(change, last), change
             nodes = np.array([table.table.weights.size])
-            found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
+            slope = slope_of_loss(model, table, loss, alpha, points)
+            account = points.residual, error, nodes, slope, np.zeros(1)
+            found = Evaluation(points, losses, *account)
             if error[0] <= tol:
                 break
         overlaps, before = points.overlaps, (points, losses)
@@ -143,7 +152,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
             return overlaps
         change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        table = _table(model, loss, ahead, ROUGH)
+        table = own_table(model, loss, ahead, ROUGH)
         if table is None or work < 0:
             return None
         there = at * np.exp(change)
@@ -166,7 +175,8 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
     return None
 
 
-def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
+def own_table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelTable | None:
+    """The table for a point near ``overlaps``, or None past the last level."""
     # nodes over tau where nothing closes in: those of several directions grow fast enough
     one = len(model.geometry.gamma) == 1
     ahead = level.along("tau", by=first_level(model).tau + one - 1)
@@ -185,11 +195,11 @@ def _table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> LabelT
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR * loss.width
     # ends of panels that tables have in common would hide what they miss
-    closing = CLOSING_KAPPA[level.kappa % 2]
+    closing = CLOSING_KAPPA[level.kappa % 2] if level.kappa else ROUGHLY[0]
     (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)
     table, rules = tabulate(model, rule), None
     if split:
         here = line(model, loss, table.kappa, field_on(table, bulk_of(table), overlaps))
-        closing = CLOSING_TAU[level.tau % 2]
+        closing = CLOSING_TAU[level.tau % 2] if level.tau else ROUGHLY[1]
         rules = tau_rules(here, mixture(model), TAU[level.tau], closing)
     return label_table_at(model, table, ahead, rules)

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from . import ridge
-from .curves import Solution, shifted, solve
+from .common_bias import shifted
+from .curves import Solution, solve
 from .equivalence import at_points, table_of_size
 from .ladders import QUADRATURE_TOLERANCE
 from .models import refuse_channel

@@ -13,7 +13,7 @@ import numpy as np
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
-from .fields import Field
+from .fields import Field, Scores
 from .label_tables import Labels, LabelTable
 from .losses import Loss
 from .sampled_fields import PANELS, TAIL_PANELS, sampled
@@ -24,15 +24,6 @@ LASTING = 2**19  # or of a proximal map, where there is more to do between them
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
-
-
-class Scores(NamedTuple):
-    """E s, -E s', E s^2, (P, N) each, and E tau s (P, N, K'), given kappa."""
-
-    mean: Array
-    slope: Array
-    square: Array
-    along: Array
 
 
 class Losses(NamedTuple):

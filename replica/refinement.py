@@ -11,6 +11,7 @@ import numpy as np
 from solvers.results import Array
 
 from . import convex
+from .common_bias import slope_of_loss
 from .evaluation import Evaluation
 from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
 from .losses import Loss
@@ -45,7 +46,8 @@ def solve_refined(
         points, losses, slopes = convex.solve_from(fine, loss, alpha, lam, start, slopes)
         error = convex.mismatch(coarse, loss, alpha, lam, points, losses)
         nodes = np.array([fine.table.weights.size])
-        found = Evaluation(points, losses, points.residual, error, nodes, np.zeros(1))
+        slope = slope_of_loss(model, fine, loss, alpha, points)
+        found = Evaluation(points, losses, points.residual, error, nodes, slope, np.zeros(1))
         # what two tables did not solve is not a matter of quadrature
         if not found.converged[0]:
             return best if best.converged[0] else found

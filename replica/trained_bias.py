@@ -1,113 +1,125 @@
 """A bias common to all neurons, trained with the readout.  THEORY 7, [C] App. C.8.
 
-The bias t minimises the training objective of THEORY 4,
-
-    E(t) = (alpha / beta) E l(y, f) + lam sum_b q2_b / 2,
-
-with the mean training loss (epsilon_t / 2 for the square), which is a function of one variable
-around the solver.  It may have several minima: a scan finds their basins, a bracketing search
-the lowest one's bottom.  The scan takes brief looks, with an error each; where these do not tell
-which is the lowest, or saw nothing next to a low value, the objective itself is asked.
+The bias t minimises the training objective of THEORY 4, a function of one variable around the
+solver, which knows its slope, too (``common_bias``).  It may have several minima: looks at even
+biases tell their basins, a cubic between two looks how deep each is, and the bottom is where the
+slope vanishes.  Looks may be off: the objective itself is asked for the bottom of every basin
+that may be the lowest.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from solvers.results import Array
 
-from .overlaps import Overlaps
-
 RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
-SCAN = 65
+SCAN = 33
+CELL = 2 * RANGE / (SCAN - 1)
+TIE = 1e-8  # relative: minima that are closer are equal
+MOST = 40  # steps to a bottom
 
-STEEPEST = 2.0  # slope, over the steepest that was seen
-STRIDE = 8  # of the scan, where nothing was seen
-
-Objective = Callable[[float, Array], Array]
-Look = Callable[[float, Array], tuple[Array, Array]]
-
-
-def objective(
-    train_loss: Array, overlaps: Overlaps, alpha: Array, lam: Array, beta: float
-) -> Array:
-    """The training objective over p, (P,), for a mean training loss (P,)."""
-    return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
+Ask = Callable[[float], tuple[float, float]]
 
 
-def best_bias(value: Objective, look: Look, count: int, width: float) -> Array:
-    """The minimising bias of every point, (count,); NaN where it is not inside the scan.
+class Looks(NamedTuple):
+    """The training objective and its slope, (SCAN,) each, at the biases of ``scan``, more or less;
+    NaN where there is none to be had.  ``doubt``, called with a place in these, says how far the
+    value there may be off."""
 
-    Parameters
-    ----------
-    value : callable (bias, rows) -> array
-        The training objective of the points ``rows`` (indices), with that bias added to all
-        neurons.
-    look : callable (bias, rows) -> (array, array)
-        The same, more or less, and its error; NaN where it is not known.
-    count : int
-        Number of points.
-    width : float
-        Of the bracket of a minimum.
+    values: Array
+    slopes: Array
+    doubt: Callable[[int], float]
+
+
+class Basin(NamedTuple):
+    """Around a minimum of the cubic between two looks: its value, bias and curvature, and the
+    places of the looks."""
+
+    value: float
+    bias: float
+    curvature: float
+    places: tuple[int, int]
+
+
+def scan() -> Array:
+    """The biases that are looked at, (SCAN,)."""
+    return np.linspace(-RANGE, RANGE, SCAN)
+
+
+def best_bias(looks: Looks, ask: Ask, width: float) -> float:
+    """The bias of the lowest minimum; NaN where it is not inside of what was looked at, or could
+    not be found.
+
+    ``ask`` gives the objective and its slope at a bias, NaN where they are not known; the bias
+    returned is one that was asked for, and the next step from there was below ``width``.  Of equal
+    minima it is the smallest.
     """
-    everything = np.arange(count)
-    scan = np.linspace(-RANGE, RANGE, SCAN)
-    values, errors = np.array([look(float(t), everything) for t in scan]).swapaxes(0, 1)
-    found = np.full(count, np.nan)
-    step = scan[1] - scan[0]
-    for row in everything:
+    bottoms: list[tuple[float, float]] = []
+    low = np.inf
+    for basin in sorted(_basins(looks)):
+        doubt = max(map(looks.doubt, basin.places)) if basin.value > low else 0.0
+        # a cubic is wrong by less than it dips below both looks
+        dip = min(looks.values[i] for i in basin.places) - basin.value
+        if basin.value - dip - doubt <= low + TIE * abs(low):
+            value, bias = _bottom(ask, basin, low, width)
+            if np.isnan(value):
+                return np.nan
+            bottoms.append((value, bias))
+            low = min(low, value)
+    if _falls_below(looks, low):
+        return np.nan
+    equal = [bias for value, bias in bottoms if value <= low + TIE * abs(low)]
+    return min(equal, key=abs, default=np.nan)
 
-        def one(t: float, row: int = int(row)) -> float:
-            return float(value(t, np.array([row]))[0])
 
-        column = _certain(one, scan, values[:, row], errors[:, row])
-        low = column.min()
-        if np.isinf(low):
-            continue
-        # of equal minima the smallest bias
-        start = float(min(scan[column <= low + 1e-12 * abs(low)], key=abs))
-        if abs(start) == RANGE:
-            continue
-        ends = start - step, start + step
-        bottom = minimize_scalar(one, bounds=ends, method="bounded", options={"xatol": width})
-        found[row] = bottom.x if bottom.fun < low * (1 - 1e-14) else start
+def _basins(looks: Looks) -> list[Basin]:
+    """In the cells in which the slope rises through zero."""
+    values, g = looks.values, looks.slopes
+    with np.errstate(invalid="ignore"):
+        cells = np.flatnonzero((g[:-1] < 0) & (g[1:] >= 0))
+    found = []
+    for i in map(int, cells):
+        rise = (values[i + 1] - values[i]) / CELL
+        # the slope of the cubic is a s^2 + b s + c, in parts s of the cell
+        a, b, c = 3 * (g[i] + g[i + 1] - 2 * rise), 2 * (3 * rise - 2 * g[i] - g[i + 1]), g[i]
+        root = np.sqrt(max(b**2 - 4 * a * c, 0.0))
+        s = min(-2 * c / max(b + root, -2 * c), 1.0)
+        value = values[i] + CELL * s * (c + s * (b / 2 + s * a / 3))
+        bias = scan()[i] + s * CELL
+        found.append(Basin(float(value), float(bias), float(root / CELL), (i, i + 1)))
     return found
 
 
-def _certain(value: Callable[[float], float], scan: Array, seen: Array, error: Array) -> Array:
-    """The objective at the ``scan``, (SCAN,), as far as its lowest place depends on it: infinite
-    where it has no value, or was not ``seen`` and is not expected to be the lowest."""
-    seen, error = np.where(np.isfinite(error), seen, np.nan), error.copy()
-    asked = error == 0
-
-    def ask(i: int) -> None:
-        seen[i], error[i], asked[i] = value(float(scan[i])), 0.0, True
-
-    for stride in (STRIDE, 1):
-        for i in range(0, SCAN if np.isnan(seen).all() else 0, stride):
-            if not asked[i]:
-                ask(i)
-    while True:
-        unseen = np.isnan(seen)
-        known = np.where(unseen, np.inf, seen)
-        spread = np.where(unseen, 0.0, error)
-        highest = (known + spread).min()
-        doubtful = np.where(unseen | asked, np.inf, known - spread)
-        hopeful = np.where(unseen & ~asked, _expected(known), -np.inf)
-        hopeful[hopeful > highest] = -np.inf
-        if doubtful.min() <= highest < np.inf:
-            ask(int(np.argmin(doubtful)))
-        elif hopeful.max() > -np.inf:
-            ask(int(np.argmax(hopeful)))  # near what is known, as it tells more of what is beyond
-        else:
-            return known
+def _falls_below(looks: Looks, low: float) -> bool:
+    """Whether the objective may fall below ``low`` beyond an end of what was looked at."""
+    known = np.isfinite(looks.values)
+    left, right = known.copy(), known.copy()
+    left[1:] &= ~known[:-1]
+    right[:-1] &= ~known[1:]
+    ends = np.flatnonzero((left & (looks.slopes > 0)) | (right & (looks.slopes < 0)))
+    return any(looks.values[i] - looks.doubt(int(i)) < low for i in ends)
 
 
-def _expected(known: Array) -> Array:
-    """The least that may be expected of a function nowhere much steeper than between what is
-    ``known`` of it, infinite where it is not."""
-    at = np.flatnonzero(np.isfinite(known))
-    steepest = np.max(np.abs(np.diff(known[at])) / np.diff(at), initial=0.0)
-    away = np.abs(np.arange(known.size)[:, None] - at)
-    return np.max(known[at] - STEEPEST * steepest * away, axis=1, initial=-np.inf)
+def _bottom(ask: Ask, basin: Basin, enough: float, width: float) -> tuple[float, float]:
+    """Value and bias of the bottom of a basin, where the slope vanishes: by the secant method,
+    between what the slopes leave.  Of no use is one that does not come down to ``enough``, which
+    is left early; the value is NaN if none is found."""
+    low, high = -RANGE, RANGE
+    t, curvature = basin.bias, basin.curvature
+    value, slope = ask(t)
+    for _ in range(MOST):
+        if not np.isfinite(value):
+            break
+        low, high = (t, high) if slope < 0 else (low, t)
+        # no farther than a cell, also where the curvature is none
+        step = -slope / max(curvature, abs(slope) / CELL)
+        if abs(step) <= width or value - abs(step * slope) > enough:
+            return value, t
+        end = high if step > 0 else low
+        before, last = t, slope
+        t = t + step if abs(step) < abs(end - t) else (t + end) / 2
+        value, slope = ask(t)
+        curvature = (slope - last) / (t - before)
+    return np.nan, t

@@ -1,0 +1,174 @@
+"""Brief looks at a convex loss along a bias common to all neurons, each from those before.
+
+A solution at one bias is near that at the next: a few steps of Broyden's method do, with the slopes
+learnt on the way, on a coarse table that all points share or, where layers of the solution are too
+thin for any of those, on the roughest of its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.results import Array, Status
+
+from . import convex, ridge
+from .common_bias import objective, shifted, slope_of_loss
+from .coordinates import Coordinates
+from .label_tables import LabelTable, Level, first_level, label_table
+from .layered import has_layers, own_table
+from .local_fields import Losses
+from .losses import Loss
+from .network import Model
+from .overlaps import Overlaps
+from .trained_bias import SCAN, Looks, scan
+
+CLOSE = 1e-4  # tolerance of a look's unknowns
+ENOUGH = 1e-3  # residual of one
+COARSE, FINER = Level(0, 0, 0), Level(1, 1, 1)  # of looks, and of the own tables that judge them
+STARTS = SCAN // 2, SCAN - 1, 0, 3 * SCAN // 4, SCAN // 4  # places to walk from
+SAFE = 2.0  # times the difference between two tables and what both leave unsolved
+
+
+class Look(NamedTuple):
+    """A solution, more or less, at one bias and on one table: a shared one, or its own."""
+
+    bias: float
+    given: LabelTable
+    points: ridge.Points
+    losses: Losses
+    slopes: convex.Slopes | None
+    own: bool
+
+
+class Task(NamedTuple):
+    """What is solved along the biases, at one point: arrays (1,)."""
+
+    model: Model
+    loss: Loss
+    alpha: Array
+    lam: Array
+
+    def at(self, bias: float) -> Model:
+        """The model with that bias, more of which may be trained."""
+        return shifted(self.model, bias, train_bias=True)
+
+
+def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
+    """Looks at one point, (1,), of a model that trains a bias."""
+    task = Task(model, loss, alpha, lam)
+
+    def value(look: Look) -> float:
+        at = look.losses.train, look.points.overlaps, alpha, lam, model.beta
+        return float(objective(*at)[0])
+
+    def doubt(place: int) -> float:
+        look = found[place]
+        finer = _finer(task, look)
+        if finer is None:
+            return np.inf
+        unsolved = float(look.points.residual[0] + finer.points.residual[0])
+        return SAFE * (abs(value(finer) - value(look)) + unsolved * abs(value(look)))
+
+    found = _walk(task)
+    values, slopes = np.full((2, SCAN), np.nan)
+    for place, look in found.items():
+        values[place] = value(look)
+        there = task.at(look.bias), look.given, loss, alpha, look.points
+        slopes[place] = slope_of_loss(*there)[0]
+    return Looks(values, slopes, doubt)
+
+
+def _walk(task: Task) -> dict[int, Look]:
+    """Looks by their place in the scan: from where they are had to both sides, as far as each
+    goes."""
+    found: dict[int, Look] = {}
+    for start in STARTS:
+        if start in found:
+            continue
+        first = _coldly(task, scan()[start])
+        if first is not None:
+            found[start] = first
+            _follow(task, found, range(start + 1, SCAN))
+            _follow(task, found, range(start - 1, -1, -1))
+    return found
+
+
+def _follow(task: Task, found: dict[int, Look], places: range) -> None:
+    """Add looks at consecutive ``places``, from the one that is there beside the first."""
+    if not places:
+        return
+    before = last = found[places[0] - places.step]
+    for place in places:
+        if place in found:
+            return
+        bias = scan()[place]
+        look = _on_shared(task, bias, before, last) if not last.own else None
+        if look is None and has_layers(task.model, task.loss):
+            if not last.own:  # what shared tables say is no start for others any more
+                again = _on_own(task, last.bias, last.points.overlaps, last.slopes)
+                before = last = last if again is None else again
+            look = _on_own(task, bias, _ahead(before, last, bias), last.slopes)
+        if look is None:
+            return
+        found[place] = look
+        before, last = last, look
+
+
+def _coldly(task: Task, bias: float) -> Look | None:
+    """From nothing, on a shared table."""
+    return _on(label_table(task.at(bias), COARSE), task, bias, None, None, own=False)
+
+
+def _on_shared(task: Task, bias: float, before: Look, last: Look) -> Look | None:
+    ahead = _ahead(before, last, bias)
+    return _on(label_table(task.at(bias), COARSE), task, bias, ahead, last.slopes, own=False)
+
+
+def _on_own(task: Task, bias: float, start: Overlaps, slopes: convex.Slopes | None) -> Look | None:
+    table = own_table(task.at(bias), task.loss, start, COARSE)
+    return _on(table, task, bias, start, slopes, own=True)
+
+
+def _ahead(before: Look, last: Look, bias: float) -> Overlaps:
+    """Extrapolated from two looks to another bias."""
+    first, second = before.points.overlaps, last.points.overlaps
+    if before.bias == last.bias or first.V2.shape != second.V2.shape:
+        return second
+    coordinates = Coordinates(last.given.table)
+    x, y = coordinates.pack(first), coordinates.pack(second)
+    return coordinates.unpack(y + (y - x) * (bias - last.bias) / (last.bias - before.bias))
+
+
+def _finer(task: Task, look: Look) -> Look | None:
+    """The same on more nodes."""
+    model, overlaps = task.at(look.bias), look.points.overlaps
+    if look.own:
+        table = own_table(model, task.loss, overlaps, FINER)
+    else:
+        table = label_table(model, first_level(model))
+    return _on(table, task, look.bias, overlaps, look.slopes, own=look.own)
+
+
+def _on(
+    given: LabelTable | None,
+    task: Task,
+    bias: float,
+    start: Overlaps | None,
+    slopes: convex.Slopes | None,
+    *,
+    own: bool,
+) -> Look | None:
+    """The look on one table, if there is one."""
+    if given is None:
+        return None
+    if start is not None and start.V2.shape[1] != len(given.table.mu1):
+        start = slopes = None  # groups that respond alike at one bias need not at another
+    there = task.loss, task.alpha, task.lam
+    points, losses, slopes = convex.solve_from(
+        given, *there, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
+    )
+    if points.status[0] is not Status.CONVERGED:
+        return None
+    if slopes is None:
+        slopes = convex.slopes_near(given, *there, points.overlaps)
+    return Look(bias, given, points, losses, slopes, own)
