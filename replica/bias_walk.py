@@ -15,6 +15,7 @@ from . import convex, ridge
 from .common_bias import objective, shifted, slope_of_loss
 from .coordinates import Coordinates
 from .label_tables import LabelTable, Level, first_level, label_table
+from .ladders import any_loss
 from .layered import has_layers, own_table
 from .local_fields import Losses
 from .losses import Loss
@@ -82,14 +83,15 @@ def _walk(task: Task) -> dict[int, Look]:
     """Looks by their place in the scan: from where they are had to both sides, as far as each
     goes."""
     found: dict[int, Look] = {}
-    for start in STARTS:
-        if start in found:
-            continue
-        first = _coldly(task, scan()[start])
-        if first is not None:
-            found[start] = first
-            _follow(task, found, range(start + 1, SCAN))
-            _follow(task, found, range(start - 1, -1, -1))
+    for begin in (_coldly, _surely):
+        for start in STARTS:
+            first = None if start in found else begin(task, scan()[start])
+            if first is not None:
+                found[start] = first
+                _follow(task, found, range(start + 1, SCAN))
+                _follow(task, found, range(start - 1, -1, -1))
+        if found:
+            break
     return found
 
 
@@ -117,6 +119,13 @@ def _follow(task: Task, found: dict[int, Look], places: range) -> None:
 def _coldly(task: Task, bias: float) -> Look | None:
     """From nothing, on a shared table."""
     return _on(label_table(task.at(bias), COARSE), task, bias, None, None, own=False)
+
+
+def _surely(task: Task, bias: float) -> Look | None:
+    """At any price."""
+    there = any_loss(task.at(bias), task.alpha, task.lam, task.loss, None)
+    found = there.converged[0] and has_layers(task.model, task.loss)
+    return _on_own(task, bias, there.points.overlaps, None) if found else None
 
 
 def _on_shared(task: Task, bias: float, before: Look, last: Look) -> Look | None:
