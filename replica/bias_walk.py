@@ -26,7 +26,8 @@ from .trained_bias import SCAN, Looks, scan
 CLOSE = 1e-4  # tolerance of a look's unknowns
 ENOUGH = 1e-3  # residual of one
 COARSE, FINER = Level(0, 0, 0), Level(1, 1, 1)  # of looks, and of the own tables that judge them
-STARTS = SCAN // 2, SCAN - 1, 0, 3 * SCAN // 4, SCAN // 4  # places to walk from
+STARTS = SCAN // 2, 3 * SCAN // 4, SCAN // 4, SCAN - 1, 0  # places to walk from,
+SURE = 3  # the first of which are worth any price
 SAFE = 2.0  # times the difference between two tables and what both leave unsolved
 
 
@@ -83,37 +84,39 @@ def _walk(task: Task) -> dict[int, Look]:
     """Looks by their place in the scan: from where they are had to both sides, as far as each
     goes."""
     found: dict[int, Look] = {}
-    for begin in (_coldly, _surely):
-        for start in STARTS:
-            first = None if start in found else begin(task, scan()[start])
-            if first is not None:
-                found[start] = first
-                _follow(task, found, range(start + 1, SCAN))
-                _follow(task, found, range(start - 1, -1, -1))
-        if found:
-            break
+    for start in STARTS:
+        first = None if start in found else _coldly(task, scan()[start])
+        if first is not None:
+            _follow(task, found, start, first)
+    for start in STARTS[:SURE]:
+        first = None if found else _surely(task, scan()[start])
+        if first is not None:
+            _follow(task, found, start, first)
     return found
 
 
-def _follow(task: Task, found: dict[int, Look], places: range) -> None:
-    """Add looks at consecutive ``places``, from the one that is there beside the first."""
-    if not places:
-        return
-    before = last = found[places[0] - places.step]
-    for place in places:
-        if place in found:
-            return
-        bias = scan()[place]
-        look = _on_shared(task, bias, before, last) if not last.own else None
-        if look is None and has_layers(task.model, task.loss):
-            if not last.own:  # what shared tables say is no start for others any more
-                again = _on_own(task, last.bias, last.points.overlaps, last.slopes)
-                before = last = last if again is None else again
-            look = _on_own(task, bias, _ahead(before, last, bias), last.slopes)
-        if look is None:
-            return
-        found[place] = look
-        before, last = last, look
+def _follow(task: Task, found: dict[int, Look], start: int, first: Look) -> None:
+    """Add the ``first`` look, at ``start``, and those to both sides of it."""
+    found[start] = first
+    for places in range(start + 1, SCAN), range(start - 1, -1, -1):
+        before = last = first
+        for place in places:
+            pair = None if place in found else _next(task, scan()[place], before, last)
+            if pair is None:
+                break
+            before, last = pair
+            found[place] = last
+
+
+def _next(task: Task, bias: float, before: Look, last: Look) -> tuple[Look, Look] | None:
+    """The look after two, with the one before it."""
+    look = None if last.own else _on_shared(task, bias, before, last)
+    if look is None and has_layers(task.model, task.loss):
+        if not last.own:  # what shared tables say is no start for others any more
+            again = _on_own(task, last.bias, last.points.overlaps, last.slopes)
+            before = last = last if again is None else again
+        look = _on_own(task, bias, _ahead(before, last, bias), last.slopes)
+    return None if look is None else (last, look)
 
 
 def _coldly(task: Task, bias: float) -> Look | None:

@@ -56,22 +56,20 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
     returned is one that was asked for, and the next step from there was below ``width``.  Of equal
     minima it is the smallest.
     """
-    bottoms: list[tuple[float, float]] = []
-    low = np.inf
+    low, best = np.inf, np.nan
     for basin in sorted(_basins(looks)):
+        tie = TIE * abs(low) if np.isfinite(low) else 0.0
         doubt = max(map(looks.doubt, basin.places)) if basin.value > low else 0.0
         # a cubic is wrong by less than it dips below both looks
         dip = min(looks.values[i] for i in basin.places) - basin.value
-        if basin.value - dip - doubt <= low + TIE * abs(low):
-            value, bias = _bottom(ask, basin, low, width)
+        nearer = abs(basin.bias) < abs(best)
+        if basin.value - dip - doubt <= low + tie:
+            value, bias = _bottom(ask, basin, low + tie if nearer else low - tie, width)
             if np.isnan(value):
                 return np.nan
-            bottoms.append((value, bias))
-            low = min(low, value)
-    if _falls_below(looks, low):
-        return np.nan
-    equal = [bias for value, bias in bottoms if value <= low + TIE * abs(low)]
-    return min(equal, key=abs, default=np.nan)
+            if value < low - tie or (value <= low + tie and abs(bias) < abs(best)):
+                low, best = value, bias
+    return np.nan if _falls_below(looks, low) else best
 
 
 def _basins(looks: Looks) -> list[Basin]:
