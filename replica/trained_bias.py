@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.results import Array
 
@@ -52,10 +53,12 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
     """The bias of the lowest minimum; NaN where it is not inside of what was looked at, or could
     not be found.
 
-    ``ask`` gives the objective and its slope at a bias, NaN where they are not known; the bias
-    returned is one that was asked for, and the next step from there was below ``width``.  Of equal
-    minima it is the smallest.
+    ``ask`` gives the objective and its slope at a bias, NaN where they are not known; from the
+    bias returned the next step is below ``width``.  Of equal minima it is the smallest.
     """
+    known, level = np.isfinite(looks.values), _level(looks)
+    if known.any() and level[known].all():  # the bias makes no difference
+        return float(min(scan()[known], key=abs))
     low, best = np.inf, np.nan
     for basin in sorted(_basins(looks)):
         tie = TIE * abs(low) if np.isfinite(low) else 0.0
@@ -90,14 +93,24 @@ def _basins(looks: Looks) -> list[Basin]:
     return found
 
 
+def _level(looks: Looks) -> NDArray[np.bool_]:
+    """Where the slope makes no difference, (SCAN,)."""
+    return np.abs(looks.slopes) * CELL <= TIE * np.abs(looks.values)
+
+
 def _falls_below(looks: Looks, low: float) -> bool:
-    """Whether the objective may fall below ``low`` beyond an end of what was looked at."""
+    """Whether the objective is below ``low``, or may fall there, at an end of what was seen."""
     known = np.isfinite(looks.values)
     left, right = known.copy(), known.copy()
     left[1:] &= ~known[:-1]
     right[:-1] &= ~known[1:]
-    ends = np.flatnonzero((left & (looks.slopes > 0)) | (right & (looks.slopes < 0)))
-    return any(looks.values[i] - looks.doubt(int(i)) < low for i in ends)
+    falls = (left & (looks.slopes > 0)) | (right & (looks.slopes < 0))
+    falls &= ~_level(looks)
+    for i in map(int, np.flatnonzero(left | right)):
+        doubt = looks.doubt(i)
+        if looks.values[i] + (-doubt if falls[i] else doubt) < low:
+            return True
+    return False
 
 
 def _bottom(ask: Ask, basin: Basin, enough: float, width: float) -> tuple[float, float]:

@@ -28,7 +28,7 @@ class Status(Enum):
     ITERATION_LIMIT = "not converged: the iteration limit was reached"
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"
-    AT_EDGE = "not converged: the training objective is lowest at the edge of the biases searched"
+    AT_EDGE = "not converged: no lowest training objective inside the edges of the biases searched"
     QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
     MASS = "not converged: part of the mass of the spectrum is missing"
 

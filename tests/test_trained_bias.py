@@ -95,6 +95,32 @@ def test_equal_basins():
     assert found(waves) == pytest.approx(np.pi - 1.0, abs=1e-4)
 
 
+def test_no_difference():
+    """All biases are equal, to rounding."""
+    flat = Basins(0.0, 0.0, 0.0)
+    flat.exact = lambda t: 3.0 + 1e-15 * np.sin(70 * t)
+    assert found(flat) == 0
+    student = SpikedRandomFeatures(
+        student="linear", target="sin", r=1, c=1.2, gamma=0.7, intercept=True, train_bias=True
+    )
+    point = replica.solve(student, alpha=1.5, lam=0.1)
+    assert point.converged
+    assert point.trained_bias == 0
+
+
+def test_a_plateau_at_the_end():
+    """Lower than the basin, or higher."""
+    for height, lowest in ((0.7, False), (0.3, True)):
+        plateau = Basins(0.0, 0.0, 0.0)
+        plateau.exact = lambda t, height=height: (
+            3 - np.exp(-((t + 3) ** 2)) - height * (1 + np.tanh(t - 2))
+        )
+        plateau.looks = lambda plateau=plateau: Looks(
+            plateau.exact(scan()), plateau.slope(scan()), lambda place: 1e-9
+        )
+        assert np.isfinite(found(plateau)) == lowest
+
+
 def test_a_flat_bottom():
     """Where the curvature vanishes, too, steps shorten slowly.  1e-4: the slope there is 4e-12,
     and the steps WIDTH."""
