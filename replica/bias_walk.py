@@ -21,12 +21,14 @@ from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
-from .trained_bias import SCAN, Looks, scan
+from .trained_bias import Looks, scan
 
+PLACES = 33  # as many looks, and slopes: what twice the values tell
+BIASES = scan(PLACES)
 CLOSE = 1e-4  # tolerance of a look's unknowns
 ENOUGH = 1e-3  # residual of one
 COARSE, FINER = Level(0, 0, 0), Level(1, 1, 1)  # of looks, and of the own tables that judge them
-STARTS = SCAN // 2, 3 * SCAN // 4, SCAN // 4, SCAN - 1, 0  # places to walk from,
+STARTS = PLACES // 2, 3 * PLACES // 4, PLACES // 4, PLACES - 1, 0  # places to walk from,
 SURE = 3  # the first of which are worth any price
 SAFE = 2.0  # times the difference between two tables and what both leave unsolved
 
@@ -72,12 +74,12 @@ def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
         return SAFE * (abs(value(finer) - value(look)) + unsolved * abs(value(look)))
 
     found = _walk(task)
-    values, slopes = np.full((2, SCAN), np.nan)
+    values, slopes = np.full((2, PLACES), np.nan)
     for place, look in found.items():
         values[place] = value(look)
         there = task.at(look.bias), look.given, loss, alpha, look.points
         slopes[place] = slope_of_loss(*there)[0]
-    return Looks(values, slopes, doubt)
+    return Looks(BIASES, values, slopes, doubt)
 
 
 def _walk(task: Task) -> dict[int, Look]:
@@ -85,11 +87,11 @@ def _walk(task: Task) -> dict[int, Look]:
     goes."""
     found: dict[int, Look] = {}
     for start in STARTS:
-        first = None if start in found else _coldly(task, scan()[start])
+        first = None if start in found else _coldly(task, BIASES[start])
         if first is not None:
             _follow(task, found, start, first)
     for start in STARTS[:SURE]:
-        first = None if found else _surely(task, scan()[start])
+        first = None if found else _surely(task, BIASES[start])
         if first is not None:
             _follow(task, found, start, first)
     return found
@@ -98,10 +100,10 @@ def _walk(task: Task) -> dict[int, Look]:
 def _follow(task: Task, found: dict[int, Look], start: int, first: Look) -> None:
     """Add the ``first`` look, at ``start``, and those to both sides of it."""
     found[start] = first
-    for places in range(start + 1, SCAN), range(start - 1, -1, -1):
+    for places in range(start + 1, PLACES), range(start - 1, -1, -1):
         before = last = first
         for place in places:
-            pair = None if place in found else _next(task, scan()[place], before, last)
+            pair = None if place in found else _next(task, BIASES[place], before, last)
             if pair is None:
                 break
             before, last = pair
@@ -127,8 +129,13 @@ def _coldly(task: Task, bias: float) -> Look | None:
 def _surely(task: Task, bias: float) -> Look | None:
     """At any price."""
     there = any_loss(task.at(bias), task.alpha, task.lam, task.loss, None)
-    found = there.converged[0] and has_layers(task.model, task.loss)
-    return _on_own(task, bias, there.points.overlaps, None) if found else None
+    if not there.converged[0]:
+        return None
+    overlaps = there.points.overlaps
+    look = _on(label_table(task.at(bias), COARSE), task, bias, overlaps, None, own=False)
+    if look is None and has_layers(task.model, task.loss):
+        look = _on_own(task, bias, overlaps, None)
+    return look
 
 
 def _on_shared(task: Task, bias: float, before: Look, last: Look) -> Look | None:

@@ -27,7 +27,7 @@ from .overlaps import Conjugates, Overlaps
 from .trained_bias import Looks, best_bias, scan
 
 ROUGH = 1e-6  # quadrature, where minima over a trained bias are looked for
-BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # width of a bracket of one
+BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # last step to the bottom of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,8 @@ def _scanned(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[Looks]:
         there = shifted(model, float(bias), train_bias=True)
         one = _evaluate(there, alpha, lam, loss, ROUGH)
         values[place], slopes[place] = _objective(model, one, alpha, lam), one.slope
-    return [Looks(*seen, partial(_off, seen[0])) for seen in zip(values.T, slopes.T, strict=True)]
+    each = zip(values.T, slopes.T, strict=True)
+    return [Looks(scan(), *seen, partial(_off, seen[0])) for seen in each]
 
 
 def _off(values: Array, place: int) -> float:
@@ -244,7 +245,8 @@ def _trained(
     bias = best_bias(seen, ask, BOTTOM if _is_ridge(model, loss) else BOTTOM_OF_A_LOSS)
     one = replace(at(0.0 if np.isnan(bias) else bias), bias=np.array([bias]))
     if np.isnan(bias):
-        one.points.status[:] = Status.AT_EDGE
+        failed = [each for each in found.values() if not each.converged[0]]
+        one.points.status[:] = failed[-1].points.status if failed else Status.AT_EDGE
         for error in (*one.points.errors, *one.losses):
             error[:] = np.nan
     return one

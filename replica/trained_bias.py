@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 from solvers.results import Array
 
 RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
-SCAN = 33
-CELL = 2 * RANGE / (SCAN - 1)
+SCAN = 65
 TIE = 1e-8  # relative: minima that are closer are equal
-MOST = 40  # steps to a bottom
+ROUNDING = 1e-13  # of the objective
+MOST = 60  # steps to a bottom
 
 Ask = Callable[[float], tuple[float, float]]
 
 
 class Looks(NamedTuple):
-    """The training objective and its slope, (SCAN,) each, at the biases of ``scan``, more or less;
-    NaN where there is none to be had.  ``doubt``, called with a place in these, says how far the
-    value there may be off."""
+    """The training objective and its slope, (n,) each, at even biases ``at``, more or less; NaN
+    where there is none to be had.  ``doubt``, called with a place in these, says how far the value
+    there may be off."""
 
+    at: Array
     values: Array
     slopes: Array
     doubt: Callable[[int], float]
@@ -44,9 +45,9 @@ class Basin(NamedTuple):
     places: tuple[int, int]
 
 
-def scan() -> Array:
-    """The biases that are looked at, (SCAN,)."""
-    return np.linspace(-RANGE, RANGE, SCAN)
+def scan(places: int = SCAN) -> Array:
+    """Biases to look at."""
+    return np.linspace(-RANGE, RANGE, places)
 
 
 def best_bias(looks: Looks, ask: Ask, width: float) -> float:
@@ -56,81 +57,106 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
     ``ask`` gives the objective and its slope at a bias, NaN where they are not known; from the
     bias returned the next step is below ``width``.  Of equal minima it is the smallest.
     """
-    known, level = np.isfinite(looks.values), _level(looks)
-    if known.any() and level[known].all():  # the bias makes no difference
-        return float(min(scan()[known], key=abs))
     low, best = np.inf, np.nan
     for basin in sorted(_basins(looks)):
         tie = TIE * abs(low) if np.isfinite(low) else 0.0
         doubt = max(map(looks.doubt, basin.places)) if basin.value > low else 0.0
-        # a cubic is wrong by less than it dips below both looks
-        dip = min(looks.values[i] for i in basin.places) - basin.value
+        # a smooth function is taken to be off its cubic by no more than that dips below both looks
+        i, j = basin.places
+        dip = min(looks.values[i], looks.values[j]) - basin.value if j == i + 1 else 0.0
         nearer = abs(basin.bias) < abs(best)
         if basin.value - dip - doubt <= low + tie:
-            value, bias = _bottom(ask, basin, low + tie if nearer else low - tie, width)
+            enough = low + tie if nearer else low - tie
+            value, bias = _bottom(ask, looks.at, basin, enough, width)
             if np.isnan(value):
                 return np.nan
             if value < low - tie or (value <= low + tie and abs(bias) < abs(best)):
                 low, best = value, bias
-    return np.nan if _falls_below(looks, low) else best
+    # where it makes no difference, the least of the biases that are as good
+    level, values = _level(looks), looks.values
+    least = values[level].min(initial=np.inf)
+    if np.isfinite(least) and least <= low + TIE * abs(least):
+        place = float(min(looks.at[level & (values <= least + TIE * abs(least))], key=abs))
+        value, _ = ask(place)
+        if value < low or (value <= low + TIE * abs(low) and abs(place) < abs(best)):
+            low, best = value, place
+    return np.nan if _falls_below(looks, low - TIE * abs(low)) else best
 
 
 def _basins(looks: Looks) -> list[Basin]:
-    """In the cells in which the slope rises through zero."""
-    values, g = looks.values, looks.slopes
-    with np.errstate(invalid="ignore"):
-        cells = np.flatnonzero((g[:-1] < 0) & (g[1:] >= 0))
-    found = []
-    for i in map(int, cells):
-        rise = (values[i + 1] - values[i]) / CELL
-        # the slope of the cubic is a s^2 + b s + c, in parts s of the cell
-        a, b, c = 3 * (g[i] + g[i + 1] - 2 * rise), 2 * (3 * rise - 2 * g[i] - g[i + 1]), g[i]
-        root = np.sqrt(max(b**2 - 4 * a * c, 0.0))
-        s = min(-2 * c / max(b + root, -2 * c), 1.0)
-        value = values[i] + CELL * s * (c + s * (b / 2 + s * a / 3))
-        bias = scan()[i] + s * CELL
-        found.append(Basin(float(value), float(bias), float(root / CELL), (i, i + 1)))
+    """Between looks, next to each other or with a gap between them, where a cubic has a minimum."""
+    known, found = np.flatnonzero(np.isfinite(looks.values)), []
+    for i, j in zip(map(int, known[:-1]), map(int, known[1:]), strict=True):
+        values, slopes, size = looks.values, looks.slopes, looks.at[j] - looks.at[i]
+        rise = (values[j] - values[i]) / size
+        # the slope of the cubic is a s^2 + b s + c, in parts s of the way
+        a = 3 * (slopes[i] + slopes[j] - 2 * rise)
+        b, c = 2 * (3 * rise - 2 * slopes[i] - slopes[j]), slopes[i]
+        square = b**2 - 4 * a * c
+        if square <= 0 or b + np.sqrt(square) == 0:
+            continue
+        s = -2 * c / (b + np.sqrt(square))  # of two roots that where the slope rises
+        if 0 < s <= 1:
+            value = values[i] + size * s * (c + s * (b / 2 + s * a / 3))
+            bias, curvature = looks.at[i] + s * size, np.sqrt(square) / size
+            found.append(Basin(float(value), float(bias), float(curvature), (i, j)))
     return found
 
 
 def _level(looks: Looks) -> NDArray[np.bool_]:
-    """Where the slope makes no difference, (SCAN,)."""
-    return np.abs(looks.slopes) * CELL <= TIE * np.abs(looks.values)
+    """Where the slope makes no difference, (n,)."""
+    return np.abs(looks.slopes) * (looks.at[1] - looks.at[0]) <= TIE * np.abs(looks.values)
 
 
 def _falls_below(looks: Looks, low: float) -> bool:
-    """Whether the objective is below ``low``, or may fall there, at an end of what was seen."""
+    """Whether the objective is below ``low`` somewhere, or may fall there at an end of what was
+    seen."""
     known = np.isfinite(looks.values)
     left, right = known.copy(), known.copy()
     left[1:] &= ~known[:-1]
     right[:-1] &= ~known[1:]
     falls = (left & (looks.slopes > 0)) | (right & (looks.slopes < 0))
     falls &= ~_level(looks)
-    for i in map(int, np.flatnonzero(left | right)):
+    for i in map(int, np.flatnonzero(known & (falls | (looks.values < low)))):
         doubt = looks.doubt(i)
         if looks.values[i] + (-doubt if falls[i] else doubt) < low:
             return True
     return False
 
 
-def _bottom(ask: Ask, basin: Basin, enough: float, width: float) -> tuple[float, float]:
+def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> tuple[float, float]:
     """Value and bias of the bottom of a basin, where the slope vanishes: by the secant method,
-    between what the slopes leave.  Of no use is one that does not come down to ``enough``, which
-    is left early; the value is NaN if none is found."""
-    low, high = -RANGE, RANGE
-    t, curvature = basin.bias, basin.curvature
-    value, slope = ask(t)
+    between what the slopes leave of the way between two looks.  Of no use is one that does not
+    come down to ``enough``, which is left early; the value is NaN if none is found."""
+    cell, (i, j) = float(at[1] - at[0]), basin.places
+    low, high = float(at[i]), float(at[j])
+    t, curvature, asked = basin.bias, basin.curvature, set[float]()
+    best, where, last = np.inf, t, 0.0  # value, bias and slope of the lowest so far
     for _ in range(MOST):
-        if not np.isfinite(value):
-            break
-        low, high = (t, high) if slope < 0 else (low, t)
-        # no farther than a cell, also where the curvature is none
-        step = -slope / max(curvature, abs(slope) / CELL)
-        if abs(step) <= width or value - abs(step * slope) > enough:
-            return value, t
-        end = high if step > 0 else low
-        before, last = t, slope
-        t = t + step if abs(step) < abs(end - t) else (t + end) / 2
         value, slope = ask(t)
-        curvature = (slope - last) / (t - before)
+        asked.add(t)
+        if not np.isfinite(value):
+            return np.nan, t
+        if value > best + ROUNDING * abs(best):  # over a barrier, or a jump as of odd students at 0
+            low, high = (low, t) if t > where else (t, high)
+            step = (t - where) / 2
+        else:
+            # looks may be off: at an end it may turn out that the bottom is beyond
+            if slope < 0:
+                low, high = t, min(t + cell, RANGE) if t >= high else high
+            elif slope > 0:
+                low, high = max(t - cell, -RANGE) if t <= low else low, t
+            if best < np.inf and t != where:
+                curvature = (slope - last) / (t - where)
+            best, where, last = value, t, slope
+            none = abs(slope) * cell <= ROUNDING * abs(value)
+            # no farther than a cell, also where the curvature is none
+            step = 0.0 if none else -slope / max(curvature, abs(slope) / cell)
+            if abs(step) <= width or value - abs(step * slope) > enough:
+                return best, where
+        if high - low <= width:
+            return (best, where) if abs(where) < RANGE else (np.nan, t)
+        end = high if step > 0 else low
+        beyond = (where + end) / 2 if end in asked else end
+        t = where + step if low < where + step < high else beyond
     return np.nan, t

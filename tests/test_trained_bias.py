@@ -42,7 +42,7 @@ class Basins:
         t = scan()
         values = self.exact(t) * (1 + self.error * np.sin(40 * t))
         seen = np.where(self.blind(t), np.nan, [values, self.slope(t)])
-        return Looks(*seen, lambda place: 3.0 * self.error)
+        return Looks(t, *seen, lambda place: 3.0 * self.error)
 
     def lowest(self):
         fine = np.linspace(-RANGE, RANGE, 320_001)
@@ -79,13 +79,14 @@ def test_the_lowest_basin_is_found(first, apart, depth, error, blind):
 
 
 def test_few_are_asked():
-    """A basin that is surely higher is left alone, one that is doubtful is left early."""
+    """A basin that is surely higher is left alone, one that is doubtful is left early, also those
+    that looks far off show where there are none."""
     clear = Basins(-2.0, 3.0, 0.2, error=1e-8)
     found(clear)
     assert clear.asked <= 4
     doubtful = Basins(-2.0, 3.0, 0.2, error=0.1)
     found(doubtful)
-    assert clear.asked < doubtful.asked <= 6
+    assert clear.asked < doubtful.asked < 12
 
 
 def test_equal_basins():
@@ -108,15 +109,22 @@ def test_no_difference():
     assert point.trained_bias == 0
 
 
-def test_a_plateau_at_the_end():
-    """Lower than the basin, or higher."""
+def test_a_plateau():
+    """Of what is as low as it gets, to rounding, the smallest bias."""
+    plateau = Basins(0.0, 0.0, 0.0)
+    plateau.exact = lambda t: 3 - np.tanh(3 * (t - 1))
+    assert 3 < found(plateau) < 5
+
+
+def test_a_fall_that_goes_on():
+    """Below the basin, or not so far."""
     for height, lowest in ((0.7, False), (0.3, True)):
         plateau = Basins(0.0, 0.0, 0.0)
         plateau.exact = lambda t, height=height: (
             3 - np.exp(-((t + 3) ** 2)) - height * (1 + np.tanh(t - 2))
         )
         plateau.looks = lambda plateau=plateau: Looks(
-            plateau.exact(scan()), plateau.slope(scan()), lambda place: 1e-9
+            scan(), plateau.exact(scan()), plateau.slope(scan()), lambda place: 1e-9
         )
         assert np.isfinite(found(plateau)) == lowest
 
@@ -140,6 +148,27 @@ def test_a_fall_into_the_dark():
     """Below the lowest basin there is no knowing how deep it goes."""
     assert np.isnan(found(Basins(-3.0, 4.0, 0.5, blind=lambda t: t > 3.6)))
     assert np.isfinite(found(Basins(-3.0, 4.0, 0.5, blind=lambda t: t > 5.2)))
+
+
+def test_a_jump_up_at_the_bottom():
+    """Odd students have no even features at 0, where the objective may be isolated."""
+    jump = Basins(0.0, 0.0, 0.0)
+    jump.exact = lambda t: t**2 + np.where(t == 0, 0.1, 0.0)
+    assert 0 < abs(found(jump)) < 2 * WIDTH
+    jump.looks, seen = (
+        lambda: seen,
+        Looks(scan(), jump.exact(scan()), 2 * scan(), lambda place: 0.0),
+    )
+    jump.ask = lambda t: (jump.exact(t), 2 * t)
+    assert 0 < abs(found(jump)) < 2 * WIDTH
+
+
+def test_a_minimum_in_a_gap():
+    """Where looks on both sides fall towards it, it is asked for."""
+    gap = Basins(-3.0, 4.0, 0.5, blind=lambda t: abs(t - 4.0) < 0.8)
+    assert found(gap) == pytest.approx(gap.lowest(), abs=3e-4)
+    gap.ask = lambda t: (np.nan, np.nan)
+    assert np.isnan(found(gap))
 
 
 def test_no_looks_and_no_answers():
@@ -229,13 +258,49 @@ def test_looks_tell_how_far_they_are_off(model, loss):
     assert places.size > 20
     checked = 0
     for place in places[::3]:
-        there = shifted(model, float(scan()[place]))
+        there = shifted(model, float(seen.at[place]))
         one = evaluate(there, alpha, lam, loss=loss)
         if one.converged[0]:
             exact = objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta)[0]
-            assert abs(seen.values[place] - exact) <= seen.doubt(int(place)), scan()[place]
+            assert abs(seen.values[place] - exact) <= seen.doubt(int(place)), seen.at[place]
             checked += 1
     assert checked > 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "alpha", "lam", "loss"),
+    [
+        (dict(student="erf", r=0.11669, c=1.58311, gamma=0.584988, beta=2), 2.231, 0.089, "square"),
+        (
+            dict(student="erf", r=0.11669, c=1.58311, gamma=0.584988, beta=2, bias=0.25),
+            2.231,
+            0.089,
+            "square",
+        ),
+        (
+            dict(student="erf", r=0.11669, c=1.58311, gamma=0.584988, beta=2),
+            2.231,
+            0.089,
+            "huber:0.5",
+        ),
+        (dict(student="tanh", r=0.02289, c=1.5947, gamma=0.6593), 3.857, 0.0073, "square"),
+        (dict(student="tanh", r=0.0322, c=0.077, gamma=0.215), 1.5205, 0.00676, "square"),
+    ],
+)
+def test_no_fixed_bias_is_lower(fields, alpha, lam, loss):
+    """Nearly linear students have a narrow basin next to a wide one, behind a low barrier; the
+    wide one's bottom is 10 to 30 % higher."""
+    model = SpikedRandomFeatures(target="relu", train_bias=True, **fields)
+    a, penalty = np.array([alpha]), np.array([lam])
+
+    def value(there):
+        one = evaluate(there, a, penalty, loss=loss)
+        return objective(one.losses.train, one.points.overlaps, a, penalty, model.beta)[0], one
+
+    least, found = value(model)
+    assert found.converged.all()
+    fixed = [value(shifted(model, float(t)))[0] for t in np.linspace(-1, 1, 21)]
+    assert least <= np.nanmin(fixed) * (1 + 1e-9)
 
 
 def test_the_slope_vanishes_at_the_trained_bias():
