@@ -57,7 +57,7 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
     ``ask`` gives the objective and its slope at a bias, NaN where they are not known; from the
     bias returned the next step is below ``width``.  Of equal minima it is the smallest.
     """
-    low, best = np.inf, np.nan
+    low, best, searched = np.inf, np.nan, np.zeros(len(looks.at), dtype=bool)
     for basin in sorted(_basins(looks)):
         tie = TIE * abs(low) if np.isfinite(low) else 0.0
         doubt = max(map(looks.doubt, basin.places)) if basin.value > low else 0.0
@@ -68,6 +68,7 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
         if basin.value - dip - doubt <= low + tie:
             enough = low + tie if nearer else low - tie
             value, bias = _bottom(ask, looks.at, basin, enough, width)
+            searched[[i, j]] = True
             if np.isnan(value):
                 return np.nan
             if value < low - tie or (value <= low + tie and abs(bias) < abs(best)):
@@ -80,7 +81,7 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
         value, _ = ask(place)
         if value < low or (value <= low + TIE * abs(low) and abs(place) < abs(best)):
             low, best = value, place
-    return np.nan if _falls_below(looks, low - TIE * abs(low)) else best
+    return np.nan if _falls_below(looks, searched, low - TIE * abs(low)) else best
 
 
 def _basins(looks: Looks) -> list[Basin]:
@@ -108,16 +109,16 @@ def _level(looks: Looks) -> NDArray[np.bool_]:
     return np.abs(looks.slopes) * (looks.at[1] - looks.at[0]) <= TIE * np.abs(looks.values)
 
 
-def _falls_below(looks: Looks, low: float) -> bool:
-    """Whether the objective is below ``low`` somewhere, or may fall there at an end of what was
-    seen."""
+def _falls_below(looks: Looks, searched: NDArray[np.bool_], low: float) -> bool:
+    """Whether the objective is below ``low`` where no basin was searched, or may fall there at an
+    end of what was seen."""
     known = np.isfinite(looks.values)
     left, right = known.copy(), known.copy()
     left[1:] &= ~known[:-1]
     right[:-1] &= ~known[1:]
     falls = (left & (looks.slopes > 0)) | (right & (looks.slopes < 0))
     falls &= ~_level(looks)
-    for i in map(int, np.flatnonzero(known & (falls | (looks.values < low)))):
+    for i in map(int, np.flatnonzero(known & (falls | (looks.values < low) & ~searched))):
         doubt = looks.doubt(i)
         if looks.values[i] + (-doubt if falls[i] else doubt) < low:
             return True
