@@ -18,6 +18,7 @@ from solvers.results import Array
 RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
 SCAN = 65
 TIE = 1e-8  # relative: minima that are closer are equal
+HIGHER = 1e-6  # relative: more than tables of different sizes may disagree
 ROUNDING = 1e-13  # of the objective
 MOST = 60  # steps to a bottom
 
@@ -138,7 +139,7 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
         asked.add(t)
         if not np.isfinite(value):
             return np.nan, t
-        if value > best + ROUNDING * abs(best):  # over a barrier, or a jump as of odd students at 0
+        if value > best + HIGHER * abs(best):  # over a barrier, or a jump as of odd students at 0
             low, high = (low, t) if t > where else (t, high)
             step = (t - where) / 2
         else:
