@@ -87,18 +87,18 @@ def _walk(task: Task) -> dict[int, Look]:
     goes."""
     found: dict[int, Look] = {}
     for start in STARTS:
-        first = None if start in found else _coldly(task, BIASES[start])
-        if first is not None:
-            _follow(task, found, start, first)
+        if start not in found:
+            _follow(task, found, start, _on_shared(task, BIASES[start]))
     for start in STARTS[:SURE]:
-        first = None if found else _surely(task, BIASES[start])
-        if first is not None:
-            _follow(task, found, start, first)
+        if not found:
+            _follow(task, found, start, _surely(task, BIASES[start]))
     return found
 
 
-def _follow(task: Task, found: dict[int, Look], start: int, first: Look) -> None:
+def _follow(task: Task, found: dict[int, Look], start: int, first: Look | None) -> None:
     """Add the ``first`` look, at ``start``, and those to both sides of it."""
+    if first is None:
+        return
     found[start] = first
     for places in range(start + 1, PLACES), range(start - 1, -1, -1):
         before = last = first
@@ -112,7 +112,9 @@ def _follow(task: Task, found: dict[int, Look], start: int, first: Look) -> None
 
 def _next(task: Task, bias: float, before: Look, last: Look) -> tuple[Look, Look] | None:
     """The look after two, with the one before it."""
-    look = None if last.own else _on_shared(task, bias, before, last)
+    look = None
+    if not last.own:
+        look = _on_shared(task, bias, _ahead(before, last, bias), last.slopes)
     if look is None and has_layers(task.model, task.loss):
         if not last.own:  # what shared tables say is no start for others any more
             again = _on_own(task, last.bias, last.points.overlaps, last.slopes)
@@ -121,29 +123,27 @@ def _next(task: Task, bias: float, before: Look, last: Look) -> tuple[Look, Look
     return None if look is None else (last, look)
 
 
-def _coldly(task: Task, bias: float) -> Look | None:
-    """From nothing, on a shared table."""
-    return _on(label_table(task.at(bias), COARSE), task, bias, None, None, own=False)
-
-
 def _surely(task: Task, bias: float) -> Look | None:
     """At any price."""
     there = any_loss(task.at(bias), task.alpha, task.lam, task.loss, None)
     if not there.converged[0]:
         return None
     overlaps = there.points.overlaps
-    look = _on(label_table(task.at(bias), COARSE), task, bias, overlaps, None, own=False)
+    look = _on_shared(task, bias, overlaps)
     if look is None and has_layers(task.model, task.loss):
-        look = _on_own(task, bias, overlaps, None)
+        look = _on_own(task, bias, overlaps)
     return look
 
 
-def _on_shared(task: Task, bias: float, before: Look, last: Look) -> Look | None:
-    ahead = _ahead(before, last, bias)
-    return _on(label_table(task.at(bias), COARSE), task, bias, ahead, last.slopes, own=False)
+def _on_shared(
+    task: Task, bias: float, start: Overlaps | None = None, slopes: convex.Slopes | None = None
+) -> Look | None:
+    return _on(label_table(task.at(bias), COARSE), task, bias, start, slopes, own=False)
 
 
-def _on_own(task: Task, bias: float, start: Overlaps, slopes: convex.Slopes | None) -> Look | None:
+def _on_own(
+    task: Task, bias: float, start: Overlaps, slopes: convex.Slopes | None = None
+) -> Look | None:
     table = own_table(task.at(bias), task.loss, start, COARSE)
     return _on(table, task, bias, start, slopes, own=True)
 

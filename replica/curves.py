@@ -4,9 +4,7 @@ Each point is solved on its own account (``ladders``): its answer does not depen
 of the grid.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,20 +12,15 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 
-from . import ladders
-from .bias_walk import looks
-from .common_bias import objective, shifted
 from .errors import InvalidArgument
-from .evaluation import Evaluation, concatenate
+from .evaluation import Evaluation
+from .ladders import climb
 from .losses import Loss
 from .losses import loss as as_loss
 from .models import FINITE, number
 from .network import Model
 from .overlaps import Conjugates, Overlaps
-from .trained_bias import Looks, best_bias, scan
-
-ROUGH = 1e-6  # quadrature, where minima over a trained bias are looked for
-BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # last step to the bottom of one
+from .trained_points import with_trained_bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,81 +180,8 @@ def evaluate(
         raise InvalidArgument(
             "loss", of.name, "a loss of the residual: the labels of this problem are not +-1"
         )
-    if not model.train_bias:
-        return _evaluate(model, alpha, lam, of, quadrature_tol)
-
-    if _is_ridge(model, of):
-        seen = _scanned(model, alpha, lam, of)
-    else:
-        seen = [looks(model, of, *point) for point in _each(alpha, lam)]
-    return concatenate(
-        [
-            _trained(model, of, *point, quadrature_tol, look)
-            for look, point in zip(seen, _each(alpha, lam), strict=True)
-        ]
-    )
-
-
-def _each(alpha: Array, lam: Array) -> Iterator[tuple[Array, Array]]:
-    """Points one by one, as arrays (1,)."""
-    return zip(alpha[:, None], lam[:, None], strict=True)
-
-
-def _scanned(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[Looks]:
-    """Looks at ridge regression, at all points at once, for each of them."""
-    values, slopes = np.empty((2, len(scan()), len(alpha)))
-    for place, bias in enumerate(scan()):
-        there = shifted(model, float(bias), train_bias=True)
-        one = _evaluate(there, alpha, lam, loss, ROUGH)
-        values[place], slopes[place] = _objective(model, one, alpha, lam), one.slope
-    each = zip(values.T, slopes.T, strict=True)
-    return [Looks(scan(), *seen, partial(_off, seen[0])) for seen in each]
-
-
-def _off(values: Array, place: int) -> float:
-    return float(ROUGH * abs(values[place]))
-
-
-def _objective(model: Model, one: Evaluation, alpha: Array, lam: Array) -> Array:
-    return objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta)
-
-
-def _trained(
-    model: Model, loss: Loss, alpha: Array, lam: Array, quadrature_tol: float | None, seen: Looks
-) -> Evaluation:
-    """One point, (1,), at the bias that minimises the training objective.  THEORY 7"""
-    found: dict[float, Evaluation] = {}
-
-    def at(bias: float) -> Evaluation:
-        if bias not in found:
-            there = shifted(model, bias, train_bias=True)
-            found[bias] = _evaluate(there, alpha, lam, loss, quadrature_tol)
-        return found[bias]
-
-    def ask(bias: float) -> tuple[float, float]:
-        one = at(bias)
-        return float(_objective(model, one, alpha, lam)[0]), float(one.slope[0])
-
-    bias = best_bias(seen, ask, BOTTOM if _is_ridge(model, loss) else BOTTOM_OF_A_LOSS)
-    one = replace(at(0.0 if np.isnan(bias) else bias), bias=np.array([bias]))
-    if np.isnan(bias):
-        failed = [each for each in found.values() if not each.converged[0]]
-        one.points.status[:] = failed[-1].points.status if failed else Status.AT_EDGE
-        for error in (*one.points.errors, *one.losses):
-            error[:] = np.nan
-    return one
-
-
-def _evaluate(
-    model: Model, alpha: Array, lam: Array, loss: Loss, quadrature_tol: float | None
-) -> Evaluation:
-    if _is_ridge(model, loss):
-        return ladders.square(model, alpha, lam, quadrature_tol)
-    return ladders.any_loss(model, alpha, lam, loss, quadrature_tol)
-
-
-def _is_ridge(model: Model, loss: Loss) -> bool:
-    return loss.is_square and not model.channel
+    solved = with_trained_bias if model.train_bias else climb
+    return solved(model, alpha, lam, of, quadrature_tol)
 
 
 def axis(name: str, values: ArrayLike) -> Array:

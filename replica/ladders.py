@@ -43,6 +43,19 @@ Rows = NDArray[np.int64]
 Solve = Callable[[Rows, Overlaps | None], Evaluation]  # points on one table, from guesses
 
 
+def climb(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
+    """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
+    the loss; at the model's bias, whether or not one is trained."""
+    if is_ridge(model, loss):
+        return square(model, alpha, lam, tol)
+    return any_loss(model, alpha, lam, loss, tol)
+
+
+def is_ridge(model: Model, loss: Loss) -> bool:
+    """Whether the loss is the square, of labels that E[y | z] and a variance tell all about."""
+    return loss.is_square and not model.channel
+
+
 def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
     """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  THEORY 4"""
     tol = QUADRATURE_TOLERANCE if tol is None else tol

@@ -34,15 +34,11 @@ from .overlaps import Overlaps
 from .ridge import bulk_of
 from .tau_layers import Line, line, sharp, tangencies, tau_rules
 
-# Nodes a panel over kappa, and over tau where it has layers, of every level.
-KAPPA = (4, 6, 8, 11, 15, 21, 29, 40)
-TAU = (5, 7, 8, 9, 11, 14, 18, 23)
+# Of every level, nodes a panel over kappa, and over tau where it has layers, and how fast panels
+# close in: differently on the next, as ends that tables have in common would hide what they miss.
+KAPPA = ((4, 0.75), (6, 0.45), (8, 0.5), (11, 0.45), (15, 0.5), (21, 0.45), (29, 0.5), (40, 0.45))
+TAU = ((5, 0.9), (7, 0.7), (8, 0.75), (9, 0.7), (11, 0.75), (14, 0.7), (18, 0.75), (23, 0.7))
 ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)  # along a path, and from where two are compared
-# How fast panels over kappa and tau close in, at every other level; those over tau, which are
-# there for every kappa, are fewer.
-CLOSING_KAPPA = (0.5, 0.45)
-CLOSING_TAU = (0.75, 0.7)
-ROUGHLY = (0.75, 0.9)  # over kappa and over tau, on the roughest
 EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
@@ -194,12 +190,10 @@ def own_table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> Lab
         merging = tangencies(line(model, loss, on_grid.kappa, field), lines)
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR * loss.width
-    # ends of panels that tables have in common would hide what they miss
-    closing = CLOSING_KAPPA[level.kappa % 2] if level.kappa else ROUGHLY[0]
-    (rule,) = panels(model, overlaps, levels, (KAPPA[level.kappa],), blur, merging, closing)
+    nodes, closing = KAPPA[level.kappa]
+    (rule,) = panels(model, overlaps, levels, (nodes,), blur, merging, closing)
     table, rules = tabulate(model, rule), None
     if split:
         here = line(model, loss, table.kappa, field_on(table, bulk_of(table), overlaps))
-        closing = CLOSING_TAU[level.tau % 2] if level.tau else ROUGHLY[1]
-        rules = tau_rules(here, mixture(model), TAU[level.tau], closing)
+        rules = tau_rules(here, mixture(model), *TAU[level.tau])
     return label_table_at(model, table, ahead, rules)

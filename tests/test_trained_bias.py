@@ -229,10 +229,8 @@ def test_slope_of_the_objective(model, loss, bias):
 
     def at(t):
         there = shifted(model, t, train_bias=True)
-        if loss == "square" and not model.channel:
-            one = ladders.square(there, alpha, lam, 1e-10)
-        else:
-            one = ladders.any_loss(there, alpha, lam, replica.loss(loss), tol)
+        of = replica.loss(loss)
+        one = ladders.climb(there, alpha, lam, of, 1e-10 if ladders.is_ridge(model, of) else tol)
         assert one.converged.all()
         return objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta), one.slope
 

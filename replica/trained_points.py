@@ -1,0 +1,88 @@
+"""Points of a model that trains a bias: solved at the bias that minimises the training objective.
+
+Looks along the biases tell where its basins are (``bias_walk``; of ridge regression, all points at
+once); the bottom of the lowest is found by solutions as precise as any (``trained_bias``).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from solvers.results import Array, Status
+
+from .bias_walk import looks
+from .common_bias import objective, shifted
+from .evaluation import Evaluation, concatenate
+from .ladders import climb, is_ridge
+from .losses import Loss
+from .network import Model
+from .trained_bias import Looks, best_bias, scan
+
+ROUGH = 1e-6  # quadrature of looks at ridge regression
+BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # last step to the bottom
+
+
+def with_trained_bias(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None
+) -> Evaluation:
+    """The points (alpha[i], lam[i]), arrays (P,), each at its best bias.  THEORY 7"""
+    points = list(_each(alpha, lam))
+    if is_ridge(model, loss):
+        seen = _looks_at_ridge(model, alpha, lam, loss)
+    else:
+        seen = [looks(model, loss, *point) for point in points]
+    at_best = (
+        _at_best(model, *point, loss, tol, each) for point, each in zip(points, seen, strict=True)
+    )
+    return concatenate(list(at_best))
+
+
+def _each(alpha: Array, lam: Array) -> Iterator[tuple[Array, Array]]:
+    """Points one by one, as arrays (1,)."""
+    return zip(alpha[:, None], lam[:, None], strict=True)
+
+
+def _looks_at_ridge(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[Looks]:
+    """Of each point, by solutions at every bias of the scan."""
+    values, slopes = np.empty((2, len(scan()), len(alpha)))
+    for place, bias in enumerate(scan()):
+        there = shifted(model, float(bias), train_bias=True)
+        one = climb(there, alpha, lam, loss, ROUGH)
+        values[place], slopes[place] = _objective(model, alpha, lam, one), one.slope
+    each = zip(values.T, slopes.T, strict=True)
+    return [Looks(scan(), *seen, partial(_off, seen[0])) for seen in each]
+
+
+def _off(values: Array, place: int) -> float:
+    return float(ROUGH * abs(values[place]))
+
+
+def _objective(model: Model, alpha: Array, lam: Array, one: Evaluation) -> Array:
+    return objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta)
+
+
+def _at_best(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, seen: Looks
+) -> Evaluation:
+    """One point, (1,); NaN where no best bias was found."""
+    found: dict[float, Evaluation] = {}
+
+    def at(bias: float) -> Evaluation:
+        if bias not in found:
+            found[bias] = climb(shifted(model, bias, train_bias=True), alpha, lam, loss, tol)
+        return found[bias]
+
+    def ask(bias: float) -> tuple[float, float]:
+        one = at(bias)
+        return float(_objective(model, alpha, lam, one)[0]), float(one.slope[0])
+
+    bias = best_bias(seen, ask, BOTTOM if is_ridge(model, loss) else BOTTOM_OF_A_LOSS)
+    one = replace(at(0.0 if np.isnan(bias) else bias), bias=np.array([bias]))
+    if np.isnan(bias):
+        failed = [each for each in found.values() if not each.converged[0]]
+        one.points.status[:] = failed[-1].points.status if failed else Status.AT_EDGE
+        for error in (*one.points.errors, *one.losses):
+            error[:] = np.nan
+    return one
