@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.broyden import broyden
+from solvers.broyden import Root, broyden
 from solvers.fixed_point import fixed_point
-from solvers.newton import newton
+from solvers.newton import newton, solve_rows
 from solvers.results import Array, Result, Status, largest
 
 from . import ridge
@@ -34,6 +34,7 @@ from .overlaps import Conjugates, Errors, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
 RESIDUAL_TOLERANCE = 1e-8
+ROUGHLY, ROUGH_RESIDUAL = 1e-4, 1e-3  # of a solution that others start from
 QUADRATURE_TOLERANCE = 1e-6
 MEMORY = 6
 SWEEPS = 60
@@ -109,27 +110,38 @@ def solve_near(
     """One point, (1,), from a ``start`` near it, with the ``slopes`` there as another table gives
     them; with the slopes learnt.  None if that does not leave a residual that is ``enough``."""
     equations = Equations(given, loss)
-    coordinates = equations.coordinates
-    matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
-    if matrix is None:
+    root = equations.root_near(alpha, lam, start, slopes, tol, enough)
+    if root is None:
         return None
+    overlaps = equations.coordinates.unpack(root.value[None])
     with np.errstate(all="ignore"):
-        root = broyden(
-            lambda x: equations.residual(x, alpha, lam),
-            coordinates.pack(start)[0],
-            matrix,
-            tol=tol,
-            enough=enough,
-            max_iterations=NEARBY,
-        )
-        if root is None:
-            return None
-        overlaps = coordinates.unpack(root.value[None])
         test, lost = equations.errors(overlaps)
     account = np.array([root.residual]), np.array([root.iterations]), np.array([Status.CONVERGED])
     errors = Errors(test, lost.train_square)
     points = ridge.Points(overlaps, root.rest.conjugates, errors, *account)
-    return points, lost, Slopes(root.slopes, coordinates)
+    return points, lost, Slopes(root.slopes, equations.coordinates)
+
+
+def approach(
+    given: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps,
+    slopes: Slopes | None,
+) -> tuple[Overlaps, Slopes | None] | None:
+    """One point, (1,), from a ``start`` near it, roughly: overlaps to start from on other tables,
+    with slopes there.  None if there are none."""
+    equations = Equations(given, loss)
+    if slopes is not None:
+        root = equations.root_near(alpha, lam, start, slopes, ROUGHLY, ROUGH_RESIDUAL)
+        if root is not None:
+            overlaps = equations.coordinates.unpack(root.value[None])
+            return overlaps, Slopes(root.slopes, equations.coordinates)
+    points, _ = solve_points(given, loss, alpha, lam, start, brief=given.labels.size > LARGE)
+    if not points.residual[0] <= ROUGH_RESIDUAL:
+        return None
+    return points.overlaps, slopes_near(given, loss, alpha, lam, points.overlaps)
 
 
 def solve_from(
@@ -166,47 +178,52 @@ def slopes_near(
 
 
 def mismatch(
-    given: LabelTable, loss: Loss, alpha: Array, lam: Array, points: ridge.Points, lost: Losses
-) -> Array:
-    """How far ``points``, found on another table, are from solving the equations on ``given``,
-    (P,): the largest change of a coordinate in one pass, and of an error relative to itself."""
-    equations = Equations(given, loss)
-    with np.errstate(all="ignore"):
-        after = equations.update(alpha, lam, points.overlaps).overlaps
-        test, again = equations.errors(points.overlaps)
-    return _apart(equations, (points.overlaps, points.errors.test, lost), (after, test, again))
-
-
-def difference(
     given: LabelTable,
     loss: Loss,
-    before: tuple[ridge.Points, Losses],
-    after: tuple[ridge.Points, Losses],
+    alpha: Array,
+    lam: Array,
+    points: ridge.Points,
+    lost: Losses,
+    slopes: Slopes | None = None,
 ) -> Array:
-    """How far solutions ``before``, on another table, are from those ``after``, on ``given``,
-    (P,): in a coordinate, or in an error relative to itself."""
-    one, two = ((points.overlaps, points.errors.test, lost) for points, lost in (before, after))
-    return _apart(Equations(given, loss), one, two)
-
-
-def _apart(
-    equations: "Equations",
-    before: tuple[Overlaps, Array, Losses],
-    after: tuple[Overlaps, Array, Losses],
-) -> Array:
-    table, pack = equations.table, equations.coordinates.pack
-    (first, test, lost), (second, test_again, again) = before, after
+    """How far ``points``, found on another table, are from solving the equations on ``given``,
+    (P,): the largest change of a coordinate as in ``distance``, and of an error relative to
+    itself."""
+    apart = distance(given, loss, alpha, lam, points.overlaps, slopes)
+    table = given.table
     power = table.weights @ (table.power + table.noise)
-    # errors are sums that may cancel, or vanish: compared with a part of their natural size
-    pairs: list[tuple[Array, Array, Array | float]] = [
-        (test_again, test, 1e-4 * power),
-        (again.train_square, lost.train_square, 1e-4 * power),
-        (again.train, lost.train, 1e-2 * lost.test),
-        (again.test, lost.test, 0.0),
-    ]
     with np.errstate(all="ignore"):
-        changes = [ridge.relative(*pair) for pair in pairs]
-        return np.asarray(np.maximum(largest(pack(second) - pack(first)), np.max(changes, axis=0)))
+        test, again = Equations(given, loss).errors(points.overlaps)
+        # errors are sums that may cancel, or vanish: compared with a part of their natural size
+        changes = [
+            ridge.relative(test, points.errors.test, 1e-4 * power),
+            ridge.relative(again.train_square, lost.train_square, 1e-4 * power),
+            ridge.relative(again.train, lost.train, 1e-2 * lost.test),
+            ridge.relative(again.test, lost.test, 0.0),
+        ]
+        return np.asarray(np.maximum(apart, np.max(changes, axis=0)))
+
+
+def distance(
+    given: LabelTable,
+    loss: Loss,
+    alpha: Array,
+    lam: Array,
+    overlaps: Overlaps,
+    slopes: Slopes | None = None,
+) -> Array:
+    """Of ``overlaps`` from a solution on ``given``, (P,): the largest change of a coordinate in one
+    pass, or, of one point, by one step of Newton's method with ``slopes`` that another table
+    gave."""
+    equations = Equations(given, loss)
+    coordinates = equations.coordinates
+    with np.errstate(all="ignore"):
+        x = coordinates.pack(overlaps)
+        change = coordinates.pack(equations.update(alpha, lam, overlaps).overlaps) - x
+        if slopes is not None:
+            matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
+            change = change if matrix is None else solve_rows(matrix[None], change)
+    return largest(change)
 
 
 class Equations:
@@ -318,6 +335,29 @@ class Equations:
 
     def _blocks(self, count: int) -> list[slice]:
         return [slice(i, i + self.rows) for i in range(0, count, self.rows)]
+
+    def root_near(
+        self,
+        alpha: Array,
+        lam: Array,
+        start: Overlaps,
+        slopes: Slopes,
+        tol: float,
+        enough: float,
+    ) -> Root | None:
+        """Of one point, by Broyden's method."""
+        matrix = self.coordinates.slopes_from(slopes.coordinates, slopes.matrix)
+        if matrix is None:
+            return None
+        with np.errstate(all="ignore"):
+            return broyden(
+                lambda x: self.residual(x, alpha, lam),
+                self.coordinates.pack(start)[0],
+                matrix,
+                tol=tol,
+                enough=enough,
+                max_iterations=NEARBY,
+            )
 
     def residual(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Update]:
         """x - T(x) (k,) of one point, and the pass that gave it."""

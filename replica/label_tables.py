@@ -27,7 +27,7 @@ from .targets import remainder
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
 # half the interval where it is split; per panel of a proximal map.  kappa is what
 # may have thin layers, and goes on to panels that close in on them.
-KAPPA = (24, 36, 54, 80, 128, 192, 288, 432)
+KAPPA = (24, 36, 54, 80, 128, 192, 288, 432, 648, 972)
 TAU = (12, 16, 20, 24, 30, 38, 48, 60, 76, 96, 120, 150)
 SPLIT = tuple(
     (n, min(6.2 + 0.3 * level, 8.8))

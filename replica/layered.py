@@ -13,7 +13,6 @@ import numpy as np
 from solvers.results import Array, Status
 
 from . import convex
-from .common_bias import slope_of_loss
 from .coordinates import Coordinates
 from .equivalence import tabulate
 from .evaluation import Evaluation
@@ -31,21 +30,23 @@ from .layers import fields_at, fields_on_grid, kinks_of, panels
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .refinement import refine, slopes_on_shared
 from .ridge import bulk_of
-from .tau_layers import Line, line, sharp, tangencies, tau_rules
+from .tau_layers import Line, line, sharp, tangencies, tau_rules, usual_size
 
 # Of every level, nodes a panel over kappa, and over tau where it has layers, and how fast panels
 # close in: differently on the next, as ends that tables have in common would hide what they miss.
-KAPPA = ((4, 0.75), (6, 0.45), (8, 0.5), (11, 0.45), (15, 0.5), (21, 0.45), (29, 0.5), (40, 0.45))
+KAPPA = (
+    *((4, 0.75), (6, 0.45), (8, 0.5), (11, 0.45), (15, 0.5), (21, 0.45), (29, 0.5), (40, 0.45)),
+    *((56, 0.5), (80, 0.45)),
+)
 TAU = ((5, 0.9), (7, 0.7), (8, 0.75), (9, 0.7), (11, 0.75), (14, 0.7), (18, 0.75), (23, 0.7))
 ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)  # along a path, and from where two are compared
 EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
 FACTOR = 4.0  # between penalties, at first
-LUCK = 0.01  # least part of one change that the next is trusted to leave
 ALONG = 1e-6  # residual of a stage
-CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
 ARRIVED = 1e-12  # in log lam
 FEW = 6  # iterations: the next step may be twice as long
 SHORT = 0.2  # step in log lam that is worth every effort
@@ -76,50 +77,19 @@ def solve_layered(
 def _refine(
     model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps, tol: float
 ) -> Evaluation | None:
-    """The point from ``overlaps`` near it, on tables of its own with more and more nodes, until
-    two of them agree."""
-    found, before, last = None, None, np.zeros(1)
-    slopes = _slopes(model, loss, alpha, lam, overlaps)
-    level, close = FIRST, min(CLOSE * tol, 0.1 * convex.RESIDUAL_TOLERANCE)
-    while (table := own_table(model, loss, overlaps, level)) is not None:
-        points, losses, slopes = convex.solve_from(
-            table, loss, alpha, lam, overlaps, slopes, tol=close
-        )
-        # thin layers may leave the iteration's own, sharper criterion some rounding
-        if not points.residual[0] <= convex.RESIDUAL_TOLERANCE:
-            break
-        points.status[:] = Status.CONVERGED
-        if before is not None:
-            change = convex.difference(table, loss, before, (points, losses))
-            error, last = _left(change, last), change
-            nodes = np.array([table.table.weights.size])
-            slope = slope_of_loss(model, table, loss, alpha, points)
-            account = points.residual, error, nodes, slope, np.zeros(1)
-            found = Evaluation(points, losses, *account)
-            if error[0] <= tol:
-                break
-        overlaps, before = points.overlaps, (points, losses)
-        if slopes is None:
-            slopes = convex.slopes_near(table, loss, alpha, lam, overlaps)
-        level = level.along()
-    return found
+    """The point from ``overlaps`` near it, on tables of its own."""
 
+    def tables(level: Level, near: Overlaps | None) -> LabelTable | None:
+        return None if near is None else own_table(model, loss, near, level)
 
-def _left(change: Array, last: Array) -> Array:
-    """What the last table has yet to gain, after a ``change`` and the ``last`` one before it,
-    zero if there is none: errors fall geometrically, and twice what follows from that, no less
-    than a fifth of the change, is taken."""
-    with np.errstate(all="ignore"):
-        part = np.where(last > 0, np.clip(2 * change / last, 0.2, 1.0), 1.0)
-    return np.asarray(np.maximum(part * change, LUCK * last))  # they may agree by chance
-
-
-def _slopes(
-    model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
-) -> convex.Slopes | None:
-    """Slopes of the equations on the coarsest of the shared tables, if there is one."""
-    table = label_table(model, first_level(model).along(by=-1))
-    return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
+    first = tables(ROUGH, overlaps)
+    if first is None:
+        return None
+    slopes = slopes_on_shared(model, loss, alpha, lam, overlaps)
+    near = convex.approach(first, loss, alpha, lam, overlaps, slopes)
+    if near is None:
+        return None
+    return refine(model, loss, alpha, lam, None, *near, FIRST, tables, tol)
 
 
 def _easy(model: Model, loss: Loss, alpha: Array) -> tuple[Coordinates, Array, Overlaps] | None:
@@ -140,7 +110,7 @@ def _follow(model: Model, loss: Loss, alpha: Array, lam: Array) -> Overlaps | No
         return None
     coordinates, at, overlaps = begin
     x, slope = coordinates.pack(overlaps), 0.0  # by log lam
-    slopes = _slopes(model, loss, alpha, at, overlaps)
+    slopes = slopes_on_shared(model, loss, alpha, at, overlaps)
     step, work = np.log(FACTOR), WORK
     for _ in range(STAGES):
         left = np.log(lam / at)
@@ -178,22 +148,23 @@ def own_table(model: Model, loss: Loss, overlaps: Overlaps, level: Level) -> Lab
     ahead = level.along("tau", by=first_level(model).tau + one - 1)
     if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):
         return None
-    split = sharp(model, loss)
-
-    def lines(kappa: Array) -> Line:
-        table, field = fields_at(model, overlaps, kappa)
-        return line(model, loss, table.kappa, field)
-
-    merging = []
+    split, merging = sharp(model, loss), []
     if split:
         on_grid, field = fields_on_grid(model, overlaps)
-        merging = tangencies(line(model, loss, on_grid.kappa, field), lines)
+        usual = usual_size(on_grid.kappa, field)
+
+        def lines(kappa: Array) -> Line:
+            table, field = fields_at(model, overlaps, kappa)
+            return line(model, loss, table.kappa, field, usual)
+
+        merging = tangencies(line(model, loss, on_grid.kappa, field, usual), lines)
     levels = kinks_of(loss, model.binary)
     blur = 0.0 if loss.kinks else BLUR * loss.width
     nodes, closing = KAPPA[level.kappa]
     (rule,) = panels(model, overlaps, levels, (nodes,), blur, merging, closing)
     table, rules = tabulate(model, rule), None
     if split:
-        here = line(model, loss, table.kappa, field_on(table, bulk_of(table), overlaps))
+        there = field_on(table, bulk_of(table), overlaps)
+        here = line(model, loss, table.kappa, there)
         rules = tau_rules(here, mixture(model), *TAU[level.tau])
     return label_table_at(model, table, ahead, rules)

@@ -72,8 +72,9 @@ class Turns(NamedTuple):
 Lines = Callable[[Array], Line]
 
 
-def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
-    """D at kappa (1, N), where the fields of one point are ``field``."""
+def line(model: Model, loss: Loss, kappa: Array, field: Field, usual: float = 0.0) -> Line:
+    """D at kappa (1, N), where the fields of one point are ``field``; for layers in kappa, with the
+    ``usual`` size of predictions."""
     pull, V = field.pull[0, :, 0], field.response[0]
     sd = np.sqrt(np.maximum(field.power[0] - pull**2, 0.0) + _blur(model, loss) + TINY)
     ends, least = [], []
@@ -91,10 +92,21 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field) -> Line:
             edge = bend + side * EDGE * loss.width
             ends.append(edge + V * np.asarray(loss.derivative(np.array(edge)), dtype=float))
             least.append(THINNEST)
-    rare = np.exp((kappa**2).sum(axis=0) / 2)
+    # for the equations nor is where features vanish; only averages over tau of the loss see that
+    rare = np.exp((kappa**2).sum(axis=0) / 2) * np.maximum(1.0, usual / _size(field))
     widths = np.array(least)[:, None] * rare
     centre = model.geometry.gamma @ kappa
     return Line(model, kappa, centre, field.centre[0], pull, sd, np.array(ends), widths)
+
+
+def usual_size(kappa: Array, field: Field) -> float:
+    """Of predictions, from even values of kappa (1, N)."""
+    weights = np.exp(-(kappa**2).sum(axis=0) / 2)
+    return float(np.sqrt(weights @ _size(field) ** 2 / weights.sum()))
+
+
+def _size(field: Field) -> Array:
+    return np.sqrt(field.power[0] + field.centre[0] ** 2)
 
 
 def _blur(model: Model, loss: Loss) -> float:
@@ -155,8 +167,10 @@ def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
     turns = _turns(before)
     near = np.argmin(np.abs(turns.value - before.ends[which, each][:, None]), axis=1)
     place = np.clip(turns.at[each, near][:, None], -REACH, REACH)
-    slope = (after.at(each, place) - before.at(each, place))[:, 0] / (high - low)
+    beyond, short = (d.at(each, place)[:, 0] - d.ends[which, each] for d in (after, before))
+    slope = (beyond - short) / (high - low)
     width = before.sd / np.maximum(np.abs(slope), 1e-300)
+    width = np.maximum(width, before.least[which, each])
     return list(zip(low, np.maximum(width, high - low), strict=True))
 
 

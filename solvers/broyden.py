@@ -40,9 +40,9 @@ def broyden(
     slopes : array (k, k)
         dF / dx, roughly: every step corrects them along itself.
     tol : float
-        Steps shorter than that in every coordinate are not taken.
+        Steps shorter than that in every coordinate are not taken, once F is small
     enough : float
-        Bound on the largest modulus in F.
+        in modulus.
     max_iterations : int
 
     Examples
@@ -66,7 +66,7 @@ def broyden(
             best = Root(x, residual, iteration, slopes, rest)
         step, last = -solve_rows(slopes[None], error[None])[0], length
         length = float(np.abs(step).max())
-        if not tol < length < last:
+        if not length < last or (length <= tol and residual <= enough):
             break
         x, before = x + step, error
     return best._replace(iterations=iteration) if best.residual <= enough else None

@@ -18,7 +18,6 @@ from replica import (
     Loss,
     MultiIndex,
     SpikedRandomFeatures,
-    refinement,
     ridge,
     solve,
 )
@@ -26,7 +25,7 @@ from replica.convex import Equations, slopes_near, solve_points
 from replica.coordinates import Coordinates
 from replica.equivalence import tabulate
 from replica.gradient_step import spiked_parameters
-from replica.label_tables import Level, axes, first_level, label_table, within
+from replica.label_tables import Level, label_table
 from replica.local_fields import scores
 from solvers.quadrature import trapezoid
 from solvers.results import Status
@@ -263,44 +262,6 @@ def test_kinks_of_a_user_are_split():
         assert mine[:, likely] == pytest.approx(named[:, likely], rel=1e-7, abs=1e-7)
         mine, named = (x.reshape(weights.size, -1).T * weights for x in (mine, named))
         assert mine == pytest.approx(named, rel=1e-7, abs=1e-8)
-
-
-def test_axes_are_refined_apart(monkeypatch):
-    """A smooth loss near interpolation needs nodes over kappa, and only there: against 288 nodes
-    and twice as many as are taken of the rest, in a solution of its own."""
-    law = dict(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="outliers:0.1:9")
-    model = SpikedRandomFeatures(**law)
-    own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
-    levels = []
-
-    def seen(model, level, original=refinement.label_table):
-        levels.append(level)
-        return original(model, level)
-
-    monkeypatch.setattr(refinement, "label_table", seen)
-    point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
-    deepest = levels[-2]  # the last is that below it
-    assert deepest.kappa > deepest.tau - first_level(model).tau + 2
-    fine = label_table(model, Level(6, 8, 7))
-    points, losses = solve_points(fine, own, np.array([0.5]), np.array([1e-3]))
-    assert points.residual < 1e-8
-    assert point.test_error == pytest.approx(points.errors.test[0], rel=1e-6)
-    assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
-
-
-def test_levels_end_where_rules_cease_to_grow():
-    model = MODELS["outliers"]
-    assert axes(model, exact=True) == ["kappa", "tau"]
-    assert axes(MODELS["student"], exact=False) == ["kappa", "tau", "field"]
-    level = first_level(model)
-    assert level.along("tau", by=2) == level._replace(tau=level.tau + 2)
-    assert level.along(by=-1).along() == level
-    assert within(model, level)
-    for name in ("tau", "field"):
-        steps = next(n for n in range(100) if not within(model, level.along(name, by=n)))
-        last, beyond = (label_table(model, level.along(name, by=n)) for n in (steps - 1, steps))
-        assert last.labels.size == beyond.labels.size
-        assert last.labels.order == beyond.labels.order
 
 
 def test_all_labels_or_none_outliers():

@@ -17,7 +17,6 @@ from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
 from replica.fields import Field
 from replica.label_tables import Level, first_level, label_table, label_table_at
-from replica.layered import _left
 from replica.layers import REACH, decision, kinks_of, panels
 from replica.local_fields import scores
 from solvers.quadrature import gauss_legendre, trapezoid
@@ -309,21 +308,6 @@ def test_hinge_close_to_the_largest_margin():
     # 1e-8: twice the error asked of each
     assert (np.abs(np.diff(errors)[1:]) < np.abs(np.diff(errors)[:-1]) / 3 + 2e-8).all()
     assert max(point.residual for point in points) <= 1e-8
-
-
-def test_what_the_last_table_leaves():
-    """Twice what geometric errors leave, but for the first change; and bounded below."""
-    left = [float(_left(np.array([change]), np.array([last]))[0]) for change, last in CHANGES]
-    assert left == pytest.approx([1e-3, 4e-6, 2e-7, 1e-6, 3e-5])
-
-
-CHANGES = [
-    (1e-3, 0.0),  # no change before it: all of it
-    (1e-5, 5e-5),  # a fifth remains every time, and is taken twice
-    (1e-6, 2e-5),  # a fifth at least
-    (1e-10, 1e-4),  # by chance, perhaps: a hundredth of the last
-    (3e-5, 2e-5),  # no progress: all of it
-]
 
 
 def rounded(delta, **more):

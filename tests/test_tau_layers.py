@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import replica
-from replica import SpikedRandomFeatures, solve
+from replica import SpikedRandomFeatures, layered, solve
 from replica.convex import solve_points
 from replica.equivalence import tabulate
 from replica.label_tables import Level, label_table, label_table_at, mixture
+from replica.layered import own_table
 from replica.layers import fields_at
 from replica.local_fields import scores
 from replica.tau_layers import Line, line, sharp, tangencies, tau_rules
@@ -53,9 +54,12 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
         assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
 
 
-def test_where_layers_merge():
+@pytest.mark.parametrize("speed", [0.0, -20.0])
+@pytest.mark.parametrize("least", [1e-8, 0.1])
+def test_where_layers_merge(speed, least):
     """D = z^2 - 1 - P tau has its vertex at z = P / (2 delta), z = gamma kappa + delta tau, and
-    the vertex passes e where P gamma kappa / delta = e + 1 + (P / (2 delta))^2."""
+    the vertex passes e + speed kappa where (P gamma / delta - speed) kappa = e + 1 +
+    (P / (2 delta))^2."""
     model = replace(SIN, target="he2")
     gamma, delta, P, s = 0.8, 0.6, 0.3, 1e-3
     ends = np.array([-0.2, 0.1])
@@ -69,14 +73,26 @@ def test_where_layers_merge():
             0 * one,
             P * one,
             s * one,
-            ends[:, None] * one,
-            1e-8 * np.ones((2, kappa.size)),
+            ends[:, None] + speed * kappa,
+            least * np.ones((2, kappa.size)),
         )
 
     found = tangencies(lines(np.linspace(-9.0, 9.0, 401)), lines)
-    expected = (ends + 1 + (P / (2 * delta)) ** 2) * delta / (P * gamma)
+    slope = P * gamma / delta - speed
+    expected = (ends + 1 + (P / (2 * delta)) ** 2) / slope
     assert [at for at, _ in found] == pytest.approx(expected, abs=2e-5)  # intervals of 1e-5
-    assert [width for _, width in found] == pytest.approx([s * delta / (P * gamma)] * 2, rel=1e-3)
+    assert [width for _, width in found] == pytest.approx([max(s / slope, least)] * 2, rel=1e-3)
+
+
+def test_no_panels_close_in_where_features_vanish():
+    """A relu student's are below 1e-12 from kappa = -3 on, where nothing of the equations is."""
+    model = SpikedRandomFeatures(student="relu", target="relu", r=4.0, c=1.5, gamma=0.5)
+    of, point = replica.loss("absolute"), (np.array([1.5]), np.array([5e-4]))
+    near = solve_points(label_table(model, Level(1, 5, 2)), of, *point)[0].overlaps
+    table = own_table(model, of, near, Level(0, 0, 0)).table
+    ends = np.sort(table.kappa[0])[:: layered.KAPPA[0][0]]
+    assert np.abs(table.regressors[:, table.kappa[0] < -3]).max() < 1e-12
+    assert (ends < -3).sum() <= 8
 
 
 @pytest.mark.parametrize("name", MODELS)

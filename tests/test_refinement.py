@@ -1,0 +1,100 @@
+"""Points on finer tables: every axis as far as it needs, and what is left."""
+
+import numpy as np
+import pytest
+
+from replica import Loss, SpikedRandomFeatures, layered, refinement, solve
+from replica.convex import Equations, distance, mismatch, slopes_near, solve_points
+from replica.label_tables import Level, axes, first_level, label_table, within
+
+OUTLIERS = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
+)
+STUDENT = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, beta=1.5, label_noise="student:3:0.3"
+)
+KINKED = Loss(  # and not piecewise quadratic
+    value=lambda t: np.abs(t) + 0.3 * np.sqrt(1 + t * t),
+    derivative=lambda t: np.sign(t) + 0.3 * t / np.sqrt(1 + t * t),
+    curvature=lambda t: 0.3 * (1 + t * t) ** -1.5,
+    kinks=(0.0,),
+    name="kinked",
+)
+
+
+def test_axes_are_refined_apart(monkeypatch):
+    """A smooth loss near interpolation needs nodes over kappa, and only there: against 288 nodes
+    and twice as many as are taken of the rest, in a solution of its own."""
+    law = dict(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="outliers:0.1:9")
+    model = SpikedRandomFeatures(**law)
+    own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
+    levels = []
+
+    def seen(model, level, original=refinement.label_table):
+        levels.append(level)
+        return original(model, level)
+
+    monkeypatch.setattr(refinement, "label_table", seen)
+    point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
+    deepest = levels[-2]  # the last is that below it
+    assert deepest.kappa > deepest.tau - first_level(model).tau + 2
+    fine = label_table(model, Level(6, 8, 7))
+    points, losses = solve_points(fine, own, np.array([0.5]), np.array([1e-3]))
+    assert points.residual < 1e-8
+    assert point.test_error == pytest.approx(points.errors.test[0], rel=1e-6)
+    assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
+
+
+def test_own_tables_are_refined_apart(monkeypatch):
+    """A kinked loss with thin layers in kappa needs nodes there alone."""
+    law = dict(student="tanh", target="tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1)
+    levels = []
+
+    def seen(model, loss, overlaps, level, original=layered.own_table):
+        levels.append(level)
+        return original(model, loss, overlaps, level)
+
+    monkeypatch.setattr(layered, "own_table", seen)
+    given = dict(alpha=0.44, lam=2e-4, loss=KINKED, raise_on_failure=True)
+    point = solve(SpikedRandomFeatures(**law), **given)
+    first, deepest = levels[1], levels[-2]  # the last is that below it
+    assert deepest.kappa - first.kappa > deepest.tau - first.tau == 0
+    monkeypatch.setattr(layered, "KAPPA", ((80, 0.4),) * 10)
+    monkeypatch.setattr(layered, "TAU", ((15, 0.7),) * 8)
+    fine = solve(SpikedRandomFeatures(**law), **given)
+    assert fine.nodes > 1.5 * point.nodes
+    for name in ("test_error", "train_loss", "loss_error"):
+        assert getattr(point, name) == pytest.approx(getattr(fine, name), rel=1e-6)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0])
+def test_distance_from_a_solution(lam):
+    """With slopes of a finer table: how far its solution is from that of a coarser one, but for
+    what is of second order."""
+    model = OUTLIERS
+    one, at = np.array([2.0]), np.array([lam])
+    coarse, fine = (label_table(model, level) for level in (Level(0, 1, 1), Level(2, 4, 4)))
+    points, lost = solve_points(fine, KINKED, one, at)
+    other, _ = solve_points(coarse, KINKED, one, at)
+    pack = Equations(fine, KINKED).coordinates.pack
+    apart = np.abs(pack(other.overlaps) - pack(points.overlaps)).max()
+    slopes = slopes_near(fine, KINKED, one, at, points.overlaps)
+    assert 1e-5 < apart < 1e-2
+    found = distance(coarse, KINKED, one, at, points.overlaps, slopes)
+    assert found[0] == pytest.approx(apart, rel=0.1)
+    assert mismatch(coarse, KINKED, one, at, points, lost, slopes)[0] >= found[0]
+
+
+def test_levels_end_where_rules_cease_to_grow():
+    model = OUTLIERS
+    assert axes(model, exact=True) == ["kappa", "tau"]
+    assert axes(STUDENT, exact=False) == ["kappa", "tau", "field"]
+    level = first_level(model)
+    assert level.along("tau", by=2) == level._replace(tau=level.tau + 2)
+    assert level.along(by=-1).along() == level
+    assert within(model, level)
+    for name in ("tau", "field"):
+        steps = next(n for n in range(100) if not within(model, level.along(name, by=n)))
+        last, beyond = (label_table(model, level.along(name, by=n)) for n in (steps - 1, steps))
+        assert last.labels.size == beyond.labels.size
+        assert last.labels.order == beyond.labels.order
