@@ -14,13 +14,14 @@ from solvers.results import Array, Status
 from . import convex, ridge
 from .common_bias import objective, shifted, slope_of_loss
 from .coordinates import Coordinates
+from .evaluation import Task
 from .label_tables import LabelTable, Level, first_level, label_table
 from .ladders import any_loss
-from .layered import has_layers, own_table
 from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .own_tables import has_layers, own_tables
 from .trained_bias import Looks, scan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell
@@ -44,19 +45,6 @@ class Look(NamedTuple):
     own: bool
 
 
-class Task(NamedTuple):
-    """What is solved along the biases, at one point: arrays (1,)."""
-
-    model: Model
-    loss: Loss
-    alpha: Array
-    lam: Array
-
-    def at(self, bias: float) -> Model:
-        """The model with that bias, more of which may be trained."""
-        return shifted(self.model, bias, train_bias=True)
-
-
 def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
     """Looks at one point, (1,), of a model that trains a bias."""
     task = Task(model, loss, alpha, lam)
@@ -77,9 +65,14 @@ def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
     values, slopes = np.full((2, PLACES), np.nan)
     for place, look in found.items():
         values[place] = value(look)
-        there = task.at(look.bias), look.given, loss, alpha, look.points
+        there = _model(task, look.bias), look.given, loss, alpha, look.points
         slopes[place] = slope_of_loss(*there)[0]
     return Looks(BIASES, values, slopes, doubt)
+
+
+def _model(task: Task, bias: float) -> Model:
+    """The model with that bias, more of which may be trained."""
+    return shifted(task.model, bias, train_bias=True)
 
 
 def _walk(task: Task) -> dict[int, Look]:
@@ -125,7 +118,7 @@ def _next(task: Task, bias: float, before: Look, last: Look) -> tuple[Look, Look
 
 def _surely(task: Task, bias: float) -> Look | None:
     """At any price."""
-    there = any_loss(task.at(bias), task.alpha, task.lam, task.loss, None)
+    there = any_loss(_model(task, bias), task.alpha, task.lam, task.loss, None)
     if not there.converged[0]:
         return None
     overlaps = there.points.overlaps
@@ -138,13 +131,13 @@ def _surely(task: Task, bias: float) -> Look | None:
 def _on_shared(
     task: Task, bias: float, start: Overlaps | None = None, slopes: convex.Slopes | None = None
 ) -> Look | None:
-    return _on(label_table(task.at(bias), COARSE), task, bias, start, slopes, own=False)
+    return _on(label_table(_model(task, bias), COARSE), task, bias, start, slopes, own=False)
 
 
 def _on_own(
     task: Task, bias: float, start: Overlaps, slopes: convex.Slopes | None = None
 ) -> Look | None:
-    table = own_table(task.at(bias), task.loss, start, COARSE)
+    table = own_tables(_model(task, bias), task.loss, start)(COARSE)
     return _on(table, task, bias, start, slopes, own=True)
 
 
@@ -160,9 +153,9 @@ def _ahead(before: Look, last: Look, bias: float) -> Overlaps:
 
 def _finer(task: Task, look: Look) -> Look | None:
     """The same on more nodes."""
-    model, overlaps = task.at(look.bias), look.points.overlaps
+    model, overlaps = _model(task, look.bias), look.points.overlaps
     if look.own:
-        table = own_table(model, task.loss, overlaps, FINER)
+        table = own_tables(model, task.loss, overlaps)(FINER)
     else:
         table = label_table(model, first_level(model))
     return _on(table, task, look.bias, overlaps, look.slopes, own=look.own)
@@ -182,12 +175,11 @@ def _on(
         return None
     if start is not None and start.V2.shape[1] != len(given.table.mu1):
         start = slopes = None  # groups that respond alike at one bias need not at another
-    there = task.loss, task.alpha, task.lam
     points, losses, slopes = convex.solve_from(
-        given, *there, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
+        given, *task.at, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
     )
     if points.status[0] is not Status.CONVERGED:
         return None
     if slopes is None:
-        slopes = convex.slopes_near(given, *there, points.overlaps)
+        slopes = convex.slopes_near(given, *task.at, points.overlaps)
     return Look(bias, given, points, losses, slopes, own)

@@ -16,7 +16,7 @@ from solvers.results import Array
 from .equivalence import tabulate
 from .fields import Field, field_on, given_tau
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
-from .layers import decision, panels
+from .layers import decision, layers_near, panels
 from .network import Model
 from .overlaps import Overlaps
 from .ridge import bulk_of
@@ -49,10 +49,11 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         own = _rows(overlaps, np.array([row]))
         value[row], error[row] = np.nan, np.nan
         closer = first.along("tau", by=FURTHER)
-        for rule in panels(model, own, decision, NODES):
+        layers = layers_near(model, own, decision)
+        for nodes in NODES:
             if error[row] <= tol:
                 break
-            given = label_table_at(model, tabulate(model, rule), closer)
+            given = label_table_at(model, tabulate(model, panels(model, layers, nodes)), closer)
             if given is None:
                 break
             found = _errors(given, own)[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,22 @@ from solvers.results import Array, Status
 
 from . import ridge
 from .local_fields import Losses
+from .losses import Loss
+from .network import Model
+
+
+class Task(NamedTuple):
+    """One point to be solved: ``alpha`` and ``lam`` are arrays (1,)."""
+
+    model: Model
+    loss: Loss
+    alpha: Array
+    lam: Array
+
+    @property
+    def at(self) -> tuple[Loss, Array, Array]:
+        """What the solver wants after a table."""
+        return self.loss, self.alpha, self.lam
 
 
 @dataclass(frozen=True)

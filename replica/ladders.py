@@ -21,13 +21,14 @@ from .classification import classification_error
 from .common_bias import slope_of_loss, slope_of_ridge
 from .equivalence import Table, table_at
 from .errors import InvalidArgument
-from .evaluation import Evaluation, assign, concatenate
+from .evaluation import Evaluation, Task, assign, concatenate
 from .label_tables import LabelTable, first_level, label_table
-from .layered import has_layers, solve_layered
+from .layered import solve_layered
 from .local_fields import Losses
 from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
+from .own_tables import has_layers
 from .refinement import solve_refined
 from .tau_layers import sharp
 
@@ -96,12 +97,13 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
     table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
     for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
         one = np.array([row])
+        task = Task(model, loss, alpha[one], lam[one])
         if not layered:
-            finer = solve_refined(model, loss, alpha[one], lam[one], kept.at(one), tol)
+            finer = solve_refined(task, kept.at(one), tol)
             kept = assign(kept, one, finer)
             continue
         start = kept.at(one).points.overlaps if kept.converged[row] else None
-        found = solve_layered(model, loss, alpha[one], lam[one], start, tol)
+        found = solve_layered(task, start, tol)
         if found is not None and not kept.quadrature_error[row] <= found.quadrature_error[0]:
             kept = assign(kept, one, found)
     if model.binary:

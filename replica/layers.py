@@ -36,29 +36,28 @@ BEND = 4.0  # from a bend to where rho' has changed
 Levels = Callable[[Table, Field], Array]
 
 
-def panels(
-    model: Model,
-    overlaps: Overlaps,
-    levels: Levels,
-    nodes: tuple[int, ...],
-    blur: float = 0.0,
-    others: Sequence[tuple[float, float]] = (),
-    closing: float = 0.5,
-) -> list[Rule]:
-    """Rules over kappa, with each number of ``nodes`` a panel, for one point: its ``overlaps``
-    have a leading axis of length 1.
+def layers_near(
+    model: Model, overlaps: Overlaps, levels: Levels, blur: float = 0.0
+) -> list[tuple[float, float]]:
+    """Layers (position, width) of one point: its ``overlaps`` have a leading axis of length 1.
 
     ``levels`` has the functions of kappa (I, n) whose zeros are centres of layers, as wide as
     what passes there spreads over their slope, or wider where what changes there is itself
-    ``blur`` wide; ``others`` are further centres and widths.  Layers of the features and of the
-    target are taken care of, too.  ``closing`` is how fast panels close in.
+    ``blur`` wide.  Layers of the features and of the target are among them.
     """
-    found = [*known_layers(model), *_zeros(model, overlaps, levels, blur), *others]
+    return [*known_layers(model), *_zeros(model, overlaps, levels, blur)]
+
+
+def panels(
+    model: Model, layers: Sequence[tuple[float, float]], nodes: int, closing: float = 0.5
+) -> Rule:
+    """A rule over kappa with that many ``nodes`` a panel; ``closing`` is how fast panels close in
+    on the ``layers``."""
     # a jump has no width at all
-    thin = [(at, max(width, THINNEST)) for at, width in found if width < WIDE]
+    thin = [(at, max(width, THINNEST)) for at, width in layers if width < WIDE]
     at, width = np.array(thin).reshape(-1, 2).T
     breaks = closing_in(at[None], width[None], REACH, closing=closing, longest=_longest(model))[0]
-    return [gauss_legendre(n, breaks, REACH, panel=2 * REACH) for n in nodes]
+    return gauss_legendre(nodes, breaks, REACH, panel=2 * REACH)
 
 
 def _longest(model: Model) -> float:

@@ -10,14 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.results import Array, Status
+from solvers.results import Status
 
 from . import convex
 from .common_bias import slope_of_loss
-from .evaluation import Evaluation
+from .evaluation import Evaluation, Task
 from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
-from .losses import Loss
-from .network import Model
 from .overlaps import Overlaps
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
@@ -25,79 +23,68 @@ MOST = 0.5  # of the error, for the rest not to be asked about
 RATE = 12.0  # by which that falls from level to level, at best
 CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
 
-Tables = Callable[[Level, Overlaps | None], LabelTable | None]  # for a point near overlaps
+Source = Callable[[Level], LabelTable | None]  # of tables, by their level
 
 
-def solve_refined(
-    model: Model, loss: Loss, alpha: Array, lam: Array, found: Evaluation, tol: float
-) -> Evaluation:
-    """One point, (1,) everywhere, ``found`` on the first tables: on the first shared ones that
-    meet the tolerance, or else the best."""
+def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
+    """A point ``found`` on the first tables: on the first shared ones that meet the tolerance, or
+    else the best."""
 
-    def tables(level: Level, _: Overlaps | None) -> LabelTable | None:
-        return label_table(model, level) if within(model, level) else None
+    def shared(level: Level) -> LabelTable | None:
+        return label_table(task.model, level) if within(task.model, level) else None
 
     near, slopes = None, None
     if found.converged[0]:
         near = found.points.overlaps
-        slopes = slopes_on_shared(model, loss, alpha, lam, near)
-    level = first_level(model)
-    best = refine(model, loss, alpha, lam, found, near, slopes, level, tables, tol)
+        slopes = slopes_on_shared(task, near)
+    best = refine(task, found, near, slopes, first_level(task.model), lambda _: shared, tol)
     assert best is not None  # no worse than ``found``
     return best
 
 
-def slopes_on_shared(
-    model: Model, loss: Loss, alpha: Array, lam: Array, overlaps: Overlaps
-) -> convex.Slopes | None:
+def slopes_on_shared(task: Task, overlaps: Overlaps) -> convex.Slopes | None:
     """Slopes of the equations on the coarsest of the shared tables, if there is one."""
-    table = label_table(model, first_level(model).along(by=-1))
-    return None if table is None else convex.slopes_near(table, loss, alpha, lam, overlaps)
+    table = label_table(task.model, first_level(task.model).along(by=-1))
+    return None if table is None else convex.slopes_near(table, *task.at, overlaps)
 
 
 def refine(
-    model: Model,
-    loss: Loss,
-    alpha: Array,
-    lam: Array,
+    task: Task,
     found: Evaluation | None,
     near: Overlaps | None,
     slopes: convex.Slopes | None,
     level: Level,
-    tables: Tables,
+    tables: Callable[[Overlaps | None], Source],
     tol: float,
 ) -> Evaluation | None:
-    """One point on ``tables`` beyond ``level``, the best of what was ``found`` there, too, if that
-    is known with its error.  It is ``near`` those overlaps, with ``slopes``, if these are known."""
-    best, names, placed = found, axes(model, exact=loss.pieces is not None), near
-    doubtful = names
+    """A point on tables beyond ``level``, or the best of those and what was ``found`` there, if it
+    is known with its error.
+
+    ``near`` has overlaps of the solution, and ``slopes`` those of the equations there, as far as
+    they are known; ``tables`` gives those for a point near overlaps.
+    """
+    best, names = found, axes(task.model, exact=task.loss.pieces is not None)
+    doubtful, here = names, tables(near)
     close = min(CLOSE * tol, 0.1 * convex.RESIDUAL_TOLERANCE)
     while True:
-        asked = dict.fromkeys(names, tol)
+        left = dict.fromkeys(names, tol)
         if found is not None:
-            asked = {}
-            for name in doubtful:
-                table = tables(level.along(name, by=-1), placed)
-                asked[name] = np.inf
-                if table is not None and near is not None:
-                    asked[name] = float(convex.distance(table, loss, alpha, lam, near, slopes)[0])
-                if MOST * found.quadrature_error[0] <= asked[name] < np.inf:
-                    break
-            small = [name for name, size in asked.items() if size <= SHARE * tol]
-            doubtful = [name for name in doubtful if name not in small] or names
-            # an undefined distance is not a small one
-            asked = {n: asked[n] for n in doubtful if n in asked} or dict.fromkeys(names, tol)
-        ahead = _ahead(tables, near, level, {name: size / tol for name, size in asked.items()})
+            most = MOST * float(found.quadrature_error[0])
+            left = _left(task, near, slopes, level, here, doubtful, most)
+        # an undefined distance is not a small one
+        doubtful = [n for n in doubtful if n not in left or not left[n] <= SHARE * tol] or names
+        here = tables(near)
+        ahead = _ahead(here, level, {n: left[n] / tol for n in doubtful if n in left})
         if ahead is None:
             return best
         level, fine, coarse = ahead
-        points, losses, slopes = convex.solve_from(fine, loss, alpha, lam, near, slopes, tol=close)
+        points, losses, slopes = convex.solve_from(fine, *task.at, near, slopes, tol=close)
         if points.residual[0] <= convex.RESIDUAL_TOLERANCE:
             # thin layers may leave the iteration's own, sharper criterion some rounding
             points.status[:] = Status.CONVERGED
-        error = convex.mismatch(coarse, loss, alpha, lam, points, losses, slopes)
+        error = convex.mismatch(coarse, *task.at, points, losses, slopes)
         nodes = np.array([fine.table.weights.size])
-        slope = slope_of_loss(model, fine, loss, alpha, points)
+        slope = slope_of_loss(task.model, fine, task.loss, task.alpha, points)
         found = Evaluation(points, losses, points.residual, error, nodes, slope, np.zeros(1))
         # what two tables did not solve is not a matter of quadrature
         if not found.converged[0]:
@@ -106,13 +93,34 @@ def refine(
             best = found
         if error[0] <= tol:
             return found
-        placed, near = near, points.overlaps
+        near = points.overlaps
         if slopes is None:
-            slopes = convex.slopes_near(fine, loss, alpha, lam, near)
+            slopes = convex.slopes_near(fine, *task.at, near)
+
+
+def _left(
+    task: Task,
+    near: Overlaps | None,
+    slopes: convex.Slopes | None,
+    level: Level,
+    here: Source,
+    names: list[str],
+    most: float,
+) -> dict[str, float]:
+    """What the level below leaves along each axis, up to the first that leaves ``most``."""
+    left: dict[str, float] = {}
+    for name in names:
+        table = here(level.along(name, by=-1))
+        left[name] = np.inf
+        if table is not None and near is not None:
+            left[name] = float(convex.distance(table, *task.at, near, slopes)[0])
+        if most <= left[name] < np.inf:
+            break
+    return left
 
 
 def _ahead(
-    tables: Tables, near: Overlaps | None, level: Level, excess: dict[str, float]
+    tables: Source, level: Level, excess: dict[str, float]
 ) -> tuple[Level, LabelTable, LabelTable] | None:
     """The level after this one with its table and that below: as far along each axis as its
     ``excess`` over the tolerance may need, or as there are tables."""
@@ -126,7 +134,7 @@ def _ahead(
         after = level
         for name, by in steps.items():
             after = after.along(name, by=min(by, most))
-        fine, coarse = tables(after, near), tables(after.along(by=-1), near)
+        fine, coarse = tables(after), tables(after.along(by=-1))
         if fine is not None and coarse is not None:
             return after, fine, coarse
     return None

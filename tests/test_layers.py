@@ -17,7 +17,7 @@ from replica.convex import Equations, solve_points
 from replica.equivalence import known_layers, tabulate
 from replica.fields import Field
 from replica.label_tables import Level, first_level, label_table, label_table_at
-from replica.layers import REACH, decision, kinks_of, panels
+from replica.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.local_fields import scores
 from solvers.quadrature import gauss_legendre, trapezoid
 
@@ -168,14 +168,14 @@ def test_panels_close_in_on_the_layers():
     given = label_table(SIGN, Level(3, 3, 3))
     hinge = replica.loss("hinge")
     overlaps = solve_points(given, hinge, 2 * ONE, 10 * ONE)[0].overlaps
-    (rule,) = panels(SIGN, overlaps, decision, (6,))
+    rule = panels(SIGN, layers_near(SIGN, overlaps, decision), 6)
     near = np.sort(np.abs(rule.nodes))
     assert near[0] < 0.02  # S / C' is .06 there
     # every kappa has its share of the Gaussian; the last node short of 1.1 misses part of a cell
     share = rule.weights[np.abs(rule.nodes) < 1.1].sum()
     assert share == pytest.approx(2 * ndtr(1.1) - 1, abs=0.05)
     kinked = kinks_of(hinge, True)
-    (rule,) = panels(SIGN, overlaps, kinked, (6,))
+    rule = panels(SIGN, layers_near(SIGN, overlaps, kinked), 6)
     given = label_table_at(SIGN, tabulate(SIGN, rule), Level(1, 1, 1))
     field = Equations(given, hinge).field(overlaps)
     for level in kinked(given.table, field):

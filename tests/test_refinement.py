@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replica import Loss, SpikedRandomFeatures, layered, refinement, solve
+from replica import Loss, SpikedRandomFeatures, layered, own_tables, refinement, solve
 from replica.convex import Equations, distance, mismatch, slopes_near, solve_points
 from replica.label_tables import Level, axes, first_level, label_table, within
 
@@ -50,17 +50,17 @@ def test_own_tables_are_refined_apart(monkeypatch):
     law = dict(student="tanh", target="tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1)
     levels = []
 
-    def seen(model, loss, overlaps, level, original=layered.own_table):
-        levels.append(level)
-        return original(model, loss, overlaps, level)
+    def seen(*problem, original=layered.own_tables):
+        tables = original(*problem)
+        return lambda level: (levels.append(level), tables(level))[1]
 
-    monkeypatch.setattr(layered, "own_table", seen)
+    monkeypatch.setattr(layered, "own_tables", seen)
     given = dict(alpha=0.44, lam=2e-4, loss=KINKED, raise_on_failure=True)
     point = solve(SpikedRandomFeatures(**law), **given)
     first, deepest = levels[1], levels[-2]  # the last is that below it
     assert deepest.kappa - first.kappa > deepest.tau - first.tau == 0
-    monkeypatch.setattr(layered, "KAPPA", ((80, 0.4),) * 10)
-    monkeypatch.setattr(layered, "TAU", ((15, 0.7),) * 8)
+    monkeypatch.setattr(own_tables, "KAPPA", ((80, 0.4),) * 10)
+    monkeypatch.setattr(own_tables, "TAU", ((15, 0.7),) * 8)
     fine = solve(SpikedRandomFeatures(**law), **given)
     assert fine.nodes > 1.5 * point.nodes
     for name in ("test_error", "train_loss", "loss_error"):

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import replica
-from replica import SpikedRandomFeatures, layered, solve
+from replica import SpikedRandomFeatures, own_tables, solve
 from replica.convex import solve_points
 from replica.equivalence import tabulate
 from replica.label_tables import Level, label_table, label_table_at, mixture
-from replica.layered import own_table
 from replica.layers import fields_at
 from replica.local_fields import scores
 from replica.tau_layers import Line, line, sharp, tangencies, tau_rules
@@ -89,8 +88,8 @@ def test_no_panels_close_in_where_features_vanish():
     model = SpikedRandomFeatures(student="relu", target="relu", r=4.0, c=1.5, gamma=0.5)
     of, point = replica.loss("absolute"), (np.array([1.5]), np.array([5e-4]))
     near = solve_points(label_table(model, Level(1, 5, 2)), of, *point)[0].overlaps
-    table = own_table(model, of, near, Level(0, 0, 0)).table
-    ends = np.sort(table.kappa[0])[:: layered.KAPPA[0][0]]
+    table = own_tables.own_tables(model, of, near)(Level(0, 0, 0)).table
+    ends = np.sort(table.kappa[0])[:: own_tables.KAPPA[0][0]]
     assert np.abs(table.regressors[:, table.kappa[0] < -3]).max() < 1e-12
     assert (ends < -3).sum() <= 8
 
