@@ -40,9 +40,9 @@ def broyden(
     slopes : array (k, k)
         dF / dx, roughly: every step corrects them along itself.
     tol : float
-        Steps shorter than that in every coordinate are not taken, once F is small
+        Steps shorter than that in every coordinate are not taken, once F is within ``enough``.
     enough : float
-        in modulus.
+        Bound on the largest modulus in F.
     max_iterations : int
 
     Examples
