@@ -97,6 +97,10 @@ def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:
     every = np.arange(V.size)
     found = Terms(every, V.reshape(-1, 1), -1.0, mean, scale, weight.reshape(flat), along)
     found = found.at(np.flatnonzero(found.weight.any(axis=1)))
+    seen = found.weight.any(axis=0)  # panels of no length are the last of a row
+    found = found._replace(
+        mean=found.mean[:, seen], weight=found.weight[:, seen], along=found.along[:, seen]
+    )
     if labels.student is None:
         return found
     from solvers.student import blurred  # numba takes half a second

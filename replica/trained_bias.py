@@ -143,17 +143,11 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
             low, high = (low, t) if t > where else (t, high)
             step = (t - where) / 2
         else:
-            # looks may be off: at an end it may turn out that the bottom is beyond
-            if slope < 0:
-                low, high = t, min(t + cell, RANGE) if t >= high else high
-            elif slope > 0:
-                low, high = max(t - cell, -RANGE) if t <= low else low, t
+            low, high = _narrowed(low, high, t, slope, cell)
             if best < np.inf and t != where:
                 curvature = (slope - last) / (t - where)
             best, where, last = value, t, slope
-            none = abs(slope) * cell <= ROUNDING * abs(value)
-            # no farther than a cell, also where the curvature is none
-            step = 0.0 if none else -slope / max(curvature, abs(slope) / cell)
+            step = _step(value, slope, curvature, cell)
             if abs(step) <= width or value - abs(step * slope) > enough:
                 return best, where
         if high - low <= width:
@@ -162,3 +156,20 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
         beyond = (where + end) / 2 if end in asked else end
         t = where + step if low < where + step < high else beyond
     return np.nan, t
+
+
+def _narrowed(low: float, high: float, t: float, slope: float, cell: float) -> tuple[float, float]:
+    """Where the bottom is, between ``low`` and ``high``, knowing the slope at t: beyond an end by
+    up to a cell if that is what it says there, as looks may be off."""
+    if slope < 0:
+        return t, min(t + cell, RANGE) if t >= high else high
+    if slope > 0:
+        return max(t - cell, -RANGE) if t <= low else low, t
+    return low, high
+
+
+def _step(value: float, slope: float, curvature: float, cell: float) -> float:
+    """To where the slope vanishes, no farther than a cell, also where the curvature is none."""
+    if abs(slope) * cell <= ROUNDING * abs(value):
+        return 0.0
+    return -slope / max(curvature, abs(slope) / cell)
