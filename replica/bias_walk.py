@@ -22,6 +22,7 @@ from .losses import Loss
 from .network import Model
 from .overlaps import Overlaps
 from .own_tables import has_layers, own_tables
+from .saddle_point import Slopes
 from .trained_bias import Looks, scan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell
@@ -41,7 +42,7 @@ class Look(NamedTuple):
     given: LabelTable
     points: ridge.Points
     losses: Losses
-    slopes: convex.Slopes | None
+    slopes: Slopes | None
     own: bool
 
 
@@ -129,14 +130,12 @@ def _surely(task: Task, bias: float) -> Look | None:
 
 
 def _on_shared(
-    task: Task, bias: float, start: Overlaps | None = None, slopes: convex.Slopes | None = None
+    task: Task, bias: float, start: Overlaps | None = None, slopes: Slopes | None = None
 ) -> Look | None:
     return _on(label_table(_model(task, bias), COARSE), task, bias, start, slopes, own=False)
 
 
-def _on_own(
-    task: Task, bias: float, start: Overlaps, slopes: convex.Slopes | None = None
-) -> Look | None:
+def _on_own(task: Task, bias: float, start: Overlaps, slopes: Slopes | None = None) -> Look | None:
     table = own_tables(_model(task, bias), task.loss, start)(COARSE)
     return _on(table, task, bias, start, slopes, own=True)
 
@@ -166,7 +165,7 @@ def _on(
     task: Task,
     bias: float,
     start: Overlaps | None,
-    slopes: convex.Slopes | None,
+    slopes: Slopes | None,
     *,
     own: bool,
 ) -> Look | None:

@@ -22,7 +22,6 @@ from solvers.quadrature import Rule
 from solvers.results import Array
 
 from . import ridge
-from .convex import Equations
 from .equivalence import Table, tabulate
 from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
@@ -31,6 +30,7 @@ from .losses import Loss
 from .models import SpikedRandomFeatures
 from .network import Model
 from .overlaps import Overlaps
+from .saddle_point import Equations
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
 

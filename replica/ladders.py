@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from solvers.results import Array, Status
 
-from . import convex, ridge
+from . import convex, ridge, saddle_point
 from .classification import classification_error
 from .common_bias import slope_of_loss, slope_of_ridge
 from .equivalence import Table, table_at
@@ -115,7 +115,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
                 kept.quadrature_error, change / np.maximum(np.abs(wrong), 1e-4)
             ),
         )
-    return _judged(table, kept, tol, convex.RESIDUAL_TOLERANCE)
+    return _judged(table, kept, tol, saddle_point.RESIDUAL_TOLERANCE)
 
 
 def _on_shared_tables(

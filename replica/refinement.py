@@ -17,6 +17,7 @@ from .common_bias import slope_of_loss
 from .evaluation import Evaluation, Task
 from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
 from .overlaps import Overlaps
+from .saddle_point import RESIDUAL_TOLERANCE, Slopes
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
 MOST = 0.5  # of the error, for the rest not to be asked about
@@ -42,7 +43,7 @@ def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
     return best
 
 
-def slopes_on_shared(task: Task, overlaps: Overlaps) -> convex.Slopes | None:
+def slopes_on_shared(task: Task, overlaps: Overlaps) -> Slopes | None:
     """Slopes of the equations on the coarsest of the shared tables, if there is one."""
     table = label_table(task.model, first_level(task.model).along(by=-1))
     return None if table is None else convex.slopes_near(table, *task.at, overlaps)
@@ -52,7 +53,7 @@ def refine(
     task: Task,
     found: Evaluation | None,
     near: Overlaps | None,
-    slopes: convex.Slopes | None,
+    slopes: Slopes | None,
     level: Level,
     tables: Callable[[Overlaps | None], Source],
     tol: float,
@@ -65,7 +66,7 @@ def refine(
     """
     best, names = found, axes(task.model, exact=task.loss.pieces is not None)
     doubtful, here = names, tables(near)
-    close = min(CLOSE * tol, 0.1 * convex.RESIDUAL_TOLERANCE)
+    close = min(CLOSE * tol, 0.1 * RESIDUAL_TOLERANCE)
     while True:
         left = dict.fromkeys(names, tol)
         if found is not None:
@@ -79,7 +80,7 @@ def refine(
             return best
         level, fine, coarse = ahead
         points, losses, slopes = convex.solve_from(fine, *task.at, near, slopes, tol=close)
-        if points.residual[0] <= convex.RESIDUAL_TOLERANCE:
+        if points.residual[0] <= RESIDUAL_TOLERANCE:
             # thin layers may leave the iteration's own, sharper criterion some rounding
             points.status[:] = Status.CONVERGED
         error = convex.mismatch(coarse, *task.at, points, losses, slopes)
@@ -101,7 +102,7 @@ def refine(
 def _left(
     task: Task,
     near: Overlaps | None,
-    slopes: convex.Slopes | None,
+    slopes: Slopes | None,
     level: Level,
     here: Source,
     names: list[str],

@@ -21,12 +21,13 @@ from replica import (
     ridge,
     solve,
 )
-from replica.convex import Equations, slopes_near, solve_points
+from replica.convex import slopes_near, solve_points
 from replica.coordinates import Coordinates
 from replica.equivalence import tabulate
 from replica.gradient_step import spiked_parameters
 from replica.label_tables import Level, label_table
 from replica.local_fields import scores
+from replica.saddle_point import Equations
 from solvers.quadrature import trapezoid
 from solvers.results import Status
 

@@ -13,12 +13,13 @@ from test_convex import MODELS, SIGN, by_nodes, original_residuals
 import replica
 from replica import Loss, SpikedRandomFeatures, sampled_fields, solve
 from replica.classification import bivariate, classification_error
-from replica.convex import Equations, solve_points
+from replica.convex import solve_points
 from replica.equivalence import known_layers, tabulate
 from replica.fields import Field
 from replica.label_tables import Level, first_level, label_table, label_table_at
 from replica.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.local_fields import scores
+from replica.saddle_point import Equations
 from solvers.quadrature import gauss_legendre, trapezoid
 
 ONE = np.ones(1)

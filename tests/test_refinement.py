@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from replica import Loss, SpikedRandomFeatures, layered, own_tables, refinement, solve
-from replica.convex import Equations, distance, mismatch, slopes_near, solve_points
+from replica.convex import distance, mismatch, slopes_near, solve_points
 from replica.label_tables import Level, axes, first_level, label_table, within
+from replica.saddle_point import Equations
 
 OUTLIERS = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
