@@ -175,10 +175,10 @@ def _on(
     if start is not None and start.V2.shape[1] != len(given.table.mu1):
         start = slopes = None  # groups that respond alike at one bias need not at another
     points, losses, slopes = convex.solve_from(
-        given, *task.at, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
+        given, *task.problem, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
     )
     if points.status[0] is not Status.CONVERGED:
         return None
     if slopes is None:
-        slopes = convex.slopes_near(given, *task.at, points.overlaps)
+        slopes = convex.slopes_near(given, *task.problem, points.overlaps)
     return Look(bias, given, points, losses, slopes, own)

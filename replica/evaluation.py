@@ -23,8 +23,8 @@ class Task(NamedTuple):
     lam: Array
 
     @property
-    def at(self) -> tuple[Loss, Array, Array]:
-        """What the solver wants after a table."""
+    def problem(self) -> tuple[Loss, Array, Array]:
+        """What is solved on a table."""
         return self.loss, self.alpha, self.lam
 
 

@@ -104,7 +104,9 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
             continue
         start = kept.at(one).points.overlaps if kept.converged[row] else None
         found = solve_layered(task, start, tol)
-        if found is not None and not kept.quadrature_error[row] <= found.quadrature_error[0]:
+        if found is not None and not (
+            kept.converged[row] and kept.quadrature_error[row] <= found.quadrature_error[0]
+        ):
             kept = assign(kept, one, found)
     if model.binary:
         wrong, change = _classification(model, kept, min(CLASSIFICATION_TOLERANCE, tol / 10))

@@ -47,12 +47,15 @@ def solve_layered(task: Task, start: Overlaps | None, tol: float) -> Evaluation 
 
 def _refine(task: Task, start: Overlaps, tol: float) -> Evaluation | None:
     def tables(near: Overlaps | None) -> Source:
-        return own_tables(task.model, task.loss, start if near is None else near)
+        assert near is not None
+        return own_tables(task.model, task.loss, near)
 
-    rough = tables(start)(ROUGH)
-    slopes = slopes_on_shared(task, start)
-    near = None if rough is None else convex.approach(rough, *task.at, start, slopes)
-    return None if near is None else refine(task, None, *near, FIRST, tables, tol)
+    near, slopes = start, slopes_on_shared(task, start)
+    rough = tables(near)(ROUGH)
+    if rough is not None:
+        # layers may be too thin for it even where finer ones have a solution
+        near, slopes = convex.approach(rough, *task.problem, near, slopes) or (near, slopes)
+    return refine(task, None, near, slopes, FIRST, tables, tol)
 
 
 def _easy(task: Task) -> tuple[Coordinates, Array, Overlaps] | None:
@@ -60,7 +63,7 @@ def _easy(task: Task) -> tuple[Coordinates, Array, Overlaps] | None:
     tables = [table for table in (label_table(task.model, level) for level in EARLY) if table]
     for table, (lam, longest) in product(tables, EASY):
         there = task._replace(lam=np.array([lam]))
-        points, _ = convex.solve_points(table, *there.at, brief=True, longest=longest)
+        points, _ = convex.solve_points(table, *there.problem, brief=True, longest=longest)
         if points.status[0] is Status.CONVERGED:
             return Coordinates(table.table), there.lam, points.overlaps
     return None
@@ -86,7 +89,7 @@ def _follow(task: Task) -> Overlaps | None:
             return None
         there = task._replace(lam=lam * np.exp(change))
         short = step <= SHORT
-        trial, _, slopes = convex.solve_from(table, *there.at, ahead, slopes, brief=not short)
+        trial, _, slopes = convex.solve_from(table, *there.problem, ahead, slopes, brief=not short)
         work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= ALONG:
             overlaps, before = trial.overlaps, x

@@ -1,6 +1,8 @@
 """Tables of a point's own, of a loss with kinks or bends: panels over kappa, and over tau where
 labels have little noise, that close in on the layers of the solution."""
 
+from functools import cache
+
 from solvers.results import Array
 
 from .equivalence import tabulate
@@ -39,6 +41,7 @@ def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
     # nodes over tau where nothing closes in: those of several directions grow fast enough
     more = first_level(model).tau + (0 if len(model.geometry.gamma) == 1 else -1)
 
+    @cache
     def table(level: Level) -> LabelTable | None:
         ahead = level.along("tau", by=more)
         if not (level.kappa < len(KAPPA) and level.tau < len(TAU) and within(model, ahead)):

@@ -20,7 +20,6 @@ from .overlaps import Overlaps
 from .saddle_point import RESIDUAL_TOLERANCE, Slopes
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
-MOST = 0.5  # of the error, for the rest not to be asked about
 RATE = 12.0  # by which that falls from level to level, at best
 CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
 
@@ -46,7 +45,7 @@ def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
 def slopes_on_shared(task: Task, overlaps: Overlaps) -> Slopes | None:
     """Slopes of the equations on the coarsest of the shared tables, if there is one."""
     table = label_table(task.model, first_level(task.model).along(by=-1))
-    return None if table is None else convex.slopes_near(table, *task.at, overlaps)
+    return None if table is None else convex.slopes_near(table, *task.problem, overlaps)
 
 
 def refine(
@@ -59,65 +58,68 @@ def refine(
     tol: float,
 ) -> Evaluation | None:
     """A point on tables beyond ``level``, or the best of those and what was ``found`` there, if it
-    is known with its error.
+    is known with its error; None if neither is solved.
 
     ``near`` has overlaps of the solution, and ``slopes`` those of the equations there, as far as
     they are known; ``tables`` gives those for a point near overlaps.
     """
     best, names = found, axes(task.model, exact=task.loss.pieces is not None)
-    doubtful, here = names, tables(near)
+    here, left = tables(near), dict.fromkeys(names, tol)
     close = min(CLOSE * tol, 0.1 * RESIDUAL_TOLERANCE)
     while True:
-        left = dict.fromkeys(names, tol)
         if found is not None:
-            most = MOST * float(found.quadrature_error[0])
-            left = _left(task, near, slopes, level, here, doubtful, most)
+            left = _left(task, found, slopes, level, here, names, SHARE * tol)
+            here = tables(near)
         # an undefined distance is not a small one
-        doubtful = [n for n in doubtful if n not in left or not left[n] <= SHARE * tol] or names
-        here = tables(near)
-        ahead = _ahead(here, level, {n: left[n] / tol for n in doubtful if n in left})
+        wanted = [name for name in names if not left[name] <= SHARE * tol] or names
+        ahead = _ahead(here, level, {name: left[name] / tol for name in wanted})
         if ahead is None:
             return best
         level, fine, coarse = ahead
-        points, losses, slopes = convex.solve_from(fine, *task.at, near, slopes, tol=close)
-        if points.residual[0] <= RESIDUAL_TOLERANCE:
-            # thin layers may leave the iteration's own, sharper criterion some rounding
-            points.status[:] = Status.CONVERGED
-        error = convex.mismatch(coarse, *task.at, points, losses, slopes)
+        points, losses, slopes = convex.solve_from(fine, *task.problem, near, slopes, tol=close)
+        if not points.residual[0] <= RESIDUAL_TOLERANCE:
+            return best  # what two tables did not solve is not a matter of quadrature
+        # thin layers may leave the iteration's own, sharper criterion some rounding
+        points.status[:] = Status.CONVERGED
+        near = points.overlaps
+        if slopes is None:
+            slopes = convex.slopes_near(fine, *task.problem, near)
+        error = convex.mismatch(coarse, *task.problem, points, losses, slopes)
         nodes = np.array([fine.table.weights.size])
         slope = slope_of_loss(task.model, fine, task.loss, task.alpha, points)
         found = Evaluation(points, losses, points.residual, error, nodes, slope, np.zeros(1))
-        # what two tables did not solve is not a matter of quadrature
-        if not found.converged[0]:
-            return found if best is None or not best.converged[0] else best
-        if best is None or not best.quadrature_error[0] <= error[0]:
-            best = found
         if error[0] <= tol:
             return found
-        near = points.overlaps
-        if slopes is None:
-            slopes = convex.slopes_near(fine, *task.at, near)
+        if best is None or not (best.converged[0] and best.quadrature_error[0] <= error[0]):
+            best = found
 
 
 def _left(
     task: Task,
-    near: Overlaps | None,
+    found: Evaluation,
     slopes: Slopes | None,
     level: Level,
     here: Source,
     names: list[str],
-    most: float,
+    small: float,
 ) -> dict[str, float]:
-    """What the level below leaves along each axis, up to the first that leaves ``most``."""
-    left: dict[str, float] = {}
-    for name in names:
-        table = here(level.along(name, by=-1))
-        left[name] = np.inf
-        if table is not None and near is not None:
-            left[name] = float(convex.distance(table, *task.at, near, slopes)[0])
-        if most <= left[name] < np.inf:
-            break
-    return left
+    """What the level below leaves along each axis: of the equations, or where that is ``small``
+    along all of them, of the errors, too."""
+    points, unknown = found.points, dict.fromkeys(names, np.inf)
+    if not found.converged[0]:
+        return unknown
+    below = {name: here(level.along(name, by=-1)) for name in names}
+    tables = {name: table for name, table in below.items() if table is not None}
+    left = {
+        name: float(convex.distance(table, *task.problem, points.overlaps, slopes)[0])
+        for name, table in tables.items()
+    }
+    if all(size <= small for size in left.values()):
+        left = {
+            name: float(convex.mismatch(table, *task.problem, points, found.losses, slopes)[0])
+            for name, table in tables.items()
+        }
+    return unknown | left
 
 
 def _ahead(
@@ -128,10 +130,20 @@ def _ahead(
     with np.errstate(all="ignore"):
         wanted = {n: np.ceil(np.log(size) / np.log(RATE)) for n, size in excess.items()}
     steps = {n: int(size) if 1 < size < np.inf else 1 for n, size in wanted.items()}
-    # even nodes over kappa end there, and panels begin anew with fewer
     if "kappa" in steps:
+        # even nodes of shared tables end there, and panels begin anew with fewer
         steps["kappa"] = min(steps["kappa"], max(1, len(KAPPA) - 1 - level.kappa))
-    for most in range(max(steps.values()), 0, -1):
+    found = _together(tables, level, steps)
+    if found is None:  # along an axis there may be none left
+        able = {n: by for n, by in steps.items() if tables(level.along(n)) is not None}
+        found = _together(tables, level, able)
+    return found
+
+
+def _together(
+    tables: Source, level: Level, steps: dict[str, int]
+) -> tuple[Level, LabelTable, LabelTable] | None:
+    for most in range(max(steps.values(), default=0), 0, -1):
         after = level
         for name, by in steps.items():
             after = after.along(name, by=min(by, most))

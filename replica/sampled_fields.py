@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .fields import Field, remaining
+from .fields import THINNEST, Field, remaining
 from .label_tables import Labels
 from .losses import Loss
 from .proximal_nodes import Curve, Even, Tail, nodes_on, proximal_nodes, stretches
@@ -209,6 +209,7 @@ def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Nodes:
     y = np.array([[1.0], [-1.0]])
     # t0 = y omega, or y - omega
     sign, mean = (y, y * C) if loss.kind == "margin" else (-np.ones((2, 1)), y - C)
+    S = np.maximum(S, THINNEST * np.abs(mean))  # thinner ones are lost to rounding
     curve = proximal_nodes(
         loss, V[..., None, None], mean - FAR * S, mean + FAR * S, Even(S), labels.order
     )

@@ -92,7 +92,7 @@ def line(model: Model, loss: Loss, kappa: Array, field: Field, usual: float = 0.
             edge = bend + side * EDGE * loss.width
             ends.append(edge + V * np.asarray(loss.derivative(np.array(edge)), dtype=float))
             least.append(THINNEST)
-    # for the equations nor is where features vanish; only averages over tau of the loss see that
+    # where features vanish layers in kappa are of no account: nothing of the equations is there
     rare = np.exp((kappa**2).sum(axis=0) / 2) * np.maximum(1.0, usual / _size(field))
     widths = np.array(least)[:, None] * rare
     centre = model.geometry.gamma @ kappa

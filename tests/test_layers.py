@@ -311,6 +311,17 @@ def test_hinge_close_to_the_largest_margin():
     assert max(point.residual for point in points) <= 1e-8
 
 
+@pytest.mark.parametrize("r", [3.0, 12.0])
+def test_labels_where_features_vanish(r):
+    """Below kappa = 0 a relu student's predictions are less than rounding of the labels."""
+    model = SpikedRandomFeatures(student="relu", target="sign", r=r, c=1.2, gamma=0.8)
+    own = by_nodes(replica.loss("huber:0.5"))
+    mine, named = (solve(model, alpha=1.5, lam=0.1, loss=of) for of in (own, "huber:0.5"))
+    for part in ("test_error", "train_error", "train_loss", "loss_error"):
+        # the tolerance of quadrature
+        assert getattr(mine, part) == pytest.approx(getattr(named, part), rel=1e-6)
+
+
 def rounded(delta, **more):
     return Loss(
         lambda t: delta**2 * (np.hypot(1, t / delta) - 1), lambda t: t / np.hypot(1, t / delta),

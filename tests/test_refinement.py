@@ -1,11 +1,15 @@
 """Points on finer tables: every axis as far as it needs, and what is left."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from replica import Loss, SpikedRandomFeatures, layered, own_tables, refinement, solve
+from replica import Loss, SpikedRandomFeatures, convex, layered, own_tables, refinement, solve
 from replica.convex import distance, mismatch, slopes_near, solve_points
+from replica.evaluation import Evaluation, Task
 from replica.label_tables import Level, axes, first_level, label_table, within
+from replica.refinement import _ahead, _left
 from replica.saddle_point import Equations
 
 OUTLIERS = SpikedRandomFeatures(
@@ -99,3 +103,50 @@ def test_levels_end_where_rules_cease_to_grow():
         last, beyond = (label_table(model, level.along(name, by=n)) for n in (steps - 1, steps))
         assert last.labels.size == beyond.labels.size
         assert last.labels.order == beyond.labels.order
+
+
+def test_a_rough_table_without_a_solution(monkeypatch):
+    """The finer ones have one all the same."""
+    sharp = Loss(lambda t: np.hypot(0.05, t) - 0.05, lambda t: t / np.hypot(0.05, t), bends=(0.0,))
+    model = SpikedRandomFeatures(
+        student="softplus", target="sign", r=2.294, c=1.464, gamma=0.487, beta=1.1346
+    )
+    starts = []
+
+    def seen(*given, original=convex.approach):
+        starts.append(original(*given))
+        return starts[-1]
+
+    monkeypatch.setattr(convex, "approach", seen)
+    point = solve(model, alpha=1.2458, lam=5.02e-4, loss=sharp, raise_on_failure=True)
+    assert starts == [None]
+    given = dict(alpha=1.2458, lam=5.02e-4, loss=sharp, quadrature_tol=1e-8)
+    finer = solve(model, **given, raise_on_failure=True)
+    assert point.test_error == pytest.approx(finer.test_error, rel=1e-6)
+
+
+def test_an_axis_at_its_end_does_not_hold_up_the_others():
+    first = first_level(OUTLIERS)
+
+    def tables(level):
+        return label_table(OUTLIERS, level) if level.tau <= first.tau else None
+
+    after, fine, coarse = _ahead(tables, first, {"kappa": 1e3, "tau": 1e3})
+    assert after == first.along("kappa", by=3)  # RATE**3 > 1e3
+    assert fine is tables(after)
+    assert coarse is tables(after.along(by=-1))
+    assert _ahead(tables, first, {"tau": 1e3}) is None
+
+
+def test_losses_alone_tell_an_axis():
+    """Where the equations are solved on the level below already: of errors that were off by 1 %."""
+    one, lam = np.array([2.0]), np.array([0.5])
+    level = first_level(OUTLIERS).along(by=2)
+    points, lost = solve_points(label_table(OUTLIERS, level), KINKED, one, lam)
+    none = np.zeros(1)
+    task = Task(OUTLIERS, KINKED, one, lam)
+    for off, least, most in ((1.0, 0.0, 1e-6), (1.01, 9e-3, 1.1e-2)):
+        found = Evaluation(points, lost._replace(train=off * lost.train), *[none] * 5)
+        tables = partial(label_table, OUTLIERS)
+        left = _left(task, found, None, level, tables, ["kappa", "tau", "field"], 1e-6)
+        assert all(least <= size <= most for size in left.values())
