@@ -131,7 +131,7 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
     between what the slopes leave of the way between two looks.  Of no use is one that does not
     come down to ``enough``, which is left early; the value is NaN if none is found."""
     cell, (i, j) = float(at[1] - at[0]), basin.places
-    low, high = float(at[i]), float(at[j])
+    low, high, reach = float(at[i]), float(at[j]), cell
     t, curvature, asked = basin.bias, basin.curvature, set[float]()
     best, where, last = np.inf, t, 0.0  # value, bias and slope of the lowest so far
     for _ in range(MOST):
@@ -143,11 +143,15 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
             low, high = (low, t) if t > where else (t, high)
             step = (t - where) / 2
         else:
-            low, high = _narrowed(low, high, t, slope, cell)
+            if best < np.inf and ((slope < 0 and t >= high) or (slope > 0 and t <= low)):
+                reach *= 2  # looks were off, and may be for long
+            low, high = _narrowed(low, high, t, slope, reach)
             if best < np.inf and t != where:
                 curvature = (slope - last) / (t - where)
             best, where, last = value, t, slope
-            step = _step(value, slope, curvature, cell)
+            level = abs(slope) * cell <= ROUNDING * abs(value)
+            # no farther than it reaches, also where the curvature is none
+            step = 0.0 if level else -slope / max(curvature, abs(slope) / reach)
             if abs(step) <= width or value - abs(step * slope) > enough:
                 return best, where
         if high - low <= width:
@@ -158,18 +162,11 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
     return np.nan, t
 
 
-def _narrowed(low: float, high: float, t: float, slope: float, cell: float) -> tuple[float, float]:
-    """Where the bottom is, between ``low`` and ``high``, knowing the slope at t: beyond an end by
-    up to a cell if that is what it says there, as looks may be off."""
+def _narrowed(low: float, high: float, t: float, slope: float, reach: float) -> tuple[float, float]:
+    """Where the bottom is, between ``low`` and ``high``, knowing the slope at t: up to ``reach``
+    beyond an end if that is what it says there."""
     if slope < 0:
-        return t, min(t + cell, RANGE) if t >= high else high
+        return t, min(t + reach, RANGE) if t >= high else high
     if slope > 0:
-        return max(t - cell, -RANGE) if t <= low else low, t
+        return max(t - reach, -RANGE) if t <= low else low, t
     return low, high
-
-
-def _step(value: float, slope: float, curvature: float, cell: float) -> float:
-    """To where the slope vanishes, no farther than a cell, also where the curvature is none."""
-    if abs(slope) * cell <= ROUNDING * abs(value):
-        return 0.0
-    return -slope / max(curvature, abs(slope) / cell)
