@@ -144,11 +144,11 @@ def mismatch(
     """How far ``points``, found on another table, are from solving the equations on ``given``,
     (P,): the largest change of a coordinate as in ``distance``, and of an error relative to
     itself."""
-    apart = distance(given, loss, alpha, lam, points.overlaps, slopes)
-    table = given.table
+    equations, table = Equations(given, loss), given.table
+    apart = _distance(equations, alpha, lam, points.overlaps, slopes)
     power = table.weights @ (table.power + table.noise)
     with np.errstate(all="ignore"):
-        test, again = Equations(given, loss).errors(points.overlaps)
+        test, again = equations.errors(points.overlaps)
         # errors are sums that may cancel, or vanish: compared with a part of their natural size
         changes = [
             ridge.relative(test, points.errors.test, 1e-4 * power),
@@ -170,7 +170,12 @@ def distance(
     """Of ``overlaps`` from a solution on ``given``, (P,): the largest change of a coordinate in one
     pass, or, of one point, by one step of Newton's method with ``slopes`` that another table
     gave."""
-    equations = Equations(given, loss)
+    return _distance(Equations(given, loss), alpha, lam, overlaps, slopes)
+
+
+def _distance(
+    equations: Equations, alpha: Array, lam: Array, overlaps: Overlaps, slopes: Slopes | None
+) -> Array:
     coordinates = equations.coordinates
     with np.errstate(all="ignore"):
         x = coordinates.pack(overlaps)

@@ -20,7 +20,8 @@ from .overlaps import Overlaps
 from .own_tables import own_tables
 from .refinement import Source, refine, slopes_on_shared
 
-ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)  # along a path, and from where two are compared
+# Of a start and along a path, and of the coarser of the first two tables that are compared.
+ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)
 EARLY = (Level(1, 5, 2), Level(3, 7, 4))  # of the shared tables on which a path may start
 # Penalties to start a path from, and the longest steps of m there.
 EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
