@@ -23,7 +23,7 @@ from .ridge import bulk_of
 
 NODES = (8, 12, 18, 27)  # a panel
 FURTHER = 2  # levels, of the integral over tau there
-LEVELS = 6  # of tables tried first, where there is a choice
+LEVELS = (0, 1, 4, 5)  # of tables tried first, where there is a choice
 BLOCK = 2**20
 TINY = 1e-100
 
@@ -37,10 +37,9 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         return value, error
     one_spike, first = model.geometry.r.shape[1] == 1, first_level(model)
     rows = np.arange(points)
-    for level in itertools.count():
-        at = first.along(by=level - first.kappa)
-        given = label_table(model, at) if not one_spike or level < LEVELS else None
-        if given is None or not rows.size:
+    for level in LEVELS if one_spike else itertools.count():
+        given = label_table(model, first.along(by=level - first.kappa)) if rows.size else None
+        if given is None:
             break
         found = _errors(given, _rows(overlaps, rows))
         error[rows], value[rows] = np.abs(found - value[rows]), found

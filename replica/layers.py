@@ -24,6 +24,7 @@ from .ridge import bulk_of
 
 REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for
+BENT = 0.5  # change of a slope between cells, beyond which it is looked at more closely
 PRECISE = 1e-9  # position of a sign change
 BESIDE = 1e-6  # from there to where its slope is taken
 WIDE = 2.0  # layers that such panels resolve without help
@@ -107,6 +108,30 @@ def _zeros(
     function, cell = np.nonzero(change & (np.abs(np.diff(values)) > size[1:]))
     if not cell.size:
         return []
+    spacing = kappa[1] - kappa[0]
+    before, after = values[function, cell], values[function, cell + 1]
+    root = kappa[cell] + before / (before - after) * spacing
+    width = (sd[cell] + sd[cell + 1]) / 2 * spacing / np.abs(after - before)
+    # where the functions bend, a line places a zero to an eighth of that share of the spacing
+    bent = np.pad(np.abs(np.diff(values, 2)), ((0, 0), (1, 1)), constant_values=np.inf)
+    bent = np.maximum(bent[function, cell], bent[function, cell + 1]) / np.abs(after - before)
+    if (badly := bent > np.minimum(width / spacing, BENT)).any():
+        between = kappa[cell[badly]], kappa[cell[badly] + 1]
+        found = _placed(model, overlaps, levels, blur, function[badly], between)
+        root[badly], width[badly] = found
+    thin = width < WIDE
+    return list(zip(root[thin], width[thin], strict=True))
+
+
+def _placed(
+    model: Model,
+    overlaps: Overlaps,
+    levels: Levels,
+    blur: float,
+    function: Array,
+    between: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    """Zeros (n,) of the named functions of ``levels``, each ``between`` two ends, and widths."""
 
     def there(at: Array) -> tuple[Table, Field]:
         return fields_at(model, overlaps, at, target=not model.binary)
@@ -117,15 +142,13 @@ def _zeros(
 
     root = elementwise.find_root(
         along,
-        (kappa[cell], kappa[cell + 1]),
+        between,
         args=(function,),
         tolerances=dict(xatol=PRECISE, xrtol=0, fatol=0, frtol=0),
     ).x
-    beside = np.where(root < kappa[cell + 1] - BESIDE, BESIDE, -BESIDE)
+    beside = np.where(root < between[1] - BESIDE, BESIDE, -BESIDE)
     slope = (along(root + beside, function) - along(root, function)) / beside
-    width = _spread(model, *there(root), blur) / np.maximum(np.abs(slope), TINY)
-    thin = width < WIDE
-    return list(zip(root[thin], width[thin], strict=True))
+    return root, _spread(model, *there(root), blur) / np.maximum(np.abs(slope), TINY)
 
 
 def _spread(model: Model, table: Table, field: Field, blur: float) -> Array:

@@ -122,7 +122,7 @@ def stretches(loss: Loss, V: Array, low: Array, high: Array, spacing: Spacing) -
     not."""
     moved = bool(np.any(V))
     # ends need not be exact, where nothing of the densities is or another part begins
-    first, last = (loss.proximal(x, V, spacing.rough) if moved else x for x in (low, high))
+    first, last = loss.proximal(np.stack([low, high]), V, spacing.rough) if moved else (low, high)
     ends = (-np.inf, *loss.kinks, np.inf)
     found = [
         Stretch(None, np.clip(a, first, last), np.clip(b, first, last)) for a, b in pairwise(ends)
