@@ -243,7 +243,7 @@ class Bulk(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits = {"patience": PATIENCE * self.groups}
+            limits: dict[str, Any] = {"patience": PATIENCE * self.groups}
         else:
             limits = {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.size, **limits)

@@ -23,7 +23,7 @@ from .ridge import bulk_of
 
 NODES = (8, 12, 18, 27)  # a panel
 FURTHER = 2  # levels, of the integral over tau there
-LEVELS = (0, 1, 4, 5)  # of tables tried first, where there is a choice
+LEVELS = (0, 1, 3, 5)  # of tables tried first, where there is a choice
 BLOCK = 2**20
 TINY = 1e-100
 

@@ -4,8 +4,12 @@ Many points at once from nothing, or one from a solution and the slopes of the e
 table; how ``Equations`` are solved is said there.
 """
 
-import numpy as np
+from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.fixed_point import Leave, Rows
 from solvers.newton import solve_rows
 from solvers.results import Array, Status, largest
 
@@ -20,6 +24,10 @@ ROUGHLY, ROUGH_RESIDUAL = 1e-4, 1e-3  # of a solution that others start from
 QUADRATURE_TOLERANCE = 1e-6
 LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
 MANY = 40  # unknowns: slopes take more passes than they save
+CLOSE = 1e-3  # change of a coordinate in one pass, from where on few are left
+
+# Which of the named points (R,), by their overlaps before and after a pass, are not worth more.
+Hopeless = Callable[[Overlaps, Overlaps, Rows], NDArray[np.bool_]]
 
 
 def solve_points(
@@ -31,6 +39,7 @@ def solve_points(
     *,
     brief: bool = False,
     longest: float = LONGEST,
+    hopeless: Hopeless | None = None,
 ) -> tuple[ridge.Points, Losses]:
     """Overlaps and errors at the points (alpha, lam), arrays (P,).
 
@@ -39,13 +48,21 @@ def solve_points(
     converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
     pursued past the first difficulty: callers have another table, or a nearer start.  ``longest``
     bounds the steps of m: shorter ones find their way where a jump is all that E[mu_0 s] has.
+    Points that come close are left there if they are ``hopeless``; without errors, if all are.
     """
-    equations = Equations(given, loss, longest)
-    result = equations.solve(alpha, lam, start, brief)
-    overlaps = equations.coordinates.unpack(result.value)
+    equations, leave = Equations(given, loss, longest), None
+    unpack = equations.coordinates.unpack
+    if (ask := hopeless) is not None:
+        leave = Leave(CLOSE, lambda x, image, rows: ask(unpack(x), unpack(image), rows))
+    result = equations.solve(alpha, lam, start, brief, leave)
+    overlaps = unpack(result.value)
     with np.errstate(all="ignore"):
         found = equations.update(alpha, lam, overlaps)
-        test, lost = equations.errors(overlaps)
+        if (result.status == Status.LEFT).all():
+            test, *rest = np.full((1 + len(Losses._fields), len(alpha)), np.nan)
+            lost = Losses(*rest)
+        else:
+            test, lost = equations.errors(overlaps)
         residual = largest(equations.coordinates.pack(found.overlaps) - result.value)
     errors = Errors(test, lost.train_square)
     account = residual, result.iterations, result.status
@@ -166,20 +183,27 @@ def distance(
     lam: Array,
     overlaps: Overlaps,
     slopes: Slopes | None = None,
+    after: Overlaps | None = None,
 ) -> Array:
     """Of ``overlaps`` from a solution on ``given``, (P,): the largest change of a coordinate in one
     pass, or, of one point, by one step of Newton's method with ``slopes`` that another table
-    gave."""
-    return _distance(Equations(given, loss), alpha, lam, overlaps, slopes)
+    gave.  If those are no solution on the other table, either, ``after`` is what a pass there
+    makes of them, and the change is from that."""
+    return _distance(Equations(given, loss), alpha, lam, overlaps, slopes, after)
 
 
 def _distance(
-    equations: Equations, alpha: Array, lam: Array, overlaps: Overlaps, slopes: Slopes | None
+    equations: Equations,
+    alpha: Array,
+    lam: Array,
+    overlaps: Overlaps,
+    slopes: Slopes | None,
+    after: Overlaps | None = None,
 ) -> Array:
     coordinates = equations.coordinates
     with np.errstate(all="ignore"):
-        x = coordinates.pack(overlaps)
-        change = coordinates.pack(equations.update(alpha, lam, overlaps).overlaps) - x
+        elsewhere = coordinates.pack(overlaps if after is None else after)
+        change = coordinates.pack(equations.update(alpha, lam, overlaps).overlaps) - elsewhere
         if slopes is not None:
             matrix = coordinates.slopes_from(slopes.coordinates, slopes.matrix)
             change = change if matrix is None else solve_rows(matrix[None], change)

@@ -9,6 +9,7 @@ leave layers in kappa that no shared table resolves: its points go on to tables 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -102,7 +103,8 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
             finer = solve_refined(task, kept.at(one), tol)
             kept = assign(kept, one, finer)
             continue
-        start = kept.at(one).points.overlaps if kept.converged[row] else None
+        known = kept.points.status[row] in (Status.CONVERGED, Status.LEFT)
+        start = kept.at(one).points.overlaps if known else None
         found = solve_layered(task, start, tol)
         if found is not None and not (
             kept.converged[row] and kept.quadrature_error[row] <= found.quadrature_error[0]
@@ -124,39 +126,52 @@ def _on_shared_tables(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, layered: bool
 ) -> tuple[Table, Evaluation]:
     """The points on the first tables, which all share, and these; if ``layered``, when each may
-    have tables of its own, on those after them, too, as long as the next is expected to do."""
+    have tables of its own, on those after them, too, as long as the next is expected to do: a
+    point is left as soon as it shows that it is not."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
     brief = layered and loss.jumps and (model.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), COARSE)
+
+    def solve(
+        coarse: LabelTable, fine: LabelTable, leave: bool, at: Rows, start: Overlaps | None
+    ) -> Evaluation:
+        def hopeless(near: Overlaps, after: Overlaps, which: Rows) -> NDArray[np.bool_]:
+            point = alpha[at[which]], lam[at[which]]
+            left = convex.distance(coarse, loss, *point, near, after=after)
+            return _expected(left, COARSE) > tol
+
+        problem, ask = (loss, alpha[at], lam[at]), hopeless if leave else None
+        points, losses = convex.solve_points(fine, *problem, start, brief=brief, hopeless=ask)
+        change = np.full(len(at), np.inf)
+        if (points.status != Status.LEFT).any():
+            change = convex.mismatch(coarse, *problem, points, losses)
+        slope = slope_of_loss(model, fine, loss, alpha[at], points)
+        return _evaluation(points, losses, points.residual, change, fine.table, slope)
+
     for coarse, fine in _pairs(lambda by: label_table(model, first_level(model).along(by=by - 1))):
-        table = fine.table
-
-        def solve(
-            at: Rows, start: Overlaps | None, coarse: LabelTable = coarse, fine: LabelTable = fine
-        ) -> Evaluation:
-            points, losses = convex.solve_points(fine, loss, alpha[at], lam[at], start, brief=brief)
-            change = convex.mismatch(coarse, loss, alpha[at], lam[at], points, losses)
-            slope = slope_of_loss(model, fine, loss, alpha[at], points)
-            return _evaluation(points, losses, points.residual, change, fine.table, slope)
-
-        first = kept is None
-        kept = _step(solve, table.weights.size, kept, rows)
+        table, first = fine.table, kept is None
+        on_these = partial(solve, coarse, fine, layered and first)
+        kept = _step(on_these, table.weights.size, kept, rows)
         if not layered:
             return table, kept
         before, error = error, kept.quadrature_error.copy()
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
         rows = rows[~met[rows] & (kept.converged[rows] | (first & (not brief)))]
-        with np.errstate(all="ignore"):
-            expected = error * (error / before) ** GROWTH
-        rows = rows[~(expected[rows] > tol)]
+        rows = rows[~(_expected(error[rows], before[rows]) > tol)]
         if not rows.size:
             return table, kept
     if kept is None:
         raise InvalidArgument("loss", loss.name, "square for a model of so many directions")
     return table, kept
+
+
+def _expected(error: Array, before: Array | float) -> Array:
+    """What the next table leaves, if this one has that error and the one before it had another."""
+    with np.errstate(all="ignore"):
+        return np.asarray(error * (error / before) ** GROWTH)
 
 
 def _pairs(

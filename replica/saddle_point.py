@@ -15,10 +15,9 @@ solution and the slopes on another table.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.broyden import Root, broyden
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import Leave, Rows, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status
 
@@ -207,7 +206,12 @@ class Equations:
         return np.where(np.abs(after) < LARGEST, after, np.nan)
 
     def solve(
-        self, alpha: Array, lam: Array, start: Overlaps | None, brief: bool = False
+        self,
+        alpha: Array,
+        lam: Array,
+        start: Overlaps | None,
+        brief: bool = False,
+        leave: Leave | None = None,
     ) -> Result:
         """Anderson, then Newton; without a good start, a path in lambda from where the problem
         is easy."""
@@ -216,17 +220,17 @@ class Equations:
             start = ridge.solve_points(self.table, alpha, lam).overlaps
         first = np.nan_to_num(self.coordinates.pack(start))
         if brief:
-            return self.extrapolate(alpha, lam, first, BRIEF)
-        result = self.iterate(alpha, lam, first)
+            return self.extrapolate(alpha, lam, first, BRIEF, leave)
+        result = self.iterate(alpha, lam, first, leave)
         if given:
             return result
-        rows = np.flatnonzero(~result.converged)
+        rows = _unsolved(result)
         return _replace(result, rows, self.path(alpha[rows], lam[rows])) if rows.size else result
 
-    def iterate(self, alpha: Array, lam: Array, start: Array) -> Result:
+    def iterate(self, alpha: Array, lam: Array, start: Array, leave: Leave | None = None) -> Result:
         """Anderson acceleration, and Newton for the rows it leaves."""
-        first = self.extrapolate(alpha, lam, start, SWEEPS)
-        rows = np.flatnonzero(~first.converged)
+        first = self.extrapolate(alpha, lam, start, SWEEPS, leave)
+        rows = _unsolved(first)
         if not rows.size:
             return first
         usable = np.isfinite(first.value[rows]).all(axis=1, keepdims=True)
@@ -243,7 +247,9 @@ class Equations:
         second.status[(second.status == Status.NO_PROGRESS) & level] = Status.CONVERGED
         return _replace(first, rows, second)
 
-    def extrapolate(self, alpha: Array, lam: Array, start: Array, sweeps: int) -> Result:
+    def extrapolate(
+        self, alpha: Array, lam: Array, start: Array, sweeps: int, leave: Leave | None = None
+    ) -> Result:
         """Anderson acceleration."""
         return fixed_point(
             lambda x, rows: self.image(x, alpha[rows], lam[rows]),
@@ -253,6 +259,7 @@ class Equations:
             near=NEAR,
             longest=FURTHEST,
             max_iterations=sweeps,
+            leave=leave,
             size=np.ones_like,
         )
 
@@ -291,7 +298,12 @@ def square_error(table: Table, field: Field) -> Array:
     return error @ table.weights
 
 
-def _replace(result: Result, rows: NDArray[np.int64], by: Result) -> Result:
+def _unsolved(result: Result) -> Rows:
+    """Rows to be tried otherwise."""
+    return np.flatnonzero(~result.converged & (result.status != Status.LEFT))
+
+
+def _replace(result: Result, rows: Rows, by: Result) -> Result:
     """``result`` with the named rows taken from ``by``, iterations added up."""
     value, residual = result.value.copy(), result.residual.copy()
     iterations, status = result.iterations.copy(), result.status.copy()

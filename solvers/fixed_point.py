@@ -9,6 +9,7 @@ for a finished one.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,16 @@ from .results import Array, Result, Status, largest
 ROUNDING = 1e-15  # a relative change this small is all rounding
 TINY = 1e-300
 
-Map = Callable[[Array, NDArray[np.int64]], Array]
+Rows = NDArray[np.int64]
+Map = Callable[[Array, Rows], Array]
+
+
+class Leave(NamedTuple):
+    """What to ask, (x and T(x) of shape (R, k), rows of shape (R,)) -> bool array (R,), of rows
+    whose residual is at most ``close``."""
+
+    close: float
+    ask: Callable[[Array, Array, Rows], NDArray[np.bool_]]
 
 
 def fixed_point(
@@ -32,6 +42,7 @@ def fixed_point(
     longest: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
+    leave: Leave | None = None,
     size: Callable[[Array], Array] = np.abs,
 ) -> Result:
     """Iterate ``x <- damping * x + (1 - damping) * T(x)`` until it stands still.
@@ -57,6 +68,8 @@ def fixed_point(
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more
         than this many further iterations.
+    leave : Leave, optional
+        Asked once of every row that comes close: whether to leave it there, as ``Status.LEFT``.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
 
@@ -85,7 +98,7 @@ def fixed_point(
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-    rows = np.arange(count)
+    rows, asked = np.arange(count), np.zeros(count, dtype=bool)
     points: list[Array] = []
     images: list[Array] = []
     for sweep in range(1, max_iterations + 1):
@@ -108,6 +121,11 @@ def fixed_point(
             slow = active & (remaining > patience)
             status[rows[slow]] = Status.SLOW
             active &= ~slow
+        if leave is not None and (new := active & ~asked[rows] & (current <= leave.close)).any():
+            asked[rows[new]] = True
+            left = rows[new][leave.ask(x[new], image[new], rows[new])]
+            status[left] = Status.LEFT
+            active &= status[rows] != Status.LEFT
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
         rows = rows[active]

@@ -26,6 +26,7 @@ class Status(Enum):
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
     ITERATION_LIMIT = "not converged: the iteration limit was reached"
+    LEFT = "not converged: left early, and not solved elsewhere"
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"
     AT_EDGE = "not converged: no lowest training objective inside the edges of the biases searched"

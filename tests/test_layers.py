@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from test_convex import MODELS, SIGN, by_nodes, original_residuals
 
 import replica
-from replica import Loss, SpikedRandomFeatures, sampled_fields, solve
+from replica import Loss, SpikedRandomFeatures, convex, layers, sampled_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import solve_points
 from replica.equivalence import known_layers, tabulate
@@ -21,6 +21,7 @@ from replica.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.local_fields import scores
 from replica.saddle_point import Equations
 from solvers.quadrature import gauss_legendre, trapezoid
+from solvers.results import Status
 
 ONE = np.ones(1)
 THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric
@@ -188,6 +189,36 @@ def test_panels_close_in_on_the_layers():
     assert np.abs(rule.nodes).max() < REACH
 
 
+@pytest.mark.parametrize("lam", [1e-4, 0.05, 10.0])
+@pytest.mark.parametrize("name", ["logistic", "hinge"])
+def test_lines_place_wide_layers(name, lam, monkeypatch):
+    """Between nodes of a grid, against roots: to an eighth of their width, by what a second
+    difference allows at most, and with 3/4 to 5/4 of their slope."""
+    loss = replica.loss(name)
+    given = label_table(SIGN, Level(3, 3, 3))
+    overlaps = solve_points(given, loss, 2 * ONE, lam * ONE)[0].overlaps
+    placed = []
+
+    def counted(*problem, original=layers._placed):
+        placed.append(problem[4].size)
+        return original(*problem)
+
+    monkeypatch.setattr(layers, "_placed", counted)
+    for levels, blur in ((kinks_of(loss, True), 0.0 if loss.kinks else 1.0), (decision, 0.0)):
+        problem = SIGN, overlaps, levels, blur
+        monkeypatch.setattr(layers, "BENT", 0.5)
+        placed.clear()
+        found, few = np.array(layers_near(*problem)).T, sum(placed)
+        monkeypatch.setattr(layers, "BENT", -1.0)
+        placed.clear()
+        exact, all_of_them = np.array(layers_near(*problem)).T, sum(placed)
+        assert found.shape == exact.shape
+        assert few < all_of_them
+        at, width = exact
+        assert (np.abs(found[0] - at) <= width / 8).all()
+        assert found[1] == pytest.approx(width, rel=0.34)
+
+
 def test_layers_known_beforehand():
     """A kink of the target is blurred by tau, a neuron's by its other inputs."""
     (neuron, target) = known_layers(SIGN)
@@ -231,6 +262,29 @@ def test_wide_predictions_near_separable_labels(name):
     rise = alpha / model.beta * (high.train_loss - low.train_loss)
     rise += 0.5 * (high.lam * high.overlaps.q2.sum() - low.lam * low.overlaps.q2.sum())
     assert rise / (high.lam - low.lam) == pytest.approx(0.5 * middle.overlaps.q2.sum(), rel=1e-5)
+
+
+def test_a_hopeless_table_is_left_early(monkeypatch):
+    """A point whose layers the first table does not see is handed over before it is solved there,
+    others are not; answers are those without."""
+    statuses = []
+
+    def seen(*problem, original=convex.solve_points, **options):
+        found = original(*problem, **options)
+        statuses.append(found[0].status[0])
+        return found
+
+    monkeypatch.setattr(convex, "solve_points", seen)
+    for lam, expected in ((1e-4, Status.LEFT), (0.05, Status.CONVERGED)):
+        statuses.clear()
+        early = solve(SIGN, alpha=2.0, lam=lam, loss="logistic", raise_on_failure=True)
+        assert statuses[0] is expected
+        with monkeypatch.context() as never:
+            never.setattr(convex, "CLOSE", 0.0)
+            late = solve(SIGN, alpha=2.0, lam=lam, loss="logistic", raise_on_failure=True)
+        for part in ("test_error", "train_loss", "classification_error"):
+            # of which each is within 1e-6
+            assert getattr(early, part) == pytest.approx(getattr(late, part), rel=2e-6)
 
 
 class Counted:

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import root
 
 from solvers.broyden import broyden
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import Leave, fixed_point
 from solvers.newton import newton
 from solvers.results import ConvergenceError, Status
 
@@ -77,6 +77,28 @@ def test_slow_is_not_mistaken_for_converged():
     assert result.residual[0] < 1e-5
     assert result.status[0] is Status.ITERATION_LIMIT
     assert fixed_point(slow, np.ones((1, 1)), patience=100).status[0] is Status.SLOW
+
+
+def test_rows_may_be_left_when_close():
+    """Each is asked for once, when its residual has fallen; what is left is the point asked of, and
+    the others go on as they would alone."""
+    asked = []
+
+    def second(x, image, rows):
+        asked.extend(rows.tolist())
+        assert image == pytest.approx(coupled(x))
+        assert (np.abs(image - x) <= 0.01 * np.abs(x)).all()
+        return rows == 1
+
+    start = np.array([[1.0, 1.0], [0.2, 2.0], [0.7, 0.6]])
+    result = fixed_point(coupled, start, memory=2, leave=Leave(0.01, second))
+    assert sorted(asked) == [0, 1, 2]
+    assert result.status.tolist() == [Status.CONVERGED, Status.LEFT, Status.CONVERGED]
+    again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
+    assert result.residual == pytest.approx(again, abs=1e-16)
+    assert 1e-6 < result.residual[1] <= 0.01
+    alone = fixed_point(coupled, start[[0, 2]], memory=2)
+    assert result.value[[0, 2]] == pytest.approx(alone.value, rel=1e-15)
 
 
 def test_residual_at_the_iteration_limit_is_that_of_the_point():
