@@ -14,7 +14,7 @@ from .network import Model
 from .overlaps import Overlaps
 from .refinement import Source
 from .ridge import bulk_of
-from .tau_layers import Line, line, sharp, tangencies, tau_rules, usual_size
+from .tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules, usual_size
 
 # Of every level, nodes a panel over kappa, and over tau where it has layers, and how fast panels
 # close in: differently on the next, as ends that tables have in common would hide what they miss.
@@ -57,7 +57,7 @@ def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
 
 
 def _merging(model: Model, loss: Loss, overlaps: Overlaps) -> list[tuple[float, float]]:
-    """Layers in kappa where those in tau come and go."""
+    """Layers in kappa where those in tau come and go, or pass a stretch of tau at once."""
     on_grid, field = fields_on_grid(model, overlaps)
     usual = usual_size(on_grid.kappa, field)
 
@@ -65,4 +65,5 @@ def _merging(model: Model, loss: Loss, overlaps: Overlaps) -> list[tuple[float, 
         table, field = fields_at(model, overlaps, kappa)
         return line(model, loss, table.kappa, field, usual)
 
-    return tangencies(line(model, loss, on_grid.kappa, field, usual), lines)
+    first = line(model, loss, on_grid.kappa, field, usual)
+    return tangencies(first, lines) + plateaus(first, lines)

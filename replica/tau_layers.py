@@ -3,7 +3,8 @@
 Given kappa and tau, t0 is Gaussian around D = E[y | z] - C - P tau with variance s^2 = S^2 - P^2
 plus that of the noise.  Where D passes an end of a stretch of the proximal map, the average
 over t0 changes in a stretch of tau of width s / |dD / dtau|, and where two such places merge, as
-kappa changes, the average over tau has a layer in kappa.  Large penalties leave s small.  A loss
+kappa changes, or where D passes an end over a whole stretch of tau, the average over tau has a
+layer in kappa.  Large penalties leave s small.  A loss
 without kinks that bends as sharply counts as one, and s as no less than what it bends over.  One
 direction tau.
 """
@@ -19,6 +20,7 @@ from solvers.results import Array
 from .activations import Activation
 from .fields import Field
 from .label_tables import mixture
+from .layers import WIDE
 from .losses import Loss
 from .network import Model
 from .targets import remainder
@@ -156,13 +158,13 @@ def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
     which, cell = np.nonzero(_change(_counts(first)))
     if not cell.size:
         return []
-    low, high = kappa[cell], kappa[cell + 1]
     each = np.arange(cell.size)
-    for _ in range(ROUNDS):
-        parts = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, CUT + 1)
-        counts = _counts(lines(parts.ravel())).reshape(-1, *parts.shape, 3)[which, each]
-        cell = np.argmax(_change(counts), axis=1)
-        low, high = parts[each, cell], parts[each, cell + 1]
+
+    def changes(parts: Array) -> Array:
+        counts = _counts(lines(parts.ravel())).reshape(-1, *parts.shape, 3)
+        return _change(counts[which, each])
+
+    low, high = _closer(kappa[cell], kappa[cell + 1], changes)
     before, after = lines(low), lines(high)
     turns = _turns(before)
     near = np.argmin(np.abs(turns.value - before.ends[which, each][:, None]), axis=1)
@@ -172,6 +174,46 @@ def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
     width = before.sd / np.maximum(np.abs(slope), 1e-300)
     width = np.maximum(width, before.least[which, each])
     return list(zip(low, np.maximum(width, high - low), strict=True))
+
+
+def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
+    """Layers (position, width) in kappa: where D passes an end over a stretch of tau at once, as
+    beside a kink of the target or far out it may change little."""
+    kappa = first.kappa[0]
+    away, spread = _plateaus(first)
+    change = (away[:, 1:] > 0) != (away[:, :-1] > 0)
+    which, cell = np.nonzero(
+        change & (spread[:, 1:] * np.diff(kappa) < WIDE * np.abs(np.diff(away)))
+    )
+    if not cell.size:
+        return []
+    each = np.arange(cell.size)
+
+    def there(parts: Array) -> Array:
+        found = [x.reshape(-1, *parts.shape)[which, each] for x in _plateaus(lines(parts.ravel()))]
+        return np.stack(found)
+
+    def changes(parts: Array) -> Array:
+        above = there(parts)[0] > 0
+        return above[:, 1:] != above[:, :-1]
+
+    low, high = _closer(kappa[cell], kappa[cell + 1], changes)
+    away, spread = there(np.stack([low, high], axis=-1))
+    width = spread[:, 0] * (high - low) / np.maximum(np.abs(np.diff(away)[:, 0]), 1e-300)
+    least = lines(low).least[which % len(first.ends), each]
+    return list(zip(low, np.maximum(width, np.maximum(least, high - low)), strict=True))
+
+
+def _plateaus(d: Line) -> tuple[Array, Array]:
+    """D less each of the ends (I, N), from either side of every kink and the ends of the range of
+    tau, and how far it spreads over one of tau there."""
+    rows, away, spread = np.arange(d.sd.size), [], []
+    far = [(np.full(d.sd.size, side * REACH), -side * BESIDE) for side in (-1.0, 1.0)]
+    for place, side in (*far, *_sides(d)):
+        near, further = d.at(rows, place[:, None] + side * np.array([1.0, STRIDE])).T
+        away += [near - end for end in d.ends]
+        spread += [d.sd + np.abs(further - near) / (BESIDE * (STRIDE - 1))] * len(d.ends)
+    return np.array(away), np.array(spread)
 
 
 def _change(counts: Array) -> Array:
@@ -238,7 +280,7 @@ def _layers(d: Line) -> tuple[Array, Array]:
         width = np.sqrt(2 * d.sd[row] / np.abs(turns.bend[row, column]))
         found.append((row, turns.at[row, column], np.maximum(width, least[row])))
         found += [
-            (row, place, np.maximum(width, least[row])) for row, place, width in _sides(d, end)
+            (row, place, np.maximum(width, least[row])) for row, place, width in _beside(d, end)
         ]
     row, at, width = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(row, kind="stable")
@@ -255,29 +297,46 @@ def _zeros(d: Line, end: Array, grid: Array, values: Array) -> tuple[Array, Arra
     above = values > end[:, None]
     smooth = np.diff(grid, axis=1) > 2 * BESIDE
     row, cell = np.nonzero((above[:, 1:] != above[:, :-1]) & smooth)
-    low, high = grid[row, cell], grid[row, cell + 1]
-    each = np.arange(row.size)
-    slope = np.ones(row.size)
-    for _ in range(ROUNDS):
-        tau = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, CUT + 1)
-        along = d.at(row, tau) - end[row, None]
-        cell = np.argmax((along[:, 1:] > 0) != (along[:, :-1] > 0), axis=1)
-        low, high = tau[each, cell], tau[each, cell + 1]
-        slope = (along[each, cell + 1] - along[each, cell]) / (high - low)
+
+    def along(tau: Array) -> Array:
+        return d.at(row, tau) - end[row, None]
+
+    def changes(tau: Array) -> Array:
+        above = along(tau) > 0
+        return above[:, 1:] != above[:, :-1]
+
+    low, high = _closer(grid[row, cell], grid[row, cell + 1], changes)
+    slope = np.diff(along(np.stack([low, high], axis=-1)))[:, 0] / (high - low)
     return row, low, d.sd[row] / np.maximum(np.abs(slope), 1e-300)
 
 
-def _sides(d: Line, end: Array) -> Iterator[tuple[Array, Array, Array]]:
+def _beside(d: Line, end: Array) -> Iterator[tuple[Array, Array, Array]]:
     """The same of either side of every kink from which D is not far from ``end``."""
     rows = np.arange(d.sd.size)
+    for place, side in _sides(d):
+        near, further = d.at(rows, place[:, None] + side * np.array([1.0, STRIDE])).T
+        slope = (further - near) / (BESIDE * (STRIDE - 1))
+        close = np.abs(near - end) <= NEAR * d.sd
+        width = d.sd / np.maximum(np.abs(slope), 1e-300)
+        yield rows[close], place[close], width[close]
+
+
+def _sides(d: Line) -> Iterator[tuple[Array, float]]:
+    """The places (N,) of kinks, and steps to either side."""
     for kink in _kinks(d).T:
         for side in (-BESIDE, BESIDE):
-            place = np.clip(kink, -REACH, REACH)[:, None]
-            near, further = d.at(rows, place + side * np.array([1.0, STRIDE])).T
-            slope = (further - near) / (BESIDE * (STRIDE - 1))
-            close = np.abs(near - end) <= NEAR * d.sd
-            width = d.sd / np.maximum(np.abs(slope), 1e-300)
-            yield rows[close], place[close, 0], width[close]
+            yield np.clip(kink, -REACH, REACH), side
+
+
+def _closer(low: Array, high: Array, changes: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """The first of the parts between ``low`` and ``high`` (M,), again and again, over which there
+    are ``changes`` (M, CUT), which is given the ends of the parts."""
+    each = np.arange(low.size)
+    for _ in range(ROUNDS):
+        ends = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, CUT + 1)
+        cell = np.argmax(changes(ends), axis=1)
+        low, high = ends[each, cell], ends[each, cell + 1]
+    return low, high
 
 
 def _kinks(d: Line) -> Array:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import replica
-from replica import SpikedRandomFeatures, own_tables, solve
-from replica.convex import solve_points
+from replica import SpikedRandomFeatures, ladders, own_tables, solve
+from replica.convex import mismatch, solve_points
 from replica.equivalence import tabulate
 from replica.label_tables import Level, label_table, label_table_at, mixture
 from replica.layers import fields_at
 from replica.local_fields import scores
-from replica.tau_layers import Line, line, sharp, tangencies, tau_rules
+from replica.tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules
 from solvers.quadrature import Rule, gauss_legendre
 
 ONE = np.ones(1)
@@ -81,6 +81,59 @@ def test_where_layers_merge(speed, least):
     expected = (ends + 1 + (P / (2 * delta)) ** 2) / slope
     assert [at for at, _ in found] == pytest.approx(expected, abs=2e-5)  # intervals of 1e-5
     assert [width for _, width in found] == pytest.approx([max(s / slope, least)] * 2, rel=1e-3)
+
+
+def test_where_plateaus_pass():
+    """Of relu without noise D is -c kappa - P tau up to the kink at tau = -gamma kappa / delta: an
+    end is passed there, at the first tau, and, wider by the slope, beyond the kink."""
+    model = replace(SIN, target="relu")
+    gamma, delta, c, P, s, end = 0.8, 0.6, 1.0, 0.01, 1e-3, -0.3
+
+    def lines(kappa):
+        one = np.ones(kappa.size)
+        return Line(
+            model,
+            kappa[None],
+            gamma * kappa[None],
+            c * kappa,
+            P * one,
+            s * one,
+            end * one[None],
+            1e-8 * one[None],
+        )
+
+    found = plateaus(lines(np.linspace(-9.0, 9.0, 401)), lines)
+    speed = c - P * gamma / delta
+    expected = [(8.2 * P - end) / c, -end / speed, -end / speed]
+    assert [at for at, _ in found] == pytest.approx(expected, abs=2e-5)  # intervals of 1e-5
+    widths = [(s + P) / c, (s + P) / speed, (s + delta - P) / speed]
+    assert [width for _, width in found] == pytest.approx(widths, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("target", "loss", "lam"),
+    [
+        ("relu", "huber:0.5", 80.0),
+        ("relu", "absolute", 1e3),
+        (replica.Activation(lambda z: np.tanh(3 * z), name="steep"), "huber:0.5", 1e3),
+    ],
+)
+def test_plateaus_are_no_obstacle(target, loss, lam):
+    """Labels that do not change over half of tau, at large penalties: what 6 nodes on each of 800
+    panels over kappa leave of the equations, .01 long where layers are .001 wide.  Such points
+    used to be flagged."""
+    model = SpikedRandomFeatures(
+        student="gelu", target=target, r=0.75, c=1.3, gamma=0.58, beta=0.25, label_noise=None
+    )
+    of, point = replica.loss(loss), (0.3 * ONE, lam * ONE)
+    found = ladders.any_loss(model, *point, of, None)
+    assert found.converged
+    assert found.nodes < 450
+    rule = gauss_legendre(6, np.linspace(-4, 4, 801), 9.0)
+    table, field = fields_at(model, found.points.overlaps, rule.nodes)
+    over_tau = tau_rules(line(model, of, table.kappa, field), mixture(model), 12, 0.75)
+    dense = label_table_at(model, tabulate(model, rule), Level(2, 2, 2), over_tau)
+    assert mismatch(dense, of, *point, found.points, found.losses) < 1e-6
 
 
 def test_no_panels_close_in_where_features_vanish():
