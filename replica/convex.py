@@ -24,7 +24,7 @@ ROUGHLY, ROUGH_RESIDUAL = 1e-4, 1e-3  # of a solution that others start from
 QUADRATURE_TOLERANCE = 1e-6
 LARGE = 2**16  # nodes, for a solution to be pursued past the first difficulty
 MANY = 40  # unknowns: slopes take more passes than they save
-CLOSE = 1e-3  # change of a coordinate in one pass, from where on few are left
+CLOSE = 1e-3  # change of a coordinate in one pass, from where on few passes are left
 
 # Which of the named points (R,), by their overlaps before and after a pass, are not worth more.
 Hopeless = Callable[[Overlaps, Overlaps, Rows], NDArray[np.bool_]]
@@ -48,7 +48,7 @@ def solve_points(
     converge hold whatever the solver left; callers mask them.  A ``brief`` solution is not
     pursued past the first difficulty: callers have another table, or a nearer start.  ``longest``
     bounds the steps of m: shorter ones find their way where a jump is all that E[mu_0 s] has.
-    Points that come close are left there if they are ``hopeless``; without errors, if all are.
+    Points that come close are left there if they are ``hopeless``, and their errors mean nothing.
     """
     equations, leave = Equations(given, loss, longest), None
     unpack = equations.coordinates.unpack

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.fixed_point import Rows
 from solvers.results import Array, Status
 
 from . import convex, ridge, saddle_point
@@ -41,7 +42,6 @@ COARSE = 0.02  # error of the table below the first
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 AnyTable = TypeVar("AnyTable", Table, LabelTable)
-Rows = NDArray[np.int64]
 Solve = Callable[[Rows, Overlaps | None], Evaluation]  # points on one table, from guesses
 
 
@@ -139,14 +139,14 @@ def _on_shared_tables(
     ) -> Evaluation:
         def hopeless(near: Overlaps, after: Overlaps, which: Rows) -> NDArray[np.bool_]:
             point = alpha[at[which]], lam[at[which]]
-            left = convex.distance(coarse, loss, *point, near, after=after)
-            return _expected(left, COARSE) > tol
+            error = convex.distance(coarse, loss, *point, near, after=after)
+            return (error > tol) & (_expected(error, COARSE) > tol)
 
         problem, ask = (loss, alpha[at], lam[at]), hopeless if leave else None
         points, losses = convex.solve_points(fine, *problem, start, brief=brief, hopeless=ask)
-        change = np.full(len(at), np.inf)
-        if (points.status != Status.LEFT).any():
-            change = convex.mismatch(coarse, *problem, points, losses)
+        left, change = points.status == Status.LEFT, np.full(len(at), np.inf)
+        if not left.all():
+            change = np.where(left, np.inf, convex.mismatch(coarse, *problem, points, losses))
         slope = slope_of_loss(model, fine, loss, alpha[at], points)
         return _evaluation(points, losses, points.residual, change, fine.table, slope)
 

@@ -24,7 +24,7 @@ from .ridge import bulk_of
 
 REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for
-BENT = 0.5  # change of a slope between cells, beyond which it is looked at more closely
+CURVED = 0.5  # change of a slope between cells, beyond which a line is not trusted
 PRECISE = 1e-9  # position of a sign change
 BESIDE = 1e-6  # from there to where its slope is taken
 WIDE = 2.0  # layers that such panels resolve without help
@@ -115,7 +115,7 @@ def _zeros(
     # where the functions bend, a line places a zero to an eighth of that share of the spacing
     bent = np.pad(np.abs(np.diff(values, 2)), ((0, 0), (1, 1)), constant_values=np.inf)
     bent = np.maximum(bent[function, cell], bent[function, cell + 1]) / np.abs(after - before)
-    if (badly := bent > np.minimum(width / spacing, BENT)).any():
+    if (badly := bent > np.minimum(width / spacing, CURVED)).any():
         between = kappa[cell[badly]], kappa[cell[badly] + 1]
         found = _placed(model, overlaps, levels, blur, function[badly], between)
         root[badly], width[badly] = found

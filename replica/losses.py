@@ -52,8 +52,8 @@ class Loss:
         Convex, elementwise.
     derivative : callable, t -> rho'(t)
     prox : callable (t0, V) -> t, optional
-        argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape; found by
-        Newton's method when absent.
+        argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape, of any number of
+        axes; found by Newton's method when absent.
     kind : {"residual", "margin"}
         What t is: y - f, or y f.
     curvature : callable, t -> rho''(t), optional

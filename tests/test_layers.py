@@ -206,12 +206,12 @@ def test_lines_place_wide_layers(name, lam, monkeypatch):
     monkeypatch.setattr(layers, "_placed", counted)
     for levels, blur in ((kinks_of(loss, True), 0.0 if loss.kinks else 1.0), (decision, 0.0)):
         problem = SIGN, overlaps, levels, blur
-        monkeypatch.setattr(layers, "BENT", 0.5)
         placed.clear()
         found, few = np.array(layers_near(*problem)).T, sum(placed)
-        monkeypatch.setattr(layers, "BENT", -1.0)
         placed.clear()
-        exact, all_of_them = np.array(layers_near(*problem)).T, sum(placed)
+        with monkeypatch.context() as no_lines:
+            no_lines.setattr(layers, "CURVED", -1.0)
+            exact, all_of_them = np.array(layers_near(*problem)).T, sum(placed)
         assert found.shape == exact.shape
         assert few < all_of_them
         at, width = exact
@@ -287,6 +287,27 @@ def test_a_hopeless_table_is_left_early(monkeypatch):
             assert getattr(early, part) == pytest.approx(getattr(late, part), rel=2e-6)
 
 
+def test_what_is_left_early_is_not_taken_up_again(monkeypatch):
+    """In a block with points that go on, on the tables after the first."""
+    blocks = []
+
+    def seen(given, loss, alpha, lam, *rest, original=convex.solve_points, **options):
+        found = original(given, loss, alpha, lam, *rest, **options)
+        blocks.append((lam.tolist(), found[0].status.tolist()))
+        return found
+
+    monkeypatch.setattr(convex, "solve_points", seen)
+    lam = np.geomspace(1e-5, 10, 40)
+    curve = replica.learning_curve(SIGN, alpha=2.0, lam=lam, loss="squared_hinge")
+    assert curve.converged.all()
+    (penalties, statuses), *later = blocks
+    assert penalties == lam.tolist()
+    left = {at for at, status in zip(penalties, statuses, strict=True) if status is Status.LEFT}
+    assert 5 < len(left) < 35
+    for penalties, _ in later:
+        assert not left.intersection(penalties)
+
+
 class Counted:
     """log cosh, counting where its derivative is asked for."""
 
@@ -311,7 +332,7 @@ def test_a_users_loss_is_evaluated_at_few_nodes():
 @pytest.mark.parametrize("name", ["outliers", "at a dimension"])
 def test_a_users_kinks_on_real_labels(name):
     """The absolute loss as functions against the named one, whose averages are exact, on the same
-    tables: 1e-9, ten times the solver's tolerance, a thousandth of the quadrature's."""
+    tables: to 1e-9, where the solver's tolerance is a thousandth of 1e-7."""
     own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
     for alpha, lam in ((2.0, 0.1), (0.5, 0.05)):
         mine, named = (
