@@ -20,7 +20,6 @@ from solvers.results import Array
 from .activations import Activation
 from .fields import Field
 from .label_tables import mixture
-from .layers import WIDE
 from .losses import Loss
 from .network import Model
 from .targets import remainder
@@ -38,6 +37,8 @@ THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.1  # variance, of the labels' power
 TINY = 1e-24  # on s^2
 MUCH = 1e12  # variance: layers are wide enough
+FINE = 4.0  # values of kappa in a layer that need no others to place it
+NARROW = 0.4  # passage of a plateau that panels do not resolve without help
 
 
 class Line(NamedTuple):
@@ -59,6 +60,10 @@ class Line(NamedTuple):
         z = self.centre[:, rows, None] + rest[:, None, None] * tau
         label = np.asarray(self.model.mean_label(*z), dtype=float)
         return label - self.prediction[rows, None] - self.pull[rows, None] * tau
+
+    def some(self, rows: Array) -> "Line":
+        """At the named kappa alone."""
+        return Line(self.model, *(part[..., rows] for part in self[1:]))
 
 
 class Turns(NamedTuple):
@@ -158,22 +163,32 @@ def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
     which, cell = np.nonzero(_change(_counts(first)))
     if not cell.size:
         return []
-    each = np.arange(cell.size)
+    low, high = kappa[cell], kappa[cell + 1]
+    width, known = _passage(first.some(cell), first.some(cell + 1), which)
+    thin = ~(known & (width >= FINE * (high - low)))
+    if thin.any():
+        ends, each = which[thin], np.arange(np.count_nonzero(thin))
 
-    def changes(parts: Array) -> Array:
-        counts = _counts(lines(parts.ravel())).reshape(-1, *parts.shape, 3)
-        return _change(counts[which, each])
+        def changes(parts: Array) -> Array:
+            counts = _counts(lines(parts.ravel())).reshape(-1, *parts.shape, 3)
+            return _change(counts[ends, each])
 
-    low, high = _closer(kappa[cell], kappa[cell + 1], changes)
-    before, after = lines(low), lines(high)
-    turns = _turns(before)
+        low[thin], high[thin] = _closer(low[thin], high[thin], changes)
+        width[thin], _ = _passage(lines(low[thin]), lines(high[thin]), ends)
+    return list(zip(low, width, strict=True))
+
+
+def _passage(before: Line, after: Line, which: Array) -> tuple[Array, Array]:
+    """How wide in kappa the passage of an extremum by the ends named is, between ``before`` and
+    ``after``, and whether one is there (M,)."""
+    each, turns = np.arange(which.size), _turns(before)
     near = np.argmin(np.abs(turns.value - before.ends[which, each][:, None]), axis=1)
+    known = np.isfinite(turns.value[each, near])
     place = np.clip(turns.at[each, near][:, None], -REACH, REACH)
     beyond, short = (d.at(each, place)[:, 0] - d.ends[which, each] for d in (after, before))
-    slope = (beyond - short) / (high - low)
-    width = before.sd / np.maximum(np.abs(slope), 1e-300)
-    width = np.maximum(width, before.least[which, each])
-    return list(zip(low, np.maximum(width, high - low), strict=True))
+    apart = (after.kappa - before.kappa)[0]
+    width = before.sd * apart / np.maximum(np.abs(beyond - short), 1e-300)
+    return np.maximum(np.maximum(width, before.least[which, each]), apart), known
 
 
 def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
@@ -181,10 +196,10 @@ def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
     beside a kink of the target or far out it may change little."""
     kappa = first.kappa[0]
     away, spread = _plateaus(first)
+    least = np.tile(first.least, (len(away) // len(first.ends), 1))
+    thin = spread * (kappa[1] - kappa[0]) < NARROW * np.abs(np.diff(away, append=np.inf))
     change = (away[:, 1:] > 0) != (away[:, :-1] > 0)
-    which, cell = np.nonzero(
-        change & (spread[:, 1:] * np.diff(kappa) < WIDE * np.abs(np.diff(away)))
-    )
+    which, cell = np.nonzero(change & (thin & (least < NARROW))[:, :-1])
     if not cell.size:
         return []
     each = np.arange(cell.size)
@@ -200,8 +215,8 @@ def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
     low, high = _closer(kappa[cell], kappa[cell + 1], changes)
     away, spread = there(np.stack([low, high], axis=-1))
     width = spread[:, 0] * (high - low) / np.maximum(np.abs(np.diff(away)[:, 0]), 1e-300)
-    least = lines(low).least[which % len(first.ends), each]
-    return list(zip(low, np.maximum(width, np.maximum(least, high - low)), strict=True))
+    least = np.maximum(least[which, cell], high - low)
+    return list(zip(low, np.maximum(width, least), strict=True))
 
 
 def _plateaus(d: Line) -> tuple[Array, Array]:
