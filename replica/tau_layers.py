@@ -2,11 +2,10 @@
 
 Given kappa and tau, t0 is Gaussian around D = E[y | z] - C - P tau with variance s^2 = S^2 - P^2
 plus that of the noise.  Where D passes an end of a stretch of the proximal map, the average
-over t0 changes in a stretch of tau of width s / |dD / dtau|, and where two such places merge, as
-kappa changes, or where D passes an end over a whole stretch of tau, the average over tau has a
-layer in kappa.  Large penalties leave s small.  A loss
-without kinks that bends as sharply counts as one, and s as no less than what it bends over.  One
-direction tau.
+over t0 changes in a stretch of tau of width s / |dD / dtau|.  Where two such places merge, as kappa
+changes, or D passes an end over a whole stretch of tau at once, the average over tau has a layer in
+kappa.  Large penalties leave s small.  A loss without kinks that bends as sharply counts as one,
+and s as no less than what it bends over.  One direction tau.
 """
 
 from collections.abc import Callable, Iterator
@@ -222,12 +221,12 @@ def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
 def _plateaus(d: Line) -> tuple[Array, Array]:
     """D less each of the ends (I, N), from either side of every kink and the ends of the range of
     tau, and how far it spreads over one of tau there."""
-    rows, away, spread = np.arange(d.sd.size), [], []
+    away, spread = [], []
     far = [(np.full(d.sd.size, side * REACH), -side * BESIDE) for side in (-1.0, 1.0)]
-    for place, side in (*far, *_sides(d)):
-        near, further = d.at(rows, place[:, None] + side * np.array([1.0, STRIDE])).T
+    for place, step in (*far, *_sides(d)):
+        near, slope = _next_to(d, place, step)
         away += [near - end for end in d.ends]
-        spread += [d.sd + np.abs(further - near) / (BESIDE * (STRIDE - 1))] * len(d.ends)
+        spread += [d.sd + np.abs(slope)] * len(d.ends)
     return np.array(away), np.array(spread)
 
 
@@ -328,9 +327,8 @@ def _zeros(d: Line, end: Array, grid: Array, values: Array) -> tuple[Array, Arra
 def _beside(d: Line, end: Array) -> Iterator[tuple[Array, Array, Array]]:
     """The same of either side of every kink from which D is not far from ``end``."""
     rows = np.arange(d.sd.size)
-    for place, side in _sides(d):
-        near, further = d.at(rows, place[:, None] + side * np.array([1.0, STRIDE])).T
-        slope = (further - near) / (BESIDE * (STRIDE - 1))
+    for place, step in _sides(d):
+        near, slope = _next_to(d, place, step)
         close = np.abs(near - end) <= NEAR * d.sd
         width = d.sd / np.maximum(np.abs(slope), 1e-300)
         yield rows[close], place[close], width[close]
@@ -339,8 +337,15 @@ def _beside(d: Line, end: Array) -> Iterator[tuple[Array, Array, Array]]:
 def _sides(d: Line) -> Iterator[tuple[Array, float]]:
     """The places (N,) of kinks, and steps to either side."""
     for kink in _kinks(d).T:
-        for side in (-BESIDE, BESIDE):
-            yield np.clip(kink, -REACH, REACH), side
+        for step in (-BESIDE, BESIDE):
+            yield np.clip(kink, -REACH, REACH), step
+
+
+def _next_to(d: Line, place: Array, step: float) -> tuple[Array, Array]:
+    """D and its slope (N,) a ``step`` from a ``place`` (N,)."""
+    tau = place[:, None] + step * np.array([1.0, STRIDE])
+    near, further = d.at(np.arange(d.sd.size), tau).T
+    return near, (further - near) / (step * (STRIDE - 1))
 
 
 def _closer(low: Array, high: Array, changes: Callable[[Array], Array]) -> tuple[Array, Array]:

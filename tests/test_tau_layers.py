@@ -53,6 +53,12 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
         assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
 
 
+def line_with(model, kappa, prediction, pull, sd, ends, least):
+    one = np.ones(kappa.size)
+    centre, thinnest = model.geometry.gamma @ kappa[None], np.full_like(ends, least)
+    return Line(model, kappa[None], centre, prediction, pull * one, sd * one, ends, thinnest)
+
+
 @pytest.mark.parametrize("speed", [0.0, -20.0])
 @pytest.mark.parametrize("least", [1e-8, 0.1])
 def test_where_layers_merge(speed, least):
@@ -64,17 +70,7 @@ def test_where_layers_merge(speed, least):
     ends = np.array([-0.2, 0.1])
 
     def lines(kappa):
-        one = np.ones(kappa.size)
-        return Line(
-            model,
-            kappa[None],
-            gamma * kappa[None],
-            0 * one,
-            P * one,
-            s * one,
-            ends[:, None] + speed * kappa,
-            least * np.ones((2, kappa.size)),
-        )
+        return line_with(model, kappa, 0 * kappa, P, s, ends[:, None] + speed * kappa, least)
 
     found = tangencies(lines(np.linspace(-9.0, 9.0, 401)), lines)
     slope = P * gamma / delta - speed
@@ -90,17 +86,7 @@ def test_where_plateaus_pass():
     gamma, delta, c, P, s, end = 0.8, 0.6, 1.0, 0.01, 1e-3, -0.3
 
     def lines(kappa):
-        one = np.ones(kappa.size)
-        return Line(
-            model,
-            kappa[None],
-            gamma * kappa[None],
-            c * kappa,
-            P * one,
-            s * one,
-            end * one[None],
-            1e-8 * one[None],
-        )
+        return line_with(model, kappa, c * kappa, P, s, np.full((1, kappa.size), end), 1e-8)
 
     found = plateaus(lines(np.linspace(-9.0, 9.0, 401)), lines)
     speed = c - P * gamma / delta
