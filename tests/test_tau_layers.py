@@ -79,6 +79,24 @@ def test_where_layers_merge(speed, least):
     assert [width for _, width in found] == pytest.approx([max(s / slope, least)] * 2, rel=1e-3)
 
 
+def test_wide_passages_are_placed_by_the_grid():
+    """The same vertex where s = .1: layers .25 wide, between values of kappa .045 apart, over which
+    D changes by (.8 x .045)^2 beside .018 as its vertex moves on: 7 % of the width."""
+    model, asked = replace(SIN, target="he2"), []
+    gamma, delta, P, s = 0.8, 0.6, 0.3, 0.1
+    ends = np.array([-0.2, 0.1])
+
+    def lines(kappa):
+        asked.append(kappa.size)
+        return line_with(model, kappa, 0 * kappa, P, s, ends[:, None] + 0 * kappa, 1e-8)
+
+    found = tangencies(lines(np.linspace(-9.0, 9.0, 401)), lines)
+    assert asked == [401]
+    expected = (ends + 1 + (P / (2 * delta)) ** 2) / (P * gamma / delta)
+    assert [at for at, _ in found] == pytest.approx(expected, abs=0.045)
+    assert [width for _, width in found] == pytest.approx([s * delta / (P * gamma)] * 2, rel=0.08)
+
+
 def test_where_plateaus_pass():
     """Of relu without noise D is -c kappa - P tau up to the kink at tau = -gamma kappa / delta: an
     end is passed there and at the first tau; beyond the kink, too slowly to need any help."""
