@@ -117,7 +117,7 @@ def _zeros(
     bent = np.maximum(bent[function, cell], bent[function, cell + 1]) / np.abs(after - before)
     if (badly := bent > np.minimum(width / spacing, CURVED)).any():
         between = kappa[cell[badly]], kappa[cell[badly] + 1]
-        found = _placed(model, overlaps, levels, blur, function[badly], between)
+        found = _placed(model, overlaps, levels, blur, function[badly], between, root[badly])
         root[badly], width[badly] = found
     thin = width < WIDE
     return list(zip(root[thin], width[thin], strict=True))
@@ -130,8 +130,10 @@ def _placed(
     blur: float,
     function: Array,
     between: tuple[Array, Array],
+    rough: Array,
 ) -> tuple[Array, Array]:
-    """Zeros (n,) of the named functions of ``levels``, each ``between`` two ends, and widths."""
+    """Zeros (n,) of the named functions of ``levels``, each ``between`` two ends, and widths; those
+    that come and go by rounding alone where they are ``rough``-ly."""
 
     def there(at: Array) -> tuple[Table, Field]:
         return fields_at(model, overlaps, at, target=not model.binary)
@@ -146,6 +148,7 @@ def _placed(
         args=(function,),
         tolerances=dict(xatol=PRECISE, xrtol=0, fatol=0, frtol=0),
     ).x
+    root = np.where(np.isfinite(root), root, rough)
     beside = np.where(root < between[1] - BESIDE, BESIDE, -BESIDE)
     slope = (along(root + beside, function) - along(root, function)) / beside
     return root, _spread(model, *there(root), blur) / np.maximum(np.abs(slope), TINY)

@@ -36,7 +36,8 @@ THINNEST = 1e-8  # layer worth resolving, at kappa = 0
 LITTLE = 0.1  # variance, of the labels' power
 TINY = 1e-24  # on s^2
 MUCH = 1e12  # variance: layers are wide enough
-FINE = 4.0  # values of kappa in a layer that need no others to place it
+FINE = 4.0  # cells of kappa in a layer that need no others to place it
+FAR = 3.0  # tau, as far out as is likely
 NARROW = 0.4  # passage of a plateau that panels do not resolve without help
 
 
@@ -179,7 +180,7 @@ def tangencies(first: Line, lines: Lines) -> list[tuple[float, float]]:
 
 def _passage(before: Line, after: Line, which: Array) -> tuple[Array, Array]:
     """How wide in kappa the passage of an extremum by the ends named is, between ``before`` and
-    ``after``, and whether one is there (M,)."""
+    ``after``, and whether there is an extremum where D is smooth (M,)."""
     each, turns = np.arange(which.size), _turns(before)
     near = np.argmin(np.abs(turns.value - before.ends[which, each][:, None]), axis=1)
     known = np.isfinite(turns.value[each, near])
@@ -194,18 +195,20 @@ def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
     """Layers (position, width) in kappa: where D passes an end over a stretch of tau at once, as
     beside a kink of the target or far out it may change little."""
     kappa = first.kappa[0]
-    away, spread = _plateaus(first)
+    away, spread, piece = _plateaus(first)
     least = np.tile(first.least, (len(away) // len(first.ends), 1))
-    thin = spread * (kappa[1] - kappa[0]) < NARROW * np.abs(np.diff(away, append=np.inf))
+    step = np.abs(np.diff(away))
+    thin = (spread * (kappa[1] - kappa[0]))[:, :-1] < NARROW * step
     change = (away[:, 1:] > 0) != (away[:, :-1] > 0)
-    which, cell = np.nonzero(change & (thin & (least < NARROW))[:, :-1])
+    alike = (piece[:, 1:] == piece[:, :-1]) & (piece[:, 1:] >= 0)
+    which, cell = np.nonzero(change & thin & alike & (least < NARROW)[:, :-1])
     if not cell.size:
         return []
     each = np.arange(cell.size)
 
     def there(parts: Array) -> Array:
-        found = [x.reshape(-1, *parts.shape)[which, each] for x in _plateaus(lines(parts.ravel()))]
-        return np.stack(found)
+        away, spread, _ = _plateaus(lines(parts.ravel()))
+        return np.stack([x.reshape(-1, *parts.shape)[which, each] for x in (away, spread)])
 
     def changes(parts: Array) -> Array:
         above = there(parts)[0] > 0
@@ -218,16 +221,20 @@ def plateaus(first: Line, lines: Lines) -> list[tuple[float, float]]:
     return list(zip(low, np.maximum(width, least), strict=True))
 
 
-def _plateaus(d: Line) -> tuple[Array, Array]:
-    """D less each of the ends (I, N), from either side of every kink and the ends of the range of
-    tau, and how far it spreads over one of tau there."""
-    away, spread = [], []
-    far = [(np.full(d.sd.size, side * REACH), -side * BESIDE) for side in (-1.0, 1.0)]
+def _plateaus(d: Line) -> tuple[Array, Array, Array]:
+    """From either side of every kink and from far out, (I, N) each: D less each of the ends, how
+    far it spreads over one of tau there, and in which piece of the target that is, -1 out of
+    range."""
+    kinks, away, spread, piece = _kinks(d), [], [], []
+    far = [(np.full(d.sd.size, place), np.sign(place) * -BESIDE) for place in (-FAR, FAR)]
     for place, step in (*far, *_sides(d)):
         near, slope = _next_to(d, place, step)
-        away += [near - end for end in d.ends]
-        spread += [d.sd + np.abs(slope)] * len(d.ends)
-    return np.array(away), np.array(spread)
+        left = np.sum(kinks < (place + step)[:, None], axis=1)
+        for end in d.ends:
+            away.append(near - end)
+            spread.append(d.sd + np.abs(slope))
+            piece.append(np.where(np.abs(place) < REACH, left, -1))
+    return np.array(away), np.array(spread), np.array(piece)
 
 
 def _change(counts: Array) -> Array:

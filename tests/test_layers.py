@@ -219,6 +219,22 @@ def test_lines_place_wide_layers(name, lam, monkeypatch):
         assert found[1] == pytest.approx(width, rel=0.34)
 
 
+def test_a_zero_of_rounding_alone(monkeypatch):
+    """A sign change on the grid that is none when asked again, as of odd functions at 0."""
+    monkeypatch.setattr(layers, "CURVED", -1.0)
+    overlaps = solve_points(label_table(SIGN, Level(1, 1, 1)), replica.loss("hinge"), ONE, ONE)[0]
+    grid = layers.fields_on_grid(SIGN, overlaps.overlaps)[0].kappa.size
+
+    def levels(table, field):
+        return 1e3 * (table.kappa - 0.01 if table.kappa.size == grid else np.ones_like(table.kappa))
+
+    placed = layers_near(SIGN, overlaps.overlaps, levels)[len(known_layers(SIGN)) :]
+    assert placed == []  # and so wide that it is none
+    assert (
+        len(layers_near(SIGN, overlaps.overlaps, lambda table, _: 1e3 * (table.kappa - 0.01))) == 3
+    )
+
+
 def test_layers_known_beforehand():
     """A kink of the target is blurred by tau, a neuron's by its other inputs."""
     (neuron, target) = known_layers(SIGN)

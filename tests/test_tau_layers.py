@@ -99,7 +99,7 @@ def test_wide_passages_are_placed_by_the_grid():
 
 def test_where_plateaus_pass():
     """Of relu without noise D is -c kappa - P tau up to the kink at tau = -gamma kappa / delta: an
-    end is passed there and at the first tau; beyond the kink, too slowly to need any help."""
+    end is passed there and at tau = -3; beyond the kink, too slowly to need any help."""
     model = replace(SIN, target="relu")
     gamma, delta, c, P, s, end = 0.8, 0.6, 1.0, 0.01, 1e-3, -0.3
 
@@ -108,10 +108,20 @@ def test_where_plateaus_pass():
 
     found = plateaus(lines(np.linspace(-9.0, 9.0, 401)), lines)
     speed = c - P * gamma / delta
-    expected = [(8.2 * P - end) / c, -end / speed]
+    expected = [(3.0 * P - end) / c, -end / speed]
     assert [at for at, _ in found] == pytest.approx(expected, abs=2e-5)  # intervals of 1e-5
     widths = [(s + P) / c, (s + P) / speed]
     assert [width for _, width in found] == pytest.approx(widths, rel=1e-3)
+
+
+def test_a_jump_that_comes_from_far_out_is_no_plateau():
+    """D = +-1 without a prediction passes .3 where the sign changes alone, at every tau."""
+    model = replace(SIN, target="sign")
+
+    def lines(kappa):
+        return line_with(model, kappa, 0 * kappa, 1e-6, 1e-3, np.full((1, kappa.size), 0.3), 1e-8)
+
+    assert plateaus(lines(np.linspace(-9.0, 9.0, 401)), lines) == []
 
 
 @pytest.mark.parametrize(
