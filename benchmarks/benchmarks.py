@@ -16,7 +16,7 @@ import replica
 from replica import ridge
 from replica.equivalence import tables
 from replica.label_tables import label_table
-from replica.laws import law
+from replica.problem.laws import law
 from validation.monte_carlo import simulate
 
 from . import literal, single_step

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from replica.targets import target
+from replica.problem.targets import target
 from validation.arguments import seed_sequence
 from validation.single_step import RATE, Batch, initial_layer, single_step
 

@@ -5,7 +5,6 @@ curves come out (``solve``, ``learning_curve``), to machine precision and with a
 how far they can be trusted.
 """
 
-from .activations import Activation
 from .bounds import best_bounds, bounds
 from .calibration import Calibration, calibration
 from .curves import Solution, solve
@@ -14,14 +13,15 @@ from .gradient import gradient
 from .grids import learning_curve
 from .learned import learned_function
 from .losses import Loss, loss
-from .models import GradientStep, SpikedRandomFeatures
-from .named import activation, hermite
 from .network import Network
 from .optimum import optimal_eta, optimal_lambda
+from .problem.activation import Activation
+from .problem.named import activation, hermite
+from .problem.srf import GradientStep, SpikedRandomFeatures
+from .problem.targets import MultiIndex
 from .several_steps import AfterStep, after_each_step
 from .spectrum import spectrum
 from .staircase import Staircase, staircase
-from .targets import MultiIndex
 
 __version__ = "0.1.0"
 __all__ = [

@@ -21,10 +21,10 @@ import numpy as np
 from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
-from .activations import Activation
 from .contour import contour, sides
 from .first_batch import FirstBatch, components, first_batch, mixed, probe, strength
-from .models import GradientStep
+from .problem.activation import Activation
+from .problem.srf import GradientStep
 
 AGREEMENT = 1e-10
 ANGLE = 0.35  # phi, and less where the noise is small:

@@ -29,9 +29,9 @@ from .errors import InvalidArgument
 from .gradient_step import target_moments
 from .grids import Problem
 from .ladders import QUADRATURE_TOLERANCE
-from .models import GradientStep
 from .network import Model, Network
 from .optimum import ETA, ETA_SCAN, log_axis, with_rate
+from .problem.srf import GradientStep
 from .ridge import least_squares
 from .trained_bias import RANGE, SCAN
 

@@ -16,8 +16,8 @@ from solvers.results import Array
 
 from .curves import Solution
 from .errors import InvalidArgument
-from .models import SpikedRandomFeatures
-from .targets import conditional_moments
+from .problem.srf import SpikedRandomFeatures
+from .problem.targets import conditional_moments
 
 
 class Calibration(NamedTuple):

@@ -27,9 +27,9 @@ from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
 from .local_fields import scores
 from .losses import Loss
-from .models import SpikedRandomFeatures
 from .network import Model
 from .overlaps import Overlaps
+from .problem.srf import SpikedRandomFeatures
 from .saddle_point import Equations
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it

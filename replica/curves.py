@@ -17,9 +17,9 @@ from .evaluation import Evaluation
 from .ladders import climb
 from .losses import Loss
 from .losses import loss as as_loss
-from .models import FINITE, number
 from .network import Model
 from .overlaps import Conjugates, Overlaps
+from .problem.srf import FINITE, number
 from .trained_points import with_trained_bias
 
 

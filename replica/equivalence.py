@@ -17,23 +17,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import (
-    Rule,
-    gauss_legendre,
-    graded,
-    interval,
-    trapezoid,
-    trapezoid_tensors,
-)
+from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
 from solvers.results import Array
 
-from .activations import Activation
 from .errors import InvalidArgument
-from .geometry import distinct
 from .group_covariance import GroupCovariance, group_covariance
 from .network import Model, Network
+from .problem.activation import Activation
+from .problem.geometry import distinct
+from .problem.targets import TargetMoments, conditional_moments
 from .row_covariance import RowCovariance
-from .targets import TargetMoments, conditional_moments
 
 
 @dataclass(frozen=True)

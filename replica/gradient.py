@@ -23,8 +23,8 @@ from .equivalence import Table, table_of_size, tabulate
 from .errors import InvalidArgument
 from .grids import Problem
 from .ladders import QUADRATURE_TOLERANCE
-from .models import GradientStep, SpikedRandomFeatures, refuse_channel
 from .overlaps import Errors
+from .problem.srf import GradientStep, SpikedRandomFeatures, refuse_channel
 
 STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
 ORDER = 8  # of the differences of tables

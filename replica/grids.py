@@ -15,11 +15,11 @@ from solvers.results import Array, ConvergenceError
 from .curves import axis, evaluate, positive
 from .errors import InvalidArgument
 from .evaluation import Evaluation
-from .laws import Law, law
 from .losses import NAMED, Loss
 from .losses import loss as as_loss
-from .models import GradientStep, SpikedRandomFeatures
 from .network import Model, Network
+from .problem.laws import Law, law
+from .problem.srf import GradientStep, SpikedRandomFeatures
 
 if TYPE_CHECKING:
     import xarray

@@ -23,9 +23,9 @@ from scipy.special import factorial, factorial2
 from solvers.quadrature import Rule, refine
 from solvers.results import Array
 
-from .activations import Activation
 from .errors import InvalidArgument
-from .named import NAMED, activation
+from .problem.activation import Activation
+from .problem.named import NAMED, activation
 
 LARGEST = 21  # order; degree 20
 TOLERANCE = 1e-13  # of the quadrature, relative to the norm of sigma(b z)

@@ -22,8 +22,8 @@ from .common_bias import shifted
 from .curves import Solution, solve
 from .equivalence import at_points, table_of_size
 from .ladders import QUADRATURE_TOLERANCE
-from .models import refuse_channel
 from .network import Model
+from .problem.srf import refuse_channel
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def at_once(labels: Labels, loss: Loss) -> int:
     """How many values of kappa, of all points together, should be handled at once."""
     most = LASTING
     if labels.student is not None:
-        from solvers.student import size  # numba takes half a second
+        from solvers.student import size
 
         most = LASTING // size(labels.student[0])
     if loss.pieces is not None:

@@ -23,8 +23,8 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from .errors import InvalidArgument
-from .models import FINITE, number
-from .named import imported
+from .problem.named import imported
+from .problem.srf import FINITE, number
 
 KINDS = ("residual", "margin")
 FURTHEST = 1e3  # from the kinks to where a loss is looked at

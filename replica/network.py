@@ -8,12 +8,12 @@ import numpy as np
 
 from solvers.results import Array
 
-from .activations import Activation
 from .errors import InvalidArgument
-from .geometry import Geometry
 from .gradient_step import spiked_parameters
-from .labels import LabelNoise
-from .models import FINITE, GradientStep, SpikedRandomFeatures, number
+from .problem.activation import Activation
+from .problem.geometry import Geometry
+from .problem.labels import LabelNoise
+from .problem.srf import FINITE, GradientStep, SpikedRandomFeatures, number
 from .row_covariance import RowCovariance, row_covariance
 
 ODD = 1e-9  # of the student's size

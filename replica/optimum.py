@@ -20,8 +20,8 @@ from . import ridge
 from .curves import Solution, evaluate, positive, solve
 from .equivalence import table_at
 from .errors import InvalidArgument
-from .models import FINITE, GradientStep, number
 from .network import Model, Network
+from .problem.srf import FINITE, GradientStep, number
 
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)

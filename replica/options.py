@@ -13,10 +13,10 @@ from solvers.results import Array
 from .curves import axis
 from .errors import InvalidArgument
 from .grids import Problem
-from .laws import NAMES
 from .losses import NAMED, Loss, loss
-from .models import GradientStep, SpikedRandomFeatures
 from .network import Network
+from .problem.laws import NAMES
+from .problem.srf import GradientStep, SpikedRandomFeatures
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")

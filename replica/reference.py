@@ -23,10 +23,10 @@ from mpmath import mp
 from solvers.results import ConvergenceError
 
 from . import curves
-from .activations import Activation
 from .errors import InvalidArgument
-from .models import SpikedRandomFeatures
-from .named import NAMED
+from .problem.activation import Activation
+from .problem.named import NAMED
+from .problem.srf import SpikedRandomFeatures
 
 GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and V2 may be 1/lam
 FIRST, LAST = 4, 9  # the step in kappa is 2^-FIRST at first, 2^-LAST at most

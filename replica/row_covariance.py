@@ -39,7 +39,7 @@ from solvers.quadrature import expectation
 from solvers.results import Array
 
 from .first_batch import FirstBatch, first_batch
-from .models import GradientStep
+from .problem.srf import GradientStep
 
 NEWTON = 60  # steps at most; a handful are usual
 

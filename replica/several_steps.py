@@ -21,12 +21,12 @@ import numpy as np
 from solvers.quadrature import QuadratureError, Rule, refine
 from solvers.results import Array
 
-from .activations import LAYERS, Activation
 from .equivalence import rules, tabulate
 from .errors import InvalidArgument
 from .gradient_step import SpikedParameters, spiked_parameters
-from .models import GradientStep, SpikedRandomFeatures
-from .targets import remainder
+from .problem.activation import LAYERS, Activation
+from .problem.srf import GradientStep, SpikedRandomFeatures
+from .problem.targets import remainder
 
 TOLERANCE = 1e-11  # on the change of an average between two rules
 SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it

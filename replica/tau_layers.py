@@ -16,12 +16,12 @@ import numpy as np
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from .activations import Activation
 from .fields import Field
 from .label_tables import mixture
 from .losses import Loss
 from .network import Model
-from .targets import remainder
+from .problem.activation import Activation
+from .problem.targets import remainder
 
 REACH = 8.2
 GRID = 129

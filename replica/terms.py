@@ -103,7 +103,7 @@ def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:
     )
     if labels.student is None:
         return found
-    from solvers.student import blurred  # numba takes half a second
+    from solvers.student import blurred
 
     nu, sigma = labels.student
     law = blurred(nu, sigma, found.scale[:, 0] ** 2)

@@ -13,14 +13,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import replica
-from replica import (
-    InvalidArgument,
-    Loss,
-    MultiIndex,
-    SpikedRandomFeatures,
-    ridge,
-    solve,
-)
+from replica import InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, ridge, solve
 from replica.convex import slopes_near, solve_points
 from replica.coordinates import Coordinates
 from replica.equivalence import tabulate

@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from test_convex import by_nodes
 
 from replica import Activation, InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
-from replica.labels import label_noise, mean_label, zeros
-from replica.named import activation
+from replica.problem.labels import label_noise, mean_label, zeros
+from replica.problem.named import activation
 from solvers.piecewise import average_proximal, average_score
 
 NAMES = [

@@ -13,10 +13,10 @@ from numpy.polynomial import hermite_e
 from replica import GradientStep, InvalidArgument, MultiIndex, solve, staircase
 from replica.cli import app
 from replica.command_line import run
-from replica.expressions import Expression, is_expression
 from replica.plotting import plot_staircase
+from replica.problem.expressions import Expression, is_expression
+from replica.problem.targets import target
 from replica.staircase import MARGIN
-from replica.targets import target
 from solvers.quadrature import QuadratureError
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"

@@ -11,12 +11,13 @@ from scipy.special import poch
 from test_convex import MODELS, by_nodes
 
 import replica
-from replica import Loss, SpikedRandomFeatures, labels, solve
+from replica import Loss, SpikedRandomFeatures, solve
 from replica.equivalence import tabulate
 from replica.fields import Field, field_on
 from replica.label_tables import Component, Level, label_table
 from replica.local_fields import at_once, losses, scores
 from replica.overlaps import Overlaps
+from replica.problem import labels
 from replica.ridge import bulk_of, solve_points
 from replica.saddle_point import Equations
 from solvers import student

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activation
-from replica.laws import law
-from replica.targets import MultiIndex
+from replica.problem.laws import law
+from replica.problem.targets import MultiIndex
 from validation import data, draw
 from validation.features import gradient_step, sphere_rows, spread
 

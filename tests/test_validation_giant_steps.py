@@ -11,8 +11,8 @@ import pytest
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
 from replica.command_line import run
+from replica.problem.targets import target
 from replica.several_steps import first_step
-from replica.targets import target
 from validation import draw, simulate, trajectory
 from validation.alignment import alignment, compare_alignment, spike
 from validation.cli import app

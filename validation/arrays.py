@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, blas, eigh, lapack
 
-from replica.activations import Activation
 from replica.errors import InvalidArgument
+from replica.problem.activation import Activation
 from solvers.results import Array
 
 EPS = np.finfo(float).eps

@@ -17,7 +17,7 @@ from numpy.random import SeedSequence, default_rng
 
 from replica.grids import Problem
 from replica.losses import NAMED, Loss
-from replica.models import SpikedRandomFeatures
+from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
 from . import arrays, convex_readout, measures, readout, ridge

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.activations import Activation
 from replica.errors import InvalidArgument
 from replica.grids import Problem
-from replica.labels import LabelNoise, mean_label
-from replica.laws import Law
-from replica.models import GradientStep, SpikedRandomFeatures
-from replica.targets import MultiIndex, Target, remainder
+from replica.problem.activation import Activation
+from replica.problem.labels import LabelNoise, mean_label
+from replica.problem.laws import Law
+from replica.problem.srf import GradientStep, SpikedRandomFeatures
+from replica.problem.targets import MultiIndex, Target, remainder
 from solvers.results import Array
 
 from . import arrays

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import default_rng
 
-from replica.activations import Activation
 from replica.hermite_expansion import expand
-from replica.named import activation
+from replica.problem.activation import Activation
+from replica.problem.named import activation
 from solvers.results import Array
 
 from .arguments import seed_sequence

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.named import activation
+from replica.problem.named import activation
 from solvers.results import Array
 
 from .arguments import seed_sequence

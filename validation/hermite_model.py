@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.activations import Activation
 from replica.curves import positive
 from replica.errors import InvalidArgument
 from replica.hermite_expansion import expand
-from replica.named import activation
+from replica.problem.activation import Activation
+from replica.problem.named import activation
 from solvers.results import Array
 
 from .arguments import seed_sequence, whole

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from replica import __version__
-from replica.activations import Activation
 from replica.grids import describe
-from replica.labels import LabelNoise
-from replica.laws import Law
 from replica.losses import Loss
-from replica.targets import MultiIndex
+from replica.problem.activation import Activation
+from replica.problem.labels import LabelNoise
+from replica.problem.laws import Law
+from replica.problem.targets import MultiIndex
 
 from .cells import Experiment
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from replica.curves import axis, positive
 from replica.errors import InvalidArgument
 from replica.grids import Problem
-from replica.models import GradientStep
+from replica.problem.srf import GradientStep
 from solvers.results import Array
 
 from . import readout, ridge

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.random import Generator, default_rng
 from numpy.typing import ArrayLike
 
-from replica.activations import Activation
 from replica.errors import InvalidArgument
-from replica.named import activation
+from replica.problem.activation import Activation
+from replica.problem.named import activation
 from solvers.results import Array
 
 from .arguments import whole

@@ -19,7 +19,7 @@ from replica.curves import positive
 from replica.errors import InvalidArgument
 from replica.grids import Problem
 from replica.losses import loss as as_loss
-from replica.models import SpikedRandomFeatures
+from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
 from . import executors

@@ -3,7 +3,7 @@
 import numpy as np
 
 from replica.errors import InvalidArgument
-from replica.models import GradientStep
+from replica.problem.srf import GradientStep
 
 from . import ridge
 from .cells import Experiment, Simulated

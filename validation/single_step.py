@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.activations import Activation
 from replica.curves import positive
-from replica.named import activation
-from replica.targets import MultiIndex
-from replica.targets import target as find_target
+from replica.problem.activation import Activation
+from replica.problem.named import activation
+from replica.problem.targets import MultiIndex
+from replica.problem.targets import target as find_target
 from solvers.results import Array
 
 from .alignment import cosines

@@ -9,8 +9,8 @@ import typer
 from .. import command_line as common
 from .. import files
 from ..grids import Grid, describe, sweep
-from ..models import GradientStep
 from ..options import ProblemOptions, request
+from ..problem.srf import GradientStep
 from ..several_steps import after_each_step
 
 

@@ -19,8 +19,8 @@ from replica import GradientStep, solve
 from replica.files import plain
 from replica.gradient_step import GROUPS
 from replica.grids import sweep
-from replica.laws import law
 from replica.plotting import LABELS
+from replica.problem.laws import law
 
 from ..monte_carlo import simulate
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from solvers.results import Array
 
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from solvers.quadrature import Expectation, QuadratureError, Rule, expectation, refine
 from solvers.results import Array
 
+from ..errors import InvalidArgument
 from .closed_forms import Moments
-from .errors import InvalidArgument
 
 MOMENT_TOLERANCE = 1e-12
 MOMENT_NODES = 4096

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .activations import Activation
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
+from .activation import Activation
 from .geometry import Geometry
 from .labels import is_binary, label_noise, mean_label
 from .laws import law
@@ -22,7 +22,7 @@ from .named import activation
 from .targets import MultiIndex, target
 
 if TYPE_CHECKING:
-    from .network import Network
+    from ..network import Network
 
 LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
 FINITE = np.finfo(float).max
@@ -115,7 +115,7 @@ class SpikedRandomFeatures:
         Relative error of the groups where they stand for a continuous law; only reported.
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
-        :func:`replica.labels.label_noise`.
+        :func:`replica.problem.labels.label_noise`.
 
     Raises
     ------
@@ -313,7 +313,7 @@ class GradientStep:
         InvalidArgument
             Where it does not apply: see :class:`Network`.
         """
-        from .network import Network
+        from ..network import Network
 
         return Network(step=self, beta=beta, row_norms=row_norms)
 
@@ -360,7 +360,7 @@ class GradientStep:
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        from .gradient_step import spiked_parameters
+        from ..gradient_step import spiked_parameters
 
         after = spiked_parameters(self)
         if after.error > LAW_ERROR:

@@ -18,8 +18,8 @@ import numpy as np
 from solvers.quadrature import TENSOR_SIZES, QuadratureError, expectation_tensor
 from solvers.results import Array
 
-from .activations import Activation
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
+from .activation import Activation
 from .expressions import Expression, is_expression
 from .named import activation, imported
 

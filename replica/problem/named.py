@@ -14,9 +14,9 @@ from scipy.special import erf, expit, ndtr
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument
 from . import closed_forms
-from .activations import Activation
-from .errors import InvalidArgument
+from .activation import Activation
 
 ROOT_2PI = np.sqrt(2 * np.pi)
 

@@ -13,7 +13,7 @@ from scipy.special import roots_legendre
 
 from solvers.results import Array
 
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
 
 TAIL = 5e-10  # probability left out on either side of a continuous law
 NAMES = ("gaussian", "rademacher", "uniform")

@@ -19,9 +19,9 @@ from scipy.special import expit, ndtr
 
 from solvers.results import Array
 
-from .activations import Activation
+from ..errors import InvalidArgument
+from .activation import Activation
 from .closed_forms import step_moments
-from .errors import InvalidArgument
 from .targets import MultiIndex, Target
 
 FORMS = (

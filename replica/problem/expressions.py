@@ -17,7 +17,7 @@ from numpy.polynomial import hermite_e
 
 from solvers.results import Array
 
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
 from .named import NAMED
 
 ARGUMENT = re.compile(r"z([1-4])")
