@@ -14,7 +14,7 @@ import numpy as np
 
 import replica
 from replica import ridge
-from replica.equivalence import tables
+from replica.equivalence.table import tables
 from replica.label_tables import label_table
 from replica.problem.laws import law
 from validation.monte_carlo import simulate

@@ -24,7 +24,7 @@ from solvers.results import Array, ConvergenceError, Status
 
 from .common_bias import shifted
 from .curves import axis
-from .equivalence import Table, at_points, tables
+from .equivalence.table import Table, at_points, tables
 from .errors import InvalidArgument
 from .gradient_step import target_moments
 from .grids import Problem

@@ -13,7 +13,7 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from .equivalence import tabulate
+from .equivalence.table import tabulate
 from .fields import Field, field_on, given_tau
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels

@@ -22,7 +22,7 @@ from solvers.quadrature import Rule
 from solvers.results import Array
 
 from . import ridge
-from .equivalence import Table, tabulate
+from .equivalence.table import Table, tabulate
 from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
 from .local_fields import scores

@@ -21,7 +21,7 @@ from scipy.special import erf
 from solvers.quadrature import Rule, interval, refine
 from solvers.results import Array
 
-from .equivalence import Table, alike
+from .equivalence.table import Table, alike
 from .network import Model
 from .problem.activation import MOMENT_NODES, MOMENT_TOLERANCE, Activation
 from .problem.closed_forms import Moments

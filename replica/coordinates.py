@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .equivalence import Table
+from .equivalence.table import Table
 from .overlaps import Overlaps
 
 DEPENDENT = 1e-10  # of the largest singular value: combinations of offsets smaller than that are 0

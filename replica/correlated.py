@@ -21,7 +21,7 @@ from solvers.newton import newton
 from solvers.results import Array
 
 from .bulk import Forces, Yield
-from .equivalence import Table
+from .equivalence.table import Table
 from .isotropic import Isotropic
 from .row_covariance import RowCovariance
 

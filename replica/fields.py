@@ -13,7 +13,7 @@ import numpy as np
 from solvers.results import Array
 
 from .bulk import Bulk
-from .equivalence import Table
+from .equivalence.table import Table
 from .label_tables import Component
 from .overlaps import Overlaps
 

@@ -19,7 +19,7 @@ from solvers.results import Array
 
 from . import ridge
 from .curves import Solution, solve
-from .equivalence import Table, table_of_size, tabulate
+from .equivalence.table import Table, table_of_size, tabulate
 from .errors import InvalidArgument
 from .grids import Problem
 from .ladders import QUADRATURE_TOLERANCE

@@ -18,7 +18,7 @@ import numpy as np
 from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
-from .equivalence import Table, jumps, known_layers, layers, rules, tabulate
+from .equivalence.table import Table, jumps, known_layers, layers, rules, tabulate
 from .network import Model
 from .problem.activation import Activation
 from .problem.labels import REACH, gaussians

@@ -21,7 +21,7 @@ from solvers.results import Array, Status
 from . import convex, ridge, saddle_point
 from .classification import classification_error
 from .common_bias import slope_of_loss, slope_of_ridge
-from .equivalence import Table, table_at
+from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
 from .evaluation import Evaluation, Task, assign, concatenate
 from .label_tables import LabelTable, first_level, label_table

@@ -15,7 +15,7 @@ from scipy.optimize import elementwise
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from .equivalence import Table, known_layers, tabulate
+from .equivalence.table import Table, known_layers, tabulate
 from .fields import Field, field_on
 from .losses import Loss
 from .network import Model

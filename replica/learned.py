@@ -20,7 +20,7 @@ from solvers.results import Array
 from . import ridge
 from .common_bias import shifted
 from .curves import Solution, solve
-from .equivalence import at_points, table_of_size
+from .equivalence.table import at_points, table_of_size
 from .ladders import QUADRATURE_TOLERANCE
 from .network import Model
 from .problem.srf import refuse_channel

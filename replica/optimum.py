@@ -18,7 +18,7 @@ from solvers.results import Array, ConvergenceError, Status
 
 from . import ridge
 from .curves import Solution, evaluate, positive, solve
-from .equivalence import table_at
+from .equivalence.table import table_at
 from .errors import InvalidArgument
 from .network import Model, Network
 from .problem.srf import FINITE, GradientStep, number

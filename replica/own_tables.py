@@ -5,7 +5,7 @@ from functools import cache
 
 from solvers.results import Array
 
-from .equivalence import tabulate
+from .equivalence.table import tabulate
 from .fields import field_on
 from .label_tables import LabelTable, Level, first_level, label_table_at, mixture, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels

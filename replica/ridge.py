@@ -17,7 +17,7 @@ from solvers.results import Array, largest
 from .bulk import Bulk, Forces, Yield
 from .correlated import Correlated
 from .correlated_groups import CorrelatedGroups
-from .equivalence import Table
+from .equivalence.table import Table
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps

@@ -24,7 +24,7 @@ from solvers.results import Array, Result, Status
 from . import ridge
 from .bulk import Yield
 from .coordinates import Coordinates
-from .equivalence import Table
+from .equivalence.table import Table
 from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
 from .local_fields import Losses, at_once, losses, scores

@@ -21,7 +21,7 @@ import numpy as np
 from solvers.quadrature import QuadratureError, Rule, refine
 from solvers.results import Array
 
-from .equivalence import rules, tabulate
+from .equivalence.table import rules, tabulate
 from .errors import InvalidArgument
 from .gradient_step import SpikedParameters, spiked_parameters
 from .problem.activation import LAYERS, Activation

@@ -24,7 +24,7 @@ from . import ridge
 from .batch_contour import batch_contour
 from .contour import contour_table
 from .curves import positive
-from .equivalence import Table, table_at
+from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
 from .network import Model, Network
 from .resolvent import Resolvent

@@ -16,7 +16,7 @@ import replica
 from replica import InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, ridge, solve
 from replica.convex import slopes_near, solve_points
 from replica.coordinates import Coordinates
-from replica.equivalence import tabulate
+from replica.equivalence.table import tabulate
 from replica.gradient_step import spiked_parameters
 from replica.label_tables import Level, label_table
 from replica.local_fields import scores

@@ -10,7 +10,7 @@ from scipy.stats import cauchy, laplace, norm, poisson
 
 import replica
 from replica import GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures, ridge
-from replica.equivalence import tables
+from replica.equivalence.table import tables
 from replica.gradient_step import spiked_parameters
 from replica.groups import Groups
 from replica.isotropic import Isotropic

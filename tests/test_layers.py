@@ -14,7 +14,7 @@ import replica
 from replica import Loss, SpikedRandomFeatures, convex, layers, sampled_fields, solve
 from replica.classification import bivariate, classification_error
 from replica.convex import solve_points
-from replica.equivalence import known_layers, tabulate
+from replica.equivalence.table import known_layers, tabulate
 from replica.fields import Field
 from replica.label_tables import Level, first_level, label_table, label_table_at
 from replica.layers import REACH, decision, kinks_of, layers_near, panels

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import replica
 from replica import ridge
-from replica.equivalence import tables
+from replica.equivalence.table import tables
 from replica.errors import InvalidArgument
 from replica.first_batch import FirstBatch
 from replica.group_covariance import group_covariance

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import replica
 from replica import bulk as bulk_module
 from replica import ridge
-from replica.equivalence import tables
+from replica.equivalence.table import tables
 from replica.isotropic import Isotropic
 from replica.overlaps import Errors, Overlaps
 

@@ -213,7 +213,7 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 
 
 def _resolvent(model, alpha):
-    from replica.equivalence import table_at
+    from replica.equivalence.table import table_at
     from replica.spectrum import _resolvent as build
 
     return build(model, table_at(model, 3), alpha)  # 256 nodes are too few for sin(2.5 kappa)
@@ -237,7 +237,7 @@ def test_transform_is_the_integral_of_the_density():
 def test_contour_agrees_with_the_real_line():
     """Where the latter resolves the averages, off the axis; and the moments are analytic."""
     from replica import ridge
-    from replica.equivalence import table_at
+    from replica.equivalence.table import table_at
     from replica.resolvent import Resolvent
 
     model = ONE.srf(beta=1.5)

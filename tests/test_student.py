@@ -12,7 +12,7 @@ from test_convex import MODELS, by_nodes
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.equivalence import tabulate
+from replica.equivalence.table import tabulate
 from replica.fields import Field, field_on
 from replica.label_tables import Component, Level, label_table
 from replica.local_fields import at_once, losses, scores

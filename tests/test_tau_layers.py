@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica import SpikedRandomFeatures, ladders, own_tables, solve
 from replica.convex import mismatch, solve_points
-from replica.equivalence import tabulate
+from replica.equivalence.table import tabulate
 from replica.label_tables import Level, label_table, label_table_at, mixture
 from replica.layers import fields_at
 from replica.local_fields import scores

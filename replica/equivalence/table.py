@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
 from solvers.results import Array
 
-from .errors import InvalidArgument
-from .group_covariance import GroupCovariance, group_covariance
-from .network import Model, Network
-from .problem.activation import Activation
-from .problem.geometry import distinct
-from .problem.targets import TargetMoments, conditional_moments
-from .row_covariance import RowCovariance
+from ..errors import InvalidArgument
+from ..group_covariance import GroupCovariance, group_covariance
+from ..network import Model, Network
+from ..problem.activation import Activation
+from ..problem.geometry import distinct
+from ..problem.targets import TargetMoments, conditional_moments
+from ..row_covariance import RowCovariance
 
 
 @dataclass(frozen=True)
