@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 import replica
-from replica import ridge
+from replica.convex.label_tables import label_table
 from replica.equivalence.table import tables
-from replica.label_tables import label_table
 from replica.problem.laws import law
+from replica.saddle_point import ridge
 from validation.monte_carlo import simulate
 
 from . import literal, single_step

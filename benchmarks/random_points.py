@@ -12,7 +12,7 @@ from itertools import cycle, islice
 import numpy as np
 
 import replica
-from replica.label_tables import label_table
+from replica.convex.label_tables import label_table
 
 from . import literal
 from .benchmarks import MODEL

@@ -15,7 +15,8 @@ import numpy as np
 import scipy
 
 import replica
-from replica import reference, ridge
+from replica import reference
+from replica.saddle_point import ridge
 
 from . import literal
 from .benchmarks import (

@@ -7,12 +7,12 @@ how far they can be trusted.
 
 from .bounds import best_bounds, bounds
 from .calibration import Calibration, calibration
+from .convex.losses import Loss, loss
 from .curves import Solution, solve
 from .errors import InvalidArgument
 from .gradient import gradient
 from .grids import learning_curve
 from .learned import learned_function
-from .losses import Loss, loss
 from .network import Network
 from .optimum import optimal_eta, optimal_lambda
 from .problem.activation import Activation

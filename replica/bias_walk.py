@@ -11,18 +11,19 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from . import convex, ridge
-from .common_bias import objective, shifted, slope_of_loss
-from .coordinates import Coordinates
-from .evaluation import Task
-from .label_tables import LabelTable, Level, first_level, label_table
+from .convex import solve as convex
+from .convex.averages import Losses
+from .convex.common_bias import objective, shifted, slope_of_loss
+from .convex.coordinates import Coordinates
+from .convex.equations import Slopes
+from .convex.evaluation import Task
+from .convex.label_tables import LabelTable, Level, first_level, label_table
+from .convex.losses import Loss
+from .convex.own_tables import has_layers, own_tables
 from .ladders import any_loss
-from .local_fields import Losses
-from .losses import Loss
 from .network import Model
-from .overlaps import Overlaps
-from .own_tables import has_layers, own_tables
-from .saddle_point import Slopes
+from .saddle_point import ridge
+from .saddle_point.overlaps import Overlaps
 from .trained_bias import Looks, scan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell

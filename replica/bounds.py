@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from .common_bias import shifted
+from .convex.common_bias import shifted
 from .curves import axis
 from .equivalence.table import Table, at_points, tables
 from .errors import InvalidArgument
@@ -32,7 +32,7 @@ from .ladders import QUADRATURE_TOLERANCE
 from .network import Model, Network
 from .optimum import ETA, ETA_SCAN, log_axis, with_rate
 from .problem.srf import GradientStep
-from .ridge import least_squares
+from .saddle_point.ridge import least_squares
 from .trained_bias import RANGE, SCAN
 
 

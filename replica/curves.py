@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 
+from .convex.evaluation import Evaluation
+from .convex.losses import Loss
+from .convex.losses import loss as as_loss
 from .errors import InvalidArgument
-from .evaluation import Evaluation
 from .ladders import climb
-from .losses import Loss
-from .losses import loss as as_loss
 from .network import Model
-from .overlaps import Conjugates, Overlaps
 from .problem.srf import FINITE, number
+from .saddle_point.overlaps import Conjugates, Overlaps
 from .trained_points import with_trained_bias
 
 
@@ -103,7 +103,7 @@ def solve(
         Ridge penalty lambda of (1.2), positive.
     loss : str or Loss
         Convex loss of the readout: ridge regression's square unless given, see
-        :func:`replica.losses.loss`.
+        :func:`replica.convex.losses.loss`.
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square.

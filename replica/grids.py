@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
+from .convex.evaluation import Evaluation
+from .convex.losses import NAMED, Loss
+from .convex.losses import loss as as_loss
 from .curves import axis, evaluate, positive
 from .errors import InvalidArgument
-from .evaluation import Evaluation
-from .losses import NAMED, Loss
-from .losses import loss as as_loss
 from .network import Model, Network
 from .problem.laws import Law, law
 from .problem.srf import GradientStep, SpikedRandomFeatures

@@ -18,21 +18,23 @@ from numpy.typing import NDArray
 from solvers.fixed_point import Rows
 from solvers.results import Array, Status
 
-from . import convex, ridge, saddle_point
-from .classification import classification_error
-from .common_bias import slope_of_loss, slope_of_ridge
+from .convex import equations as saddle_point
+from .convex import solve as convex
+from .convex.averages import Losses
+from .convex.classification import classification_error
+from .convex.common_bias import slope_of_loss, slope_of_ridge
+from .convex.evaluation import Evaluation, Task, assign, concatenate
+from .convex.label_tables import LabelTable, first_level, label_table
+from .convex.layered import solve_layered
+from .convex.losses import Loss
+from .convex.own_tables import has_layers
+from .convex.refinement import solve_refined
+from .convex.tau_layers import sharp
 from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
-from .evaluation import Evaluation, Task, assign, concatenate
-from .label_tables import LabelTable, first_level, label_table
-from .layered import solve_layered
-from .local_fields import Losses
-from .losses import Loss
 from .network import Model
-from .overlaps import Overlaps
-from .own_tables import has_layers
-from .refinement import solve_refined
-from .tau_layers import sharp
+from .saddle_point import ridge
+from .saddle_point.overlaps import Overlaps
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from . import ridge
-from .common_bias import shifted
+from .convex.common_bias import shifted
 from .curves import Solution, solve
 from .equivalence.table import at_points, table_of_size
 from .ladders import QUADRATURE_TOLERANCE
 from .network import Model
 from .problem.srf import refuse_channel
+from .saddle_point import ridge
 
 
 @dataclass(frozen=True, eq=False)

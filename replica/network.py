@@ -14,7 +14,7 @@ from .problem.activation import Activation
 from .problem.geometry import Geometry
 from .problem.labels import LabelNoise
 from .problem.srf import FINITE, GradientStep, SpikedRandomFeatures, number
-from .row_covariance import RowCovariance, row_covariance
+from .saddle_point.row_covariance import RowCovariance, row_covariance
 
 ODD = 1e-9  # of the student's size
 

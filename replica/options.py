@@ -10,10 +10,10 @@ import numpy as np
 
 from solvers.results import Array
 
+from .convex.losses import NAMED, Loss, loss
 from .curves import axis
 from .errors import InvalidArgument
 from .grids import Problem
-from .losses import NAMED, Loss, loss
 from .network import Network
 from .problem.laws import NAMES
 from .problem.srf import GradientStep, SpikedRandomFeatures

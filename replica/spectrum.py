@@ -20,7 +20,6 @@ from scipy.interpolate import CubicSpline
 from solvers.results import Array, ConvergenceError, Status
 
 from . import edges as ends
-from . import ridge
 from .batch_contour import batch_contour
 from .contour import contour_table
 from .curves import positive
@@ -28,7 +27,8 @@ from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
 from .network import Model, Network
 from .resolvent import Resolvent
-from .row_covariance import RowCovariance
+from .saddle_point import ridge
+from .saddle_point.row_covariance import RowCovariance
 
 QUADRATURE_TOLERANCE = 1e-8
 MASS_TOLERANCE = 1e-6

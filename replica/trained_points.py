@@ -13,10 +13,10 @@ import numpy as np
 from solvers.results import Array, Status
 
 from .bias_walk import looks
-from .common_bias import objective, shifted
-from .evaluation import Evaluation, concatenate
+from .convex.common_bias import objective, shifted
+from .convex.evaluation import Evaluation, concatenate
+from .convex.losses import Loss
 from .ladders import climb, is_ridge
-from .losses import Loss
 from .network import Model
 from .trained_bias import Looks, best_bias, scan
 

@@ -13,14 +13,15 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import replica
-from replica import InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, ridge, solve
-from replica.convex import slopes_near, solve_points
-from replica.coordinates import Coordinates
+from replica import InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, solve
+from replica.convex.averages import scores
+from replica.convex.coordinates import Coordinates
+from replica.convex.equations import Equations
+from replica.convex.label_tables import Level, label_table
+from replica.convex.solve import slopes_near, solve_points
 from replica.equivalence.table import tabulate
 from replica.gradient_step import spiked_parameters
-from replica.label_tables import Level, label_table
-from replica.local_fields import scores
-from replica.saddle_point import Equations
+from replica.saddle_point import ridge
 from solvers.quadrature import trapezoid
 from solvers.results import Status
 

@@ -11,15 +11,18 @@ from scipy.stats import multivariate_normal
 from test_convex import MODELS, SIGN, by_nodes, original_residuals
 
 import replica
-from replica import Loss, SpikedRandomFeatures, convex, layers, sampled_fields, solve
-from replica.classification import bivariate, classification_error
-from replica.convex import solve_points
+from replica import Loss, SpikedRandomFeatures, solve
+from replica.convex import layers
+from replica.convex import sampled_averages as sampled_fields
+from replica.convex import solve as convex
+from replica.convex.averages import scores
+from replica.convex.classification import bivariate, classification_error
+from replica.convex.equations import Equations
+from replica.convex.label_tables import Level, first_level, label_table, label_table_at
+from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
+from replica.convex.local_field import Field
+from replica.convex.solve import solve_points
 from replica.equivalence.table import known_layers, tabulate
-from replica.fields import Field
-from replica.label_tables import Level, first_level, label_table, label_table_at
-from replica.layers import REACH, decision, kinks_of, layers_near, panels
-from replica.local_fields import scores
-from replica.saddle_point import Equations
 from solvers.quadrature import gauss_legendre, trapezoid
 from solvers.results import Status
 

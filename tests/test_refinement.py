@@ -5,12 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from replica import Loss, SpikedRandomFeatures, convex, layered, own_tables, refinement, solve
-from replica.convex import distance, mismatch, slopes_near, solve_points
-from replica.evaluation import Evaluation, Task
-from replica.label_tables import Level, axes, first_level, label_table, within
-from replica.refinement import _ahead, _left
-from replica.saddle_point import Equations
+from replica import Loss, SpikedRandomFeatures, solve
+from replica.convex import layered, own_tables, refinement
+from replica.convex import solve as convex
+from replica.convex.equations import Equations
+from replica.convex.evaluation import Evaluation, Task
+from replica.convex.label_tables import Level, axes, first_level, label_table, within
+from replica.convex.refinement import _ahead, _left
+from replica.convex.solve import distance, mismatch, slopes_near, solve_points
 
 OUTLIERS = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import replica
-from replica import bulk as bulk_module
-from replica import ridge
 from replica.equivalence.table import tables
-from replica.isotropic import Isotropic
-from replica.overlaps import Errors, Overlaps
+from replica.saddle_point import responses as bulk_module
+from replica.saddle_point import ridge
+from replica.saddle_point.isotropic import Isotropic
+from replica.saddle_point.overlaps import Errors, Overlaps
 
 MODELS = [
     dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97),

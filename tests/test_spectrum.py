@@ -236,9 +236,9 @@ def test_transform_is_the_integral_of_the_density():
 
 def test_contour_agrees_with_the_real_line():
     """Where the latter resolves the averages, off the axis; and the moments are analytic."""
-    from replica import ridge
     from replica.equivalence.table import table_at
     from replica.resolvent import Resolvent
+    from replica.saddle_point import ridge
 
     model = ONE.srf(beta=1.5)
     beside = _resolvent(model, 0.7)

@@ -12,14 +12,14 @@ from test_convex import MODELS, by_nodes
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
+from replica.convex.averages import at_once, losses, scores
+from replica.convex.equations import Equations
+from replica.convex.label_tables import Component, Level, label_table
+from replica.convex.local_field import Field, field_on
 from replica.equivalence.table import tabulate
-from replica.fields import Field, field_on
-from replica.label_tables import Component, Level, label_table
-from replica.local_fields import at_once, losses, scores
-from replica.overlaps import Overlaps
 from replica.problem import labels
-from replica.ridge import bulk_of, solve_points
-from replica.saddle_point import Equations
+from replica.saddle_point.overlaps import Overlaps
+from replica.saddle_point.ridge import bulk_of, solve_points
 from solvers import student
 from solvers.quadrature import Rule, composite
 from solvers.student import blurred, lagrange, mixture, octaves

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, ladders
 from replica.bias_walk import looks
-from replica.common_bias import objective, shifted
+from replica.convex.common_bias import objective, shifted
 from replica.curves import evaluate
 from replica.trained_bias import RANGE, Looks, best_bias, scan
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from replica.convex.losses import NAMED, Loss
 from replica.grids import Problem
-from replica.losses import NAMED, Loss
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 
+from replica.convex.losses import Loss
 from replica.errors import InvalidArgument
-from replica.losses import Loss
 from solvers.results import Array, ConvergenceError
 
 from .ridge import Blocks, Fits
@@ -63,7 +63,7 @@ def fit(blocks: Blocks, sizes: Array, lam: Array, loss: Loss, *, intercept: bool
 
     Examples
     --------
-    >>> from replica.losses import loss
+    >>> from replica.convex.losses import loss
     >>> from validation.ridge import predict
     >>> rng = np.random.default_rng(0)
     >>> Phi, y = rng.standard_normal((30, 20)), rng.standard_normal(30)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from replica import __version__
+from replica.convex.losses import Loss
 from replica.grids import describe
-from replica.losses import Loss
 from replica.problem.activation import Activation
 from replica.problem.labels import LabelNoise
 from replica.problem.laws import Law

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from replica.losses import Loss
+from replica.convex.losses import Loss
 from solvers.results import Array
 
 from . import arrays, ridge

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.convex.losses import loss as as_loss
 from replica.curves import positive
 from replica.errors import InvalidArgument
 from replica.grids import Problem
-from replica.losses import loss as as_loss
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
@@ -86,7 +86,7 @@ def simulate(
         What is drawn of a GradientStep: the network itself, its sRF, or the conditional
         Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.
     loss : str or Loss
-        Convex loss of the readout, see :func:`replica.losses.loss`.
+        Convex loss of the readout, see :func:`replica.convex.losses.loss`.
     test_samples : int
         Inputs over which the test errors of a seed are averaged, eight times the larger of d
         and n unless given, which makes their noise smaller than that between seeds.

@@ -9,9 +9,9 @@ import scipy
 from numpy.random import SeedSequence
 
 from replica import __version__
+from replica.convex.losses import Loss
 from replica.files import plain
 from replica.grids import Problem, attributes, describe
-from replica.losses import Loss
 from solvers.results import Array
 
 from .cells import Experiment

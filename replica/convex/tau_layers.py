@@ -16,12 +16,12 @@ import numpy as np
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from .fields import Field
+from ..network import Model
+from ..problem.activation import Activation
+from ..problem.targets import remainder
 from .label_tables import mixture
+from .local_field import Field
 from .losses import Loss
-from .network import Model
-from .problem.activation import Activation
-from .problem.targets import remainder
 
 REACH = 8.2
 GRID = 129

@@ -5,15 +5,15 @@ from functools import cache
 
 from solvers.results import Array
 
-from .equivalence.table import tabulate
-from .fields import field_on
+from ..equivalence.table import tabulate
+from ..network import Model
+from ..saddle_point.overlaps import Overlaps
+from ..saddle_point.ridge import bulk_of
 from .label_tables import LabelTable, Level, first_level, label_table_at, mixture, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
+from .local_field import field_on
 from .losses import Loss
-from .network import Model
-from .overlaps import Overlaps
 from .refinement import Source
-from .ridge import bulk_of
 from .tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules, usual_size
 
 # Of every level, nodes a panel over kappa, and over tau where it has layers, and how fast panels

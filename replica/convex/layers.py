@@ -15,12 +15,12 @@ from scipy.optimize import elementwise
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from .equivalence.table import Table, known_layers, tabulate
-from .fields import Field, field_on
+from ..equivalence.table import Table, known_layers, tabulate
+from ..network import Model
+from ..saddle_point.overlaps import Overlaps
+from ..saddle_point.ridge import bulk_of
+from .local_field import Field, field_on
 from .losses import Loss
-from .network import Model
-from .overlaps import Overlaps
-from .ridge import bulk_of
 
 REACH = 9.0
 SCAN = 400  # intervals in which a sign change is looked for

@@ -13,12 +13,12 @@ from solvers.fixed_point import Leave, Rows
 from solvers.newton import solve_rows
 from solvers.results import Array, Status, largest
 
-from . import ridge
+from ..saddle_point import ridge
+from ..saddle_point.overlaps import Errors, Overlaps
+from .averages import Losses
+from .equations import LONGEST, RESIDUAL_TOLERANCE, TOLERANCE, Equations, Slopes
 from .label_tables import LabelTable
-from .local_fields import Losses
 from .losses import Loss
-from .overlaps import Errors, Overlaps
-from .saddle_point import LONGEST, RESIDUAL_TOLERANCE, TOLERANCE, Equations, Slopes
 
 ROUGHLY, ROUGH_RESIDUAL = 1e-4, 1e-3  # of a solution that others start from
 QUADRATURE_TOLERANCE = 1e-6

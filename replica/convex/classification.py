@@ -13,13 +13,13 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from .equivalence.table import tabulate
-from .fields import Field, field_on, given_tau
+from ..equivalence.table import tabulate
+from ..network import Model
+from ..saddle_point.overlaps import Overlaps
+from ..saddle_point.ridge import bulk_of
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels
-from .network import Model
-from .overlaps import Overlaps
-from .ridge import bulk_of
+from .local_field import Field, field_on, given_tau
 
 NODES = (8, 12, 18, 27)  # a panel
 FURTHER = 2  # levels, of the integral over tau there

@@ -12,10 +12,10 @@ import numpy as np
 
 from solvers.results import Array
 
-from .bulk import Bulk
-from .equivalence.table import Table
+from ..equivalence.table import Table
+from ..saddle_point.overlaps import Overlaps
+from ..saddle_point.responses import Bulk
 from .label_tables import Component
-from .overlaps import Overlaps
 
 UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
 THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding

@@ -20,9 +20,9 @@ from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.newton import newton
 from solvers.results import Array
 
-from .bulk import Forces, Yield
-from .equivalence.table import Table
+from ..equivalence.table import Table
 from .isotropic import Isotropic
+from .responses import Forces, Yield
 from .row_covariance import RowCovariance
 
 

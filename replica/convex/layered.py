@@ -12,11 +12,11 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from . import convex
+from ..saddle_point.overlaps import Overlaps
+from . import solve as convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation, Task
 from .label_tables import Level, label_table
-from .overlaps import Overlaps
 from .own_tables import own_tables
 from .refinement import Source, refine, slopes_on_shared
 

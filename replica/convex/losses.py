@@ -22,9 +22,9 @@ from scipy.special import expit
 from solvers.piecewise import Pieces
 from solvers.results import Array
 
-from .errors import InvalidArgument
-from .problem.named import imported
-from .problem.srf import FINITE, number
+from ..errors import InvalidArgument
+from ..problem.named import imported
+from ..problem.srf import FINITE, number
 
 KINDS = ("residual", "margin")
 FURTHEST = 1e3  # from the kinks to where a loss is looked at

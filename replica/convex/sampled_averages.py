@@ -14,10 +14,10 @@ from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .fields import THINNEST, Field, remaining
 from .label_tables import Labels
+from .local_field import THINNEST, Field, remaining
 from .losses import Loss
-from .proximal_nodes import Curve, Even, Tail, nodes_on, proximal_nodes, stretches
+from .proximal import Curve, Even, Tail, nodes_on, proximal_nodes, stretches
 from .terms import Terms, numbers, sums
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from solvers.newton import solve_rows
 from solvers.results import Array, largest
 
-from .bulk import Bulk, Forces, Yield
+from ..equivalence.table import Table
 from .correlated import Correlated
 from .correlated_groups import CorrelatedGroups
-from .equivalence.table import Table
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps
+from .responses import Bulk, Forces, Yield
 from .row_covariance import RowCovariance
 
 TOLERANCE = 1e-13

@@ -12,12 +12,12 @@ import numpy as np
 
 from solvers.results import Status
 
-from . import convex
+from ..saddle_point.overlaps import Overlaps
+from . import solve as convex
 from .common_bias import slope_of_loss
+from .equations import RESIDUAL_TOLERANCE, Slopes
 from .evaluation import Evaluation, Task
 from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
-from .overlaps import Overlaps
-from .saddle_point import RESIDUAL_TOLERANCE, Slopes
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
 RATE = 12.0  # by which that falls from level to level, at best

@@ -18,11 +18,11 @@ import numpy as np
 from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
-from .equivalence.table import Table, jumps, known_layers, layers, rules, tabulate
-from .network import Model
-from .problem.activation import Activation
-from .problem.labels import REACH, gaussians
-from .problem.targets import remainder
+from ..equivalence.table import Table, jumps, known_layers, layers, rules, tabulate
+from ..network import Model
+from ..problem.activation import Activation
+from ..problem.labels import REACH, gaussians
+from ..problem.targets import remainder
 
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
 # half the interval where it is split; per panel of a proximal map.  kappa is what

@@ -21,7 +21,7 @@ from solvers.marchenko_pastur import resolvent_averages
 from solvers.newton import solve_rows
 from solvers.results import Array
 
-from .bulk import Bulk
+from .responses import Bulk
 
 
 class Isotropic(Bulk):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.newton import newton
 from solvers.results import Array
 
-from .bulk import Bulk
+from .responses import Bulk
 
 
 class Groups(Bulk):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from solvers.piecewise import NORMAL, Law
 from solvers.results import Array
 
-from .fields import THINNEST, Field, given_tau
 from .label_tables import Component, Labels
+from .local_field import THINNEST, Field, given_tau
 from .losses import Loss
 
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14

@@ -8,10 +8,10 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from . import ridge
-from .local_fields import Losses
+from ..network import Model
+from ..saddle_point import ridge
+from .averages import Losses
 from .losses import Loss
-from .network import Model
 
 
 class Task(NamedTuple):

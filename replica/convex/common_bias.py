@@ -21,16 +21,16 @@ import numpy as np
 from solvers.quadrature import Rule
 from solvers.results import Array
 
-from . import ridge
-from .equivalence.table import Table, tabulate
-from .fields import Field, Scores, field_on
+from ..equivalence.table import Table, tabulate
+from ..network import Model
+from ..problem.srf import SpikedRandomFeatures
+from ..saddle_point import ridge
+from ..saddle_point.overlaps import Overlaps
+from .averages import scores
+from .equations import Equations
 from .label_tables import LabelTable
-from .local_fields import scores
+from .local_field import Field, Scores, field_on
 from .losses import Loss
-from .network import Model
-from .overlaps import Overlaps
-from .problem.srf import SpikedRandomFeatures
-from .saddle_point import Equations
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
 

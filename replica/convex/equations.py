@@ -21,15 +21,15 @@ from solvers.fixed_point import Leave, Rows, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status
 
-from . import ridge
-from .bulk import Yield
+from ..equivalence.table import Table
+from ..saddle_point import ridge
+from ..saddle_point.overlaps import Conjugates, Overlaps
+from ..saddle_point.responses import Yield
+from .averages import Losses, at_once, losses, scores
 from .coordinates import Coordinates
-from .equivalence.table import Table
-from .fields import Field, Scores, field_on
 from .label_tables import LabelTable
-from .local_fields import Losses, at_once, losses, scores
+from .local_field import Field, Scores, field_on
 from .losses import Loss
-from .overlaps import Conjugates, Overlaps
 
 TOLERANCE = 1e-10  # of the unknowns, relative
 RESIDUAL_TOLERANCE = 1e-8  # largest change of a coordinate in one pass

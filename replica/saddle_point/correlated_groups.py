@@ -21,9 +21,9 @@ import numpy as np
 
 from solvers.results import Array
 
-from .bulk import Forces, Yield
 from .group_covariance import GroupCovariance
 from .groups import Groups
+from .responses import Forces, Yield
 
 
 class GroupBlock(NamedTuple):

@@ -13,10 +13,10 @@ import numpy as np
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
-from .fields import Field, Scores
 from .label_tables import Labels, LabelTable
+from .local_field import Field, Scores
 from .losses import Loss
-from .sampled_fields import PANELS, TAIL_PANELS, sampled
+from .sampled_averages import PANELS, TAIL_PANELS, sampled
 from .terms import terms
 
 CACHED = 2**15  # nodes handled at once, of which a dozen arrays stay in the cache,
