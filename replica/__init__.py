@@ -13,15 +13,15 @@ from .errors import InvalidArgument
 from .gradient import gradient
 from .grids import learning_curve
 from .learned import learned_function
-from .network import Network
 from .optimum import optimal_eta, optimal_lambda
 from .problem.activation import Activation
 from .problem.named import activation, hermite
 from .problem.srf import GradientStep, SpikedRandomFeatures
 from .problem.targets import MultiIndex
-from .several_steps import AfterStep, after_each_step
 from .spectrum import spectrum
-from .staircase import Staircase, staircase
+from .steps.network import Network
+from .steps.several_steps import AfterStep, after_each_step
+from .steps.staircase import Staircase, staircase
 
 __version__ = "0.1.0"
 __all__ = [

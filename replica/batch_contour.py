@@ -22,9 +22,9 @@ from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, 
 from solvers.results import Array
 
 from .contour import contour, sides
-from .first_batch import FirstBatch, components, first_batch, mixed, probe, strength
 from .problem.activation import Activation
 from .problem.srf import GradientStep
+from .steps.first_batch import FirstBatch, components, first_batch, mixed, probe, strength
 
 AGREEMENT = 1e-10
 ANGLE = 0.35  # phi, and less where the noise is small:

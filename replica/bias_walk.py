@@ -21,9 +21,9 @@ from .convex.label_tables import LabelTable, Level, first_level, label_table
 from .convex.losses import Loss
 from .convex.own_tables import has_layers, own_tables
 from .ladders import any_loss
-from .network import Model
 from .saddle_point import ridge
 from .saddle_point.overlaps import Overlaps
+from .steps.network import Model
 from .trained_bias import Looks, scan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell

@@ -26,13 +26,13 @@ from .convex.common_bias import shifted
 from .curves import axis
 from .equivalence.table import Table, at_points, tables
 from .errors import InvalidArgument
-from .gradient_step import target_moments
 from .grids import Problem
 from .ladders import QUADRATURE_TOLERANCE
-from .network import Model, Network
 from .optimum import ETA, ETA_SCAN, log_axis, with_rate
 from .problem.srf import GradientStep
 from .saddle_point.ridge import least_squares
+from .steps.network import Model, Network
+from .steps.one_step import target_moments
 from .trained_bias import RANGE, SCAN
 
 

@@ -22,8 +22,8 @@ from solvers.results import Array
 from . import files
 from .errors import InvalidArgument
 from .grids import variants
-from .network import Model as AnyModel
 from .options import ProblemOptions, Request, merge
+from .steps.network import Model as AnyModel
 
 PICTURES = (".png", ".pdf", ".svg")
 

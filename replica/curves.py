@@ -17,9 +17,9 @@ from .convex.losses import Loss
 from .convex.losses import loss as as_loss
 from .errors import InvalidArgument
 from .ladders import climb
-from .network import Model
 from .problem.srf import FINITE, number
 from .saddle_point.overlaps import Conjugates, Overlaps
+from .steps.network import Model
 from .trained_points import with_trained_bias
 
 

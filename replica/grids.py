@@ -17,9 +17,9 @@ from .convex.losses import NAMED, Loss
 from .convex.losses import loss as as_loss
 from .curves import axis, evaluate, positive
 from .errors import InvalidArgument
-from .network import Model, Network
 from .problem.laws import Law, law
 from .problem.srf import GradientStep, SpikedRandomFeatures
+from .steps.network import Model, Network
 
 if TYPE_CHECKING:
     import xarray

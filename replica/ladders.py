@@ -32,9 +32,9 @@ from .convex.refinement import solve_refined
 from .convex.tau_layers import sharp
 from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
-from .network import Model
 from .saddle_point import ridge
 from .saddle_point.overlaps import Overlaps
+from .steps.network import Model
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10

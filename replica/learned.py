@@ -21,9 +21,9 @@ from .convex.common_bias import shifted
 from .curves import Solution, solve
 from .equivalence.table import at_points, table_of_size
 from .ladders import QUADRATURE_TOLERANCE
-from .network import Model
 from .problem.srf import refuse_channel
 from .saddle_point import ridge
+from .steps.network import Model
 
 
 @dataclass(frozen=True, eq=False)

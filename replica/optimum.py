@@ -19,9 +19,9 @@ from solvers.results import Array, ConvergenceError, Status
 from .curves import Solution, evaluate, positive, solve
 from .equivalence.table import table_at
 from .errors import InvalidArgument
-from .network import Model, Network
 from .problem.srf import FINITE, GradientStep, number
 from .saddle_point import ridge
+from .steps.network import Model, Network
 
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)

@@ -14,9 +14,9 @@ from .convex.losses import NAMED, Loss, loss
 from .curves import axis
 from .errors import InvalidArgument
 from .grids import Problem
-from .network import Network
 from .problem.laws import NAMES
 from .problem.srf import GradientStep, SpikedRandomFeatures
+from .steps.network import Network
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")

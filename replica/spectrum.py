@@ -25,10 +25,10 @@ from .contour import contour_table
 from .curves import positive
 from .equivalence.table import Table, table_at
 from .errors import InvalidArgument
-from .network import Model, Network
 from .resolvent import Resolvent
 from .saddle_point import ridge
 from .saddle_point.row_covariance import RowCovariance
+from .steps.network import Model, Network
 
 QUADRATURE_TOLERANCE = 1e-8
 MASS_TOLERANCE = 1e-6

@@ -17,7 +17,7 @@ from .convex.common_bias import objective, shifted
 from .convex.evaluation import Evaluation, concatenate
 from .convex.losses import Loss
 from .ladders import climb, is_ridge
-from .network import Model
+from .steps.network import Model
 from .trained_bias import Looks, best_bias, scan
 
 ROUGH = 1e-6  # quadrature of looks at ridge regression

@@ -20,8 +20,8 @@ from replica.convex.equations import Equations
 from replica.convex.label_tables import Level, label_table
 from replica.convex.solve import slopes_near, solve_points
 from replica.equivalence.table import tabulate
-from replica.gradient_step import spiked_parameters
 from replica.saddle_point import ridge
+from replica.steps.one_step import spiked_parameters
 from solvers.quadrature import trapezoid
 from solvers.results import Status
 

@@ -11,11 +11,11 @@ from scipy.stats import cauchy, laplace, norm, poisson
 import replica
 from replica import GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures
 from replica.equivalence.table import tables
-from replica.gradient_step import spiked_parameters
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors, Overlaps
+from replica.steps.one_step import spiked_parameters
 
 STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))

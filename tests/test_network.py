@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import replica
 from replica.equivalence.table import tables
 from replica.errors import InvalidArgument
-from replica.first_batch import FirstBatch
 from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.row_covariance import RowCovariance, row_covariance
+from replica.steps.first_batch import FirstBatch
 from solvers.quadrature import trapezoid
 
 

@@ -21,9 +21,9 @@ from replica import (
 )
 from replica.cli import app
 from replica.command_line import run
-from replica.gradient_step import spiked_parameters
 from replica.options import parse_steps
-from replica.several_steps import first_step, slope_statistics
+from replica.steps.one_step import spiked_parameters
+from replica.steps.several_steps import first_step, slope_statistics
 
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 

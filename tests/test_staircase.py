@@ -16,7 +16,7 @@ from replica.command_line import run
 from replica.plotting import plot_staircase
 from replica.problem.expressions import Expression, is_expression
 from replica.problem.targets import target
-from replica.staircase import MARGIN
+from replica.steps.staircase import MARGIN
 from solvers.quadrature import QuadratureError
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"

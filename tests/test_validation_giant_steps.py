@@ -12,7 +12,7 @@ from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
 from replica.command_line import run
 from replica.problem.targets import target
-from replica.several_steps import first_step
+from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
 from validation.alignment import alignment, compare_alignment, spike
 from validation.cli import app

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from replica.problem.srf import GradientStep
-from replica.several_steps import after_each_step, first_step
+from replica.steps.several_steps import after_each_step, first_step
 from solvers.results import Array
 
 from .arguments import seed_sequence, whole

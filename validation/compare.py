@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from replica.grids import Problem, sweep
-from replica.network import Model
 from replica.problem.srf import FINITE, number
+from replica.steps.network import Model
 from solvers.results import Array
 
 from .monte_carlo import simulate

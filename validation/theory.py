@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from replica.errors import InvalidArgument
 from replica.grids import Problem
-from replica.network import Model, unsuited
 from replica.options import MODELS
 from replica.problem.srf import GradientStep, SpikedRandomFeatures
+from replica.steps.network import Model, unsuited
 
 from .features import spiked_model
 

@@ -11,7 +11,7 @@ from .. import files
 from ..grids import Grid, describe, sweep
 from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
-from ..several_steps import after_each_step
+from ..steps.several_steps import after_each_step
 
 
 @common.problem_options()

@@ -8,10 +8,10 @@ from .. import command_line as common
 from .. import files
 from ..errors import InvalidArgument
 from ..grids import describe
-from ..network import Network
 from ..optimum import Optimum, optimal_eta, optimal_lambda
 from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
+from ..steps.network import Network
 
 
 @common.problem_options(without=("loss",))

@@ -8,8 +8,8 @@ import typer
 from .. import command_line as common
 from .. import files
 from ..errors import InvalidArgument
-from ..staircase import DEGREE, THRESHOLD, Staircase
-from ..staircase import staircase as find_staircase
+from ..steps.staircase import DEGREE, THRESHOLD, Staircase
+from ..steps.staircase import staircase as find_staircase
 
 
 def staircase(

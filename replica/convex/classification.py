@@ -14,9 +14,9 @@ from scipy.special import ndtr, owens_t
 from solvers.results import Array
 
 from ..equivalence.table import tabulate
-from ..network import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
+from ..steps.network import Model
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels
 from .local_field import Field, field_on, given_tau

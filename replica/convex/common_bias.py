@@ -22,10 +22,10 @@ from solvers.quadrature import Rule
 from solvers.results import Array
 
 from ..equivalence.table import Table, tabulate
-from ..network import Model
 from ..problem.srf import SpikedRandomFeatures
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Overlaps
+from ..steps.network import Model
 from .averages import scores
 from .equations import Equations
 from .label_tables import LabelTable

@@ -19,10 +19,10 @@ from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
 from ..equivalence.table import Table, jumps, known_layers, layers, rules, tabulate
-from ..network import Model
 from ..problem.activation import Activation
 from ..problem.labels import REACH, gaussians
 from ..problem.targets import remainder
+from ..steps.network import Model
 
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
 # half the interval where it is split; per panel of a proximal map.  kappa is what

@@ -16,9 +16,9 @@ from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
 from ..equivalence.table import Table, known_layers, tabulate
-from ..network import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
+from ..steps.network import Model
 from .local_field import Field, field_on
 from .losses import Loss
 

@@ -6,9 +6,9 @@ from functools import cache
 from solvers.results import Array
 
 from ..equivalence.table import tabulate
-from ..network import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
+from ..steps.network import Model
 from .label_tables import LabelTable, Level, first_level, label_table_at, mixture, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
 from .local_field import field_on

@@ -16,9 +16,9 @@ import numpy as np
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from ..network import Model
 from ..problem.activation import Activation
 from ..problem.targets import remainder
+from ..steps.network import Model
 from .label_tables import mixture
 from .local_field import Field
 from .losses import Loss

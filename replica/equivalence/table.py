@@ -21,12 +21,12 @@ from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..network import Model, Network
 from ..problem.activation import Activation
 from ..problem.geometry import distinct
 from ..problem.targets import TargetMoments, conditional_moments
 from ..saddle_point.group_covariance import GroupCovariance, group_covariance
 from ..saddle_point.row_covariance import RowCovariance
+from ..steps.network import Model, Network
 
 
 @dataclass(frozen=True)

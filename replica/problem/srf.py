@@ -22,7 +22,7 @@ from .named import activation
 from .targets import MultiIndex, target
 
 if TYPE_CHECKING:
-    from ..network import Network
+    from ..steps.network import Network
 
 LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
 FINITE = np.finfo(float).max
@@ -313,7 +313,7 @@ class GradientStep:
         InvalidArgument
             Where it does not apply: see :class:`Network`.
         """
-        from ..network import Network
+        from ..steps.network import Network
 
         return Network(step=self, beta=beta, row_norms=row_norms)
 
@@ -360,7 +360,7 @@ class GradientStep:
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        from ..gradient_step import spiked_parameters
+        from ..steps.one_step import spiked_parameters
 
         after = spiked_parameters(self)
         if after.error > LAW_ERROR:

@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 from solvers.quadrature import expectation
 from solvers.results import Array
 
-from ..first_batch import FirstBatch, first_batch
 from ..problem.srf import GradientStep
+from ..steps.first_batch import FirstBatch, first_batch
 
 NEWTON = 60  # steps at most; a handful are usual
 

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.files import plain
-from replica.network import Model
 from replica.plotting import LABELS
+from replica.steps.network import Model
 
 from ..monte_carlo import simulate
 from ..plotting import BARS

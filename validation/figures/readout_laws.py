@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.files import plain
-from replica.gradient_step import GROUPS
 from replica.grids import sweep
 from replica.plotting import LABELS
 from replica.problem.laws import law
+from replica.steps.one_step import GROUPS
 
 from ..monte_carlo import simulate
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
 from replica.files import plain
-from replica.several_steps import first_step
+from replica.steps.several_steps import first_step
 
 from ..alignment import alignment
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from solvers.results import Array
 
-from .errors import InvalidArgument
-from .gradient_step import spiked_parameters
-from .problem.activation import Activation
-from .problem.geometry import Geometry
-from .problem.labels import LabelNoise
-from .problem.srf import FINITE, GradientStep, SpikedRandomFeatures, number
-from .saddle_point.row_covariance import RowCovariance, row_covariance
+from ..errors import InvalidArgument
+from ..problem.activation import Activation
+from ..problem.geometry import Geometry
+from ..problem.labels import LabelNoise
+from ..problem.srf import FINITE, GradientStep, SpikedRandomFeatures, number
+from ..saddle_point.row_covariance import RowCovariance, row_covariance
+from .one_step import spiked_parameters
 
 ODD = 1e-9  # of the student's size
 

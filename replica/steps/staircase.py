@@ -28,11 +28,11 @@ from numpy.polynomial import hermite_e
 from solvers.quadrature import TENSOR_SIZES, QuadratureError, Rule, gauss_hermite, trapezoid_tensor
 from solvers.results import Array
 
-from .errors import InvalidArgument
-from .problem.activation import Activation
-from .problem.named import imported
-from .problem.targets import MultiIndex
-from .problem.targets import target as find_target
+from ..errors import InvalidArgument
+from ..problem.activation import Activation
+from ..problem.named import imported
+from ..problem.targets import MultiIndex
+from ..problem.targets import target as find_target
 
 DEGREE = 4
 HIGHEST = 12  # degree

@@ -21,12 +21,12 @@ import numpy as np
 from solvers.quadrature import QuadratureError, Rule, refine
 from solvers.results import Array
 
-from .equivalence.table import rules, tabulate
-from .errors import InvalidArgument
-from .gradient_step import SpikedParameters, spiked_parameters
-from .problem.activation import LAYERS, Activation
-from .problem.srf import GradientStep, SpikedRandomFeatures
-from .problem.targets import remainder
+from ..equivalence.table import rules, tabulate
+from ..errors import InvalidArgument
+from ..problem.activation import LAYERS, Activation
+from ..problem.srf import GradientStep, SpikedRandomFeatures
+from ..problem.targets import remainder
+from .one_step import SpikedParameters, spiked_parameters
 
 TOLERANCE = 1e-11  # on the change of an average between two rules
 SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it

@@ -16,10 +16,10 @@ import numpy as np
 from solvers.quadrature import gauss_hermite
 from solvers.results import Array
 
-from .problem.activation import Activation
-from .problem.labels import LabelNoise, mean_label
-from .problem.srf import GradientStep
-from .problem.targets import MultiIndex, Target
+from ..problem.activation import Activation
+from ..problem.labels import LabelNoise, mean_label
+from ..problem.srf import GradientStep
+from ..problem.targets import MultiIndex, Target
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law
 GROUP_TOLERANCE = 1e-6

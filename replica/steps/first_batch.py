@@ -25,9 +25,9 @@ from solvers.quadrature import (
 )
 from solvers.results import Array
 
-from .problem.activation import Activation
-from .problem.labels import gaussians, mean_label, zeros
-from .problem.srf import GradientStep
+from ..problem.activation import Activation
+from ..problem.labels import gaussians, mean_label, zeros
+from ..problem.srf import GradientStep
 
 TOLERANCE = 1e-12
 MOST = 48  # groups that a continuous readout may need
