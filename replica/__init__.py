@@ -18,7 +18,7 @@ from .problem.activation import Activation
 from .problem.named import activation, hermite
 from .problem.srf import GradientStep, SpikedRandomFeatures
 from .problem.targets import MultiIndex
-from .spectrum import spectrum
+from .spectra.spectrum import spectrum
 from .steps.network import Network
 from .steps.several_steps import AfterStep, after_each_step
 from .steps.staircase import Staircase, staircase

@@ -7,7 +7,7 @@ import numpy as np
 from solvers.results import Array
 
 from .plotting import axes, finish
-from .spectrum import Spectrum
+from .spectra.spectrum import Spectrum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.batch_contour import batch_contour
-from replica.contour import complex_moments
-from replica.spectrum import QUADRATURE_TOLERANCE
+from replica.spectra.batch_contour import batch_contour
+from replica.spectra.contour import complex_moments
+from replica.spectra.spectrum import QUADRATURE_TOLERANCE
 from solvers.continuation import newton_complex
 from solvers.results import Status
 from validation.learned import measure
@@ -214,7 +214,7 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 
 def _resolvent(model, alpha):
     from replica.equivalence.table import table_at
-    from replica.spectrum import _resolvent as build
+    from replica.spectra.spectrum import _resolvent as build
 
     return build(model, table_at(model, 3), alpha)  # 256 nodes are too few for sin(2.5 kappa)
 
@@ -237,8 +237,8 @@ def test_transform_is_the_integral_of_the_density():
 def test_contour_agrees_with_the_real_line():
     """Where the latter resolves the averages, off the axis; and the moments are analytic."""
     from replica.equivalence.table import table_at
-    from replica.resolvent import Resolvent
     from replica.saddle_point import ridge
+    from replica.spectra.resolvent import Resolvent
 
     model = ONE.srf(beta=1.5)
     beside = _resolvent(model, 0.7)

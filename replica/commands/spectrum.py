@@ -9,8 +9,8 @@ from .. import command_line as common
 from .. import files
 from ..grids import describe
 from ..options import ProblemOptions, request
-from ..spectrum import Spectrum
-from ..spectrum import spectrum as compute
+from ..spectra.spectrum import Spectrum
+from ..spectra.spectrum import spectrum as compute
 
 
 @common.problem_options(without=("lam", "loss"))

@@ -10,7 +10,7 @@ from replica import files
 from replica.commands.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
 from replica.options import ProblemOptions, request
-from replica.spectrum import spectrum as compute
+from replica.spectra.spectrum import spectrum as compute
 
 from ..cells import Simulated
 from ..command_line import TABLES, Dimension, Rng, What, single

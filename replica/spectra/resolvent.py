@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from solvers.continuation import follow, newton_complex
 from solvers.results import Array
 
-from .saddle_point.responses import Bulk
-from .saddle_point.ridge import TOLERANCE
+from ..saddle_point.responses import Bulk
+from ..saddle_point.ridge import TOLERANCE
 
 HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
 

@@ -19,16 +19,16 @@ from scipy.interpolate import CubicSpline
 
 from solvers.results import Array, ConvergenceError, Status
 
+from ..curves import positive
+from ..equivalence.table import Table, table_at
+from ..errors import InvalidArgument
+from ..saddle_point import ridge
+from ..saddle_point.row_covariance import RowCovariance
+from ..steps.network import Model, Network
 from . import edges as ends
 from .batch_contour import batch_contour
 from .contour import contour_table
-from .curves import positive
-from .equivalence.table import Table, table_at
-from .errors import InvalidArgument
 from .resolvent import Resolvent
-from .saddle_point import ridge
-from .saddle_point.row_covariance import RowCovariance
-from .steps.network import Model, Network
 
 QUADRATURE_TOLERANCE = 1e-8
 MASS_TOLERANCE = 1e-6

@@ -21,10 +21,10 @@ from scipy.special import erf
 from solvers.quadrature import Rule, interval, refine
 from solvers.results import Array
 
-from .equivalence.table import Table, alike
-from .problem.activation import MOMENT_NODES, MOMENT_TOLERANCE, Activation
-from .problem.closed_forms import Moments
-from .steps.network import Model
+from ..equivalence.table import Table, alike
+from ..problem.activation import MOMENT_NODES, MOMENT_TOLERANCE, Activation
+from ..problem.closed_forms import Moments
+from ..steps.network import Model
 
 ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of

@@ -21,10 +21,10 @@ import numpy as np
 from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
+from ..problem.activation import Activation
+from ..problem.srf import GradientStep
+from ..steps.first_batch import FirstBatch, components, first_batch, mixed, probe, strength
 from .contour import contour, sides
-from .problem.activation import Activation
-from .problem.srf import GradientStep
-from .steps.first_batch import FirstBatch, components, first_batch, mixed, probe, strength
 
 AGREEMENT = 1e-10
 ANGLE = 0.35  # phi, and less where the noise is small:
