@@ -5,15 +5,15 @@ curves come out (``solve``, ``learning_curve``), to machine precision and with a
 how far they can be trusted.
 """
 
-from .bounds import best_bounds, bounds
-from .calibration import Calibration, calibration
 from .convex.losses import Loss, loss
-from .curves import Solution, solve
 from .errors import InvalidArgument
-from .gradient import gradient
-from .grids import learning_curve
-from .learned import learned_function
-from .optimum import optimal_eta, optimal_lambda
+from .observables.bounds import best_bounds, bounds
+from .observables.calibration import Calibration, calibration
+from .observables.gradient import gradient
+from .observables.learned import learned_function
+from .observables.learning_curve import learning_curve
+from .observables.optimum import optimal_eta, optimal_lambda
+from .observables.solution import Solution, solve
 from .problem.activation import Activation
 from .problem.named import activation, hermite
 from .problem.srf import GradientStep, SpikedRandomFeatures

@@ -21,7 +21,7 @@ from solvers.results import Array
 
 from . import files
 from .errors import InvalidArgument
-from .grids import variants
+from .observables.learning_curve import variants
 from .options import ProblemOptions, Request, merge
 from .steps.network import Model as AnyModel
 

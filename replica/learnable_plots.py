@@ -7,8 +7,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .bounds import Bounds
-from .learned import LearnedFunction
+from .observables.bounds import Bounds
+from .observables.learned import LearnedFunction
 from .plotting import LABELS, axes, finish, is_logarithmic
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 from solvers.results import Array
 
 from .convex.losses import NAMED, Loss, loss
-from .curves import axis
 from .errors import InvalidArgument
-from .grids import Problem
+from .observables.learning_curve import Problem
+from .observables.solution import axis
 from .problem.laws import NAMES
 from .problem.srf import GradientStep, SpikedRandomFeatures
 from .steps.network import Network

@@ -22,8 +22,8 @@ from mpmath import mp
 
 from solvers.results import ConvergenceError
 
-from . import curves
 from .errors import InvalidArgument
+from .observables import solution as curves
 from .problem.activation import Activation
 from .problem.named import NAMED
 from .problem.srf import SpikedRandomFeatures

@@ -185,7 +185,7 @@ def test_all_minima_are_found():
 
 
 def test_nothing_converged_raises(monkeypatch):
-    from replica import optimum
+    from replica.observables import optimum
 
     monkeypatch.setattr(optimum, "minima", lambda *args: [])
     with pytest.raises(ConvergenceError):

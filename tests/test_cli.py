@@ -287,7 +287,7 @@ def test_every_mistake_in_a_problem_file(tmp_path, capsys):
 
 def test_unconverged_points_are_null_and_exit_1(capsys, caplog, monkeypatch):
     """With an unreachable residual bound every point is flagged; the document is still printed."""
-    from replica import ladders
+    from replica.observables import evaluate as ladders
 
     monkeypatch.setattr(ladders, "RESIDUAL_TOLERANCE", -1.0)
     assert replica(POINT + " --json") == 1

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import replica
-from replica import InvalidArgument, curves
+from replica import InvalidArgument
+from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
 
 MODEL = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)

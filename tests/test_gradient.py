@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.gradient import difference, with_width
+from replica.observables.gradient import difference, with_width
 
 PROBLEMS = {
     "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),

@@ -33,7 +33,7 @@ RAGGED = SpikedRandomFeatures(
 
 
 def errors(model, **at):
-    return np.array(replica.curves.evaluate(model, **(at or POINTS)).points.errors)
+    return np.array(replica.observables.solution.evaluate(model, **(at or POINTS)).points.errors)
 
 
 def repeated(fractions):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import SpikedRandomFeatures, ladders, solve
+from replica import SpikedRandomFeatures, solve
 from replica.convex import own_tables
 from replica.convex.averages import scores
 from replica.convex.label_tables import Level, label_table, label_table_at, mixture
@@ -14,6 +14,7 @@ from replica.convex.layers import fields_at
 from replica.convex.solve import mismatch, solve_points
 from replica.convex.tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules
 from replica.equivalence.table import tabulate
+from replica.observables import evaluate as ladders
 from solvers.quadrature import Rule, gauss_legendre
 
 ONE = np.ones(1)

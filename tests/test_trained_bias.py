@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import replica
-from replica import MultiIndex, SpikedRandomFeatures, ladders
-from replica.bias_walk import looks
+from replica import MultiIndex, SpikedRandomFeatures
 from replica.convex.common_bias import objective, shifted
-from replica.curves import evaluate
-from replica.trained_bias import RANGE, Looks, best_bias, scan
+from replica.observables import evaluate as ladders
+from replica.observables.bias_walk import looks
+from replica.observables.solution import evaluate
+from replica.observables.trained_bias import RANGE, Looks, best_bias, scan
 
 WIDTH = 1e-6
 

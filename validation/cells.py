@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex.losses import NAMED, Loss
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 

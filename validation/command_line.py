@@ -7,7 +7,7 @@ import typer
 
 from replica import Network, SpikedRandomFeatures
 from replica.command_line import one_number
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
 from replica.options import Request
 
 from .cells import Simulated

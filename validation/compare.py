@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from replica.grids import Problem, sweep
+from replica.observables.learning_curve import Problem, sweep
 from replica.problem.srf import FINITE, number
 from replica.steps.network import Model
 from solvers.results import Array

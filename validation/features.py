@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
 from replica.problem.activation import Activation
 from replica.problem.labels import LabelNoise, mean_label
 from replica.problem.laws import Law

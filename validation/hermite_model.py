@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.curves import positive
 from replica.errors import InvalidArgument
 from replica.hermite_expansion import expand
+from replica.observables.solution import positive
 from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array

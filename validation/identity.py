@@ -12,7 +12,7 @@ import numpy as np
 
 from replica import __version__
 from replica.convex.losses import Loss
-from replica.grids import describe
+from replica.observables.learning_curve import describe
 from replica.problem.activation import Activation
 from replica.problem.labels import LabelNoise
 from replica.problem.laws import Law

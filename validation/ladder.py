@@ -19,7 +19,7 @@ from scipy.special import chdtrc
 
 from replica.errors import InvalidArgument
 from replica.files import plain
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
 from solvers.results import Array
 
 from .arguments import whole

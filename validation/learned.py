@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import ArrayLike
 
-from replica.curves import axis, positive
 from replica.errors import InvalidArgument
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
+from replica.observables.solution import axis, positive
 from replica.problem.srf import GradientStep
 from solvers.results import Array
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.convex.losses import loss as as_loss
-from replica.curves import positive
 from replica.errors import InvalidArgument
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
+from replica.observables.solution import positive
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 

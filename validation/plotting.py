@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replica.grids import Grid
+from replica.observables.learning_curve import Grid
 from replica.plotting import LABELS, axes, finish, is_logarithmic
 
 from .compare import Comparison

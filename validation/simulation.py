@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 from replica import __version__
 from replica.convex.losses import Loss
 from replica.files import plain
-from replica.grids import Problem, attributes, describe
+from replica.observables.learning_curve import Problem, attributes, describe
 from solvers.results import Array
 
 from .cells import Experiment

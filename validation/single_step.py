@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.curves import positive
+from replica.observables.solution import positive
 from replica.problem.activation import Activation
 from replica.problem.named import activation
 from replica.problem.targets import MultiIndex

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from replica.curves import positive
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
+from replica.observables.solution import positive
 from solvers.results import Array
 
 from .arguments import seed_sequence, size, whole

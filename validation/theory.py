@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from replica.errors import InvalidArgument
-from replica.grids import Problem
+from replica.observables.learning_curve import Problem
 from replica.options import MODELS
 from replica.problem.srf import GradientStep, SpikedRandomFeatures
 from replica.steps.network import Model, unsuited

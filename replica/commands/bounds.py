@@ -6,9 +6,9 @@ import typer
 
 from .. import command_line as common
 from .. import files
-from ..bounds import bounds as bound
-from ..grids import describe, variants
-from ..optimum import optimal_lambda
+from ..observables.bounds import bounds as bound
+from ..observables.learning_curve import describe, variants
+from ..observables.optimum import optimal_lambda
 from ..options import ProblemOptions, request
 
 

@@ -8,7 +8,7 @@ import typer
 
 from .. import command_line as common
 from .. import files
-from ..grids import Grid, describe, sweep
+from ..observables.learning_curve import Grid, describe, sweep
 from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
 from ..steps.several_steps import after_each_step

@@ -7,8 +7,8 @@ import typer
 from .. import command_line as common
 from .. import files
 from ..errors import InvalidArgument
-from ..grids import describe
-from ..optimum import Optimum, optimal_eta, optimal_lambda
+from ..observables.learning_curve import describe
+from ..observables.optimum import Optimum, optimal_eta, optimal_lambda
 from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
 from ..steps.network import Network

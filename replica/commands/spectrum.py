@@ -7,7 +7,7 @@ import typer
 
 from .. import command_line as common
 from .. import files
-from ..grids import describe
+from ..observables.learning_curve import describe
 from ..options import ProblemOptions, request
 from ..spectra.spectrum import Spectrum
 from ..spectra.spectrum import spectrum as compute

@@ -19,9 +19,9 @@ from scipy.interpolate import CubicSpline
 
 from solvers.results import Array, ConvergenceError, Status
 
-from ..curves import positive
 from ..equivalence.table import Table, table_at
 from ..errors import InvalidArgument
+from ..observables.solution import positive
 from ..saddle_point import ridge
 from ..saddle_point.row_covariance import RowCovariance
 from ..steps.network import Model, Network

@@ -7,7 +7,7 @@ import typer
 from replica import GradientStep, files
 from replica import command_line as common
 from replica.errors import InvalidArgument
-from replica.grids import describe
+from replica.observables.learning_curve import describe
 from replica.options import SRF, ProblemOptions, request
 
 from ..alignment import compare_alignment

@@ -7,7 +7,7 @@ import typer
 from replica import command_line as common
 from replica import files
 from replica.errors import InvalidArgument
-from replica.grids import sweep
+from replica.observables.learning_curve import sweep
 from replica.options import ProblemOptions, request
 
 from ..cells import Simulated

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
 from replica.files import plain
-from replica.grids import sweep
+from replica.observables.learning_curve import sweep
 from replica.plotting import LABELS
 
 from ..alignment import spike

@@ -11,19 +11,19 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from .convex import solve as convex
-from .convex.averages import Losses
-from .convex.common_bias import objective, shifted, slope_of_loss
-from .convex.coordinates import Coordinates
-from .convex.equations import Slopes
-from .convex.evaluation import Task
-from .convex.label_tables import LabelTable, Level, first_level, label_table
-from .convex.losses import Loss
-from .convex.own_tables import has_layers, own_tables
-from .ladders import any_loss
-from .saddle_point import ridge
-from .saddle_point.overlaps import Overlaps
-from .steps.network import Model
+from ..convex import solve as convex
+from ..convex.averages import Losses
+from ..convex.common_bias import objective, shifted, slope_of_loss
+from ..convex.coordinates import Coordinates
+from ..convex.equations import Slopes
+from ..convex.evaluation import Task
+from ..convex.label_tables import LabelTable, Level, first_level, label_table
+from ..convex.losses import Loss
+from ..convex.own_tables import has_layers, own_tables
+from ..saddle_point import ridge
+from ..saddle_point.overlaps import Overlaps
+from ..steps.network import Model
+from .evaluate import any_loss
 from .trained_bias import Looks, scan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell

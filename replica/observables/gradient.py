@@ -17,14 +17,14 @@ from solvers.newton import solve_rows
 from solvers.quadrature import Rule
 from solvers.results import Array
 
-from .curves import Solution, solve
-from .equivalence.table import Table, table_of_size, tabulate
-from .errors import InvalidArgument
-from .grids import Problem
-from .ladders import QUADRATURE_TOLERANCE
-from .problem.srf import GradientStep, SpikedRandomFeatures, refuse_channel
-from .saddle_point import ridge
-from .saddle_point.overlaps import Errors
+from ..equivalence.table import Table, table_of_size, tabulate
+from ..errors import InvalidArgument
+from ..problem.srf import GradientStep, SpikedRandomFeatures, refuse_channel
+from ..saddle_point import ridge
+from ..saddle_point.overlaps import Errors
+from .evaluate import QUADRATURE_TOLERANCE
+from .learning_curve import Problem
+from .solution import Solution, solve
 
 STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
 ORDER = 8  # of the differences of tables

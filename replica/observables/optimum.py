@@ -16,12 +16,12 @@ import numpy as np
 from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
 
-from .curves import Solution, evaluate, positive, solve
-from .equivalence.table import table_at
-from .errors import InvalidArgument
-from .problem.srf import FINITE, GradientStep, number
-from .saddle_point import ridge
-from .steps.network import Model, Network
+from ..equivalence.table import table_at
+from ..errors import InvalidArgument
+from ..problem.srf import FINITE, GradientStep, number
+from ..saddle_point import ridge
+from ..steps.network import Model, Network
+from .solution import Solution, evaluate, positive, solve
 
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from .convex.common_bias import shifted
-from .curves import Solution, solve
-from .equivalence.table import at_points, table_of_size
-from .ladders import QUADRATURE_TOLERANCE
-from .problem.srf import refuse_channel
-from .saddle_point import ridge
-from .steps.network import Model
+from ..convex.common_bias import shifted
+from ..equivalence.table import at_points, table_of_size
+from ..problem.srf import refuse_channel
+from ..saddle_point import ridge
+from ..steps.network import Model
+from .evaluate import QUADRATURE_TOLERANCE
+from .solution import Solution, solve
 
 
 @dataclass(frozen=True, eq=False)

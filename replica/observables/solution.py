@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 
-from .convex.evaluation import Evaluation
-from .convex.losses import Loss
-from .convex.losses import loss as as_loss
-from .errors import InvalidArgument
-from .ladders import climb
-from .problem.srf import FINITE, number
-from .saddle_point.overlaps import Conjugates, Overlaps
-from .steps.network import Model
+from ..convex.evaluation import Evaluation
+from ..convex.losses import Loss
+from ..convex.losses import loss as as_loss
+from ..errors import InvalidArgument
+from ..problem.srf import FINITE, number
+from ..saddle_point.overlaps import Conjugates, Overlaps
+from ..steps.network import Model
+from .evaluate import climb
 from .trained_points import with_trained_bias
 
 

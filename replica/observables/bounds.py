@@ -22,17 +22,17 @@ from numpy.typing import ArrayLike
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from .convex.common_bias import shifted
-from .curves import axis
-from .equivalence.table import Table, at_points, tables
-from .errors import InvalidArgument
-from .grids import Problem
-from .ladders import QUADRATURE_TOLERANCE
+from ..convex.common_bias import shifted
+from ..equivalence.table import Table, at_points, tables
+from ..errors import InvalidArgument
+from ..problem.srf import GradientStep
+from ..saddle_point.ridge import least_squares
+from ..steps.network import Model, Network
+from ..steps.one_step import target_moments
+from .evaluate import QUADRATURE_TOLERANCE
+from .learning_curve import Problem
 from .optimum import ETA, ETA_SCAN, log_axis, with_rate
-from .problem.srf import GradientStep
-from .saddle_point.ridge import least_squares
-from .steps.network import Model, Network
-from .steps.one_step import target_moments
+from .solution import axis
 from .trained_bias import RANGE, SCAN
 
 

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from .convex.evaluation import Evaluation
-from .convex.losses import NAMED, Loss
-from .convex.losses import loss as as_loss
-from .curves import axis, evaluate, positive
-from .errors import InvalidArgument
-from .problem.laws import Law, law
-from .problem.srf import GradientStep, SpikedRandomFeatures
-from .steps.network import Model, Network
+from ..convex.evaluation import Evaluation
+from ..convex.losses import NAMED, Loss
+from ..convex.losses import loss as as_loss
+from ..errors import InvalidArgument
+from ..problem.laws import Law, law
+from ..problem.srf import GradientStep, SpikedRandomFeatures
+from ..steps.network import Model, Network
+from .solution import axis, evaluate, positive
 
 if TYPE_CHECKING:
     import xarray

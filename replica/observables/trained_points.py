@@ -12,12 +12,12 @@ import numpy as np
 
 from solvers.results import Array, Status
 
+from ..convex.common_bias import objective, shifted
+from ..convex.evaluation import Evaluation, concatenate
+from ..convex.losses import Loss
+from ..steps.network import Model
 from .bias_walk import looks
-from .convex.common_bias import objective, shifted
-from .convex.evaluation import Evaluation, concatenate
-from .convex.losses import Loss
-from .ladders import climb, is_ridge
-from .steps.network import Model
+from .evaluate import climb, is_ridge
 from .trained_bias import Looks, best_bias, scan
 
 ROUGH = 1e-6  # quadrature of looks at ridge regression

@@ -14,10 +14,10 @@ from scipy.special import expit
 from solvers.quadrature import trapezoid
 from solvers.results import Array
 
-from .curves import Solution
-from .errors import InvalidArgument
-from .problem.srf import SpikedRandomFeatures
-from .problem.targets import conditional_moments
+from ..errors import InvalidArgument
+from ..problem.srf import SpikedRandomFeatures
+from ..problem.targets import conditional_moments
+from .solution import Solution
 
 
 class Calibration(NamedTuple):
