@@ -13,7 +13,7 @@ from numpy.polynomial import hermite_e
 from replica import GradientStep, InvalidArgument, MultiIndex, solve, staircase
 from replica.cli import app
 from replica.command_line import run
-from replica.plotting import plot_staircase
+from replica.plots.curve import plot_staircase
 from replica.problem.expressions import Expression, is_expression
 from replica.problem.targets import target
 from replica.steps.staircase import MARGIN

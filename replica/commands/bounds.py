@@ -54,7 +54,7 @@ def bounds(
     if out is not None:
         common.save_points(out, document | ({"points": points} if out.suffix == ".csv" else {}))
     if plot is not None:
-        from ..learnable_plots import plot_bounds, plot_functions
+        from ..plots.bounds import plot_bounds, plot_functions
 
         if len(points) > 1:
             common.save_figure(plot, plot_bounds(points, found[0].linear, asked.alpha).figure)

@@ -44,7 +44,7 @@ def curve(
             out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf")
         )
     if plot is not None:
-        from ..plotting import plot_curve
+        from ..plots.curve import plot_curve
 
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:

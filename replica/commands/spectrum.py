@@ -38,7 +38,7 @@ def spectrum(
         rows = [{"x": x, "density": y} for x, y in columns]
         common.save_points(out, {"points": rows} if out.suffix == ".csv" else document)
     if plot is not None:
-        from ..spectrum_plots import plot_spectrum
+        from ..plots.spectrum import plot_spectrum
 
         common.save_figure(plot, plot_spectrum(found).figure)
     if as_json:

@@ -42,7 +42,7 @@ def staircase(
             raise InvalidArgument("out", str(out), ".json where there is no stage to write")
         common.save_points(out, document)
     if plot is not None:
-        from ..plotting import plot_staircase
+        from ..plots.curve import plot_staircase
 
         common.save_figure(plot, plot_staircase(found).figure)
     if as_json:

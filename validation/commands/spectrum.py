@@ -59,7 +59,7 @@ def spectrum(
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        from replica.spectrum_plots import plot_spectrum
+        from replica.plots.spectrum import plot_spectrum
 
         common.save_figure(plot, plot_spectrum(found, eigenvalues=values).figure)
     if as_json:

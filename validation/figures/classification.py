@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures, calibration, solve
 from replica.files import plain
 from replica.observables.learning_curve import sweep
-from replica.plotting import LABELS
+from replica.plots.curve import LABELS
 
 from ..monte_carlo import simulate
 

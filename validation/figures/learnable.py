@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.files import plain
-from replica.learnable_plots import plot_bounds, plot_family, plot_functions, plot_learned
+from replica.plots.bounds import plot_bounds, plot_family, plot_functions, plot_learned
 
 from ..learned import measure
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.files import plain
-from replica.plotting import LABELS
+from replica.plots.curve import LABELS
 from replica.steps.network import Model
 
 from ..monte_carlo import simulate

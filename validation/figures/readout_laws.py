@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, solve
 from replica.files import plain
 from replica.observables.learning_curve import sweep
-from replica.plotting import LABELS
+from replica.plots.curve import LABELS
 from replica.problem.laws import law
 from replica.steps.one_step import GROUPS
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.files import plain
-from replica.spectrum_plots import plot_spectrum
+from replica.plots.spectrum import plot_spectrum
 
 from ..spectrum import eigenvalues
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.files import plain
 from replica.observables.learning_curve import sweep
-from replica.plotting import LABELS
+from replica.plots.curve import LABELS
 
 from ..alignment import spike
 from ..features import trajectory

@@ -7,9 +7,9 @@ import numpy as np
 
 from solvers.results import Array
 
-from .observables.bounds import Bounds
-from .observables.learned import LearnedFunction
-from .plotting import LABELS, axes, finish, is_logarithmic
+from ..observables.bounds import Bounds
+from ..observables.learned import LearnedFunction
+from .curve import LABELS, axes, finish, is_logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .plotting import axes, finish
-from .spectra.spectrum import Spectrum
+from ..spectra.spectrum import Spectrum
+from .curve import axes, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

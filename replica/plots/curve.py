@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from .steps.staircase import Staircase
+    from ..steps.staircase import Staircase
 
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",
