@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica import files
-from replica.cli import app
-from replica.command_line import problem_options, run
+from replica.cli import output as files
+from replica.cli.common import problem_options, run
+from replica.cli.main import app
 from validation.cli import app as validation_app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"

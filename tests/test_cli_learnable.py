@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import replica as library
-from replica.cli import app
-from replica.command_line import run
+from replica.cli.common import run
+from replica.cli.main import app
 from validation.cli import app as validate_app
 from validation.figures import figure
 

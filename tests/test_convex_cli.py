@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from replica.cli import app
-from replica.command_line import run
+from replica.cli.common import run
+from replica.cli.main import app
 from validation.cli import app as validation_app
 
 

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from replica.command_line import run
+from replica.cli.common import run
 from validation.cli import app
 from validation.figures import FAMILIES, PANELS, figure, mixtures
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import replica
-from replica.cli import app as replica_app
-from replica.command_line import run
+from replica.cli.common import run
+from replica.cli.main import app as replica_app
 from validation.cli import app as validate_app
 from validation.figures import network as network_figure
 
@@ -139,7 +139,7 @@ def test_a_comparison_with_noise_of_the_step_alone(capsys):
 @pytest.mark.parametrize(("more", "thin"), [("", 2), ("--model srf", 0)])
 def test_the_picture_shows_the_srf_as_thinner_lines(more, thin, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("replica.command_line.save_figure", lambda path, it: drawn.append(it))
+    monkeypatch.setattr("replica.cli.common.save_figure", lambda path, it: drawn.append(it))
     line = LINE.replace("--alpha 1", "--alpha .5,2")
     validate(f"compare {line} {SMALL} {more} --plot {tmp_path / 'a.png'}")
     lines = drawn[0].axes[0].get_lines()

@@ -19,9 +19,9 @@ from replica import (
     learning_curve,
     solve,
 )
-from replica.cli import app
-from replica.command_line import run
-from replica.options import parse_steps
+from replica.cli.common import run
+from replica.cli.main import app
+from replica.cli.options import parse_steps
 from replica.steps.one_step import spiked_parameters
 from replica.steps.several_steps import first_step, slope_statistics
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.polynomial import hermite_e
 
 from replica import GradientStep, InvalidArgument, MultiIndex, solve, staircase
-from replica.cli import app
-from replica.command_line import run
+from replica.cli.common import run
+from replica.cli.main import app
 from replica.plots.curve import plot_staircase
 from replica.problem.expressions import Expression, is_expression
 from replica.problem.targets import target

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from replica import SpikedRandomFeatures
-from replica.command_line import run
+from replica.cli.common import run
 from validation import executors, simulate
 from validation.cli import app
 

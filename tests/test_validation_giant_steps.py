@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
-from replica.command_line import run
+from replica.cli.common import run
 from replica.problem.targets import target
 from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory

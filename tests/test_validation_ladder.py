@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.command_line import run
+from replica.cli.common import run
 from validation import ladder
 from validation.cli import app
 from validation.compare import theory_at

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from replica.command_line import run
+from replica.cli.common import run
 
 from .commands.alignment import alignment
 from .commands.compare import compare

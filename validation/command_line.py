@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from replica import Network, SpikedRandomFeatures
-from replica.command_line import one_number
+from replica.cli.common import one_number
+from replica.cli.options import Request
 from replica.observables.learning_curve import Problem
-from replica.options import Request
 
 from .cells import Simulated
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from replica.cli.output import plain
 from replica.errors import InvalidArgument
-from replica.files import plain
 from replica.observables.learning_curve import Problem
 from solvers.results import Array
 

@@ -9,8 +9,8 @@ import scipy
 from numpy.random import SeedSequence
 
 from replica import __version__
+from replica.cli.output import plain
 from replica.convex.losses import Loss
-from replica.files import plain
 from replica.observables.learning_curve import Problem, attributes, describe
 from solvers.results import Array
 

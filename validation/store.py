@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from replica.cli.output import plain
 from replica.errors import InvalidArgument
-from replica.files import plain
 from solvers.results import Array
 
 logger = logging.getLogger(__name__)

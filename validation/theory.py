@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from replica.cli.options import MODELS
 from replica.errors import InvalidArgument
 from replica.observables.learning_curve import Problem
-from replica.options import MODELS
 from replica.problem.srf import GradientStep, SpikedRandomFeatures
 from replica.steps.network import Model, unsuited
 

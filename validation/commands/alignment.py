@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import typer
 
-from replica import GradientStep, files
-from replica import command_line as common
+from replica import GradientStep
+from replica.cli import common as common
+from replica.cli import output as files
+from replica.cli.options import SRF, ProblemOptions, request
 from replica.errors import InvalidArgument
 from replica.observables.learning_curve import describe
-from replica.options import SRF, ProblemOptions, request
 
 from ..alignment import compare_alignment
 from ..command_line import TABLES, Dimension, Rng, Seeds, single

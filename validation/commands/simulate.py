@@ -2,10 +2,10 @@
 
 import typer
 
-from replica import command_line as common
-from replica import files
+from replica.cli import common as common
+from replica.cli import output as files
+from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
-from replica.options import ProblemOptions, request
 
 from ..cells import Simulated
 from ..command_line import (

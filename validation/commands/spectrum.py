@@ -5,11 +5,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from replica import command_line as common
-from replica import files
-from replica.commands.spectrum import leave_unless_converged, spectrum_document
+from replica.cli import common as common
+from replica.cli import output as files
+from replica.cli.options import ProblemOptions, request
+from replica.cli.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
-from replica.options import ProblemOptions, request
 from replica.spectra.spectrum import spectrum as compute
 
 from ..cells import Simulated

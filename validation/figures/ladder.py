@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep
-from replica.files import plain
+from replica.cli.output import plain
 
 from ..ladder import ladder
 

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import replica
-from replica.files import plain
+from replica.cli.output import plain
 from replica.plots.bounds import plot_bounds, plot_family, plot_functions, plot_learned
 
 from ..learned import measure

@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from numpy.random import SeedSequence
 
 import replica
+from replica.cli.output import plain
 from replica.errors import InvalidArgument
-from replica.files import plain
 from replica.hermite_expansion import EquivalenceWarning, inside, needed_order
 from solvers.results import Array
 

@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
-from replica.files import plain
+from replica.cli.output import plain
 from replica.plots.curve import LABELS
 from replica.steps.network import Model
 

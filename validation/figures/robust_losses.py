@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import SpikedRandomFeatures
-from replica.files import plain
+from replica.cli.output import plain
 from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica.files import plain
+from replica.cli.output import plain
 
 from ..single_step import initial_layer, single_step
 

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import replica
-from replica.files import plain
+from replica.cli.output import plain
 from replica.plots.spectrum import plot_spectrum
 
 from ..spectrum import eigenvalues

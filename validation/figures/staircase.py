@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
-from replica.files import plain
+from replica.cli.output import plain
 from replica.steps.several_steps import first_step
 
 from ..alignment import alignment

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
-from replica.files import plain
+from replica.cli.output import plain
 from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import typer
 
-from .. import command_line as common
-from .. import files
 from ..observables.bounds import bounds as bound
 from ..observables.learning_curve import describe, variants
 from ..observables.optimum import optimal_lambda
-from ..options import ProblemOptions, request
+from . import common as common
+from . import output as files
+from .options import ProblemOptions, request
 
 
 @common.problem_options(without=("lam", "loss"))

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .. import command_line as common
-from .. import files
 from ..observables.learning_curve import describe
-from ..options import ProblemOptions, request
 from ..spectra.spectrum import Spectrum
 from ..spectra.spectrum import spectrum as compute
+from . import common as common
+from . import output as files
+from .options import ProblemOptions, request
 
 
 @common.problem_options(without=("lam", "loss"))

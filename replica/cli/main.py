@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from . import __version__
-from .command_line import run
-from .commands.bounds import bounds
-from .commands.curve import curve
-from .commands.optimum import optimum
-from .commands.spectrum import spectrum
-from .commands.staircase import staircase
+from .. import __version__
+from .bounds import bounds
+from .common import run
+from .curve import curve
+from .optimum import optimum
+from .spectrum import spectrum
+from .staircase import staircase
 
 app = typer.Typer(
     name="replica",

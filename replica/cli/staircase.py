@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import command_line as common
-from .. import files
 from ..errors import InvalidArgument
 from ..steps.staircase import DEGREE, THRESHOLD, Staircase
 from ..steps.staircase import staircase as find_staircase
+from . import common as common
+from . import output as files
 
 
 def staircase(

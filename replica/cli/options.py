@@ -10,13 +10,13 @@ import numpy as np
 
 from solvers.results import Array
 
-from .convex.losses import NAMED, Loss, loss
-from .errors import InvalidArgument
-from .observables.learning_curve import Problem
-from .observables.solution import axis
-from .problem.laws import NAMES
-from .problem.srf import GradientStep, SpikedRandomFeatures
-from .steps.network import Network
+from ..convex.losses import NAMED, Loss, loss
+from ..errors import InvalidArgument
+from ..observables.learning_curve import Problem
+from ..observables.solution import axis
+from ..problem.laws import NAMES
+from ..problem.srf import GradientStep, SpikedRandomFeatures
+from ..steps.network import Network
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")

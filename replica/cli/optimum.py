@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import typer
 
-from .. import command_line as common
-from .. import files
 from ..errors import InvalidArgument
 from ..observables.learning_curve import describe
 from ..observables.optimum import Optimum, optimal_eta, optimal_lambda
-from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
 from ..steps.network import Network
+from . import common as common
+from . import output as files
+from .options import ProblemOptions, request
 
 
 @common.problem_options(without=("loss",))

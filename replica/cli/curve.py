@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import typer
 
-from .. import command_line as common
-from .. import files
 from ..observables.learning_curve import Grid, describe, sweep
-from ..options import ProblemOptions, request
 from ..problem.srf import GradientStep
 from ..steps.several_steps import after_each_step
+from . import common as common
+from . import output as files
+from .options import ProblemOptions, request
 
 
 @common.problem_options()

@@ -19,11 +19,11 @@ import typer
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 
-from . import files
-from .errors import InvalidArgument
-from .observables.learning_curve import variants
+from ..errors import InvalidArgument
+from ..observables.learning_curve import variants
+from ..steps.network import Model as AnyModel
+from . import output as files
 from .options import ProblemOptions, Request, merge
-from .steps.network import Model as AnyModel
 
 PICTURES = (".png", ".pdf", ".svg")
 
