@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from replica.problem.targets import target
-from validation.arguments import seed_sequence
+from validation.draw.arguments import seed_sequence
 from validation.single_step import RATE, Batch, initial_layer, single_step
 
 TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"

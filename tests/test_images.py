@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.data import images
+from validation.draw.inputs import images
 from validation.hermite_model import side_by_side
 from validation.images import image_task, read_idx
 from validation.mixtures import scaling

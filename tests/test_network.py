@@ -153,7 +153,7 @@ def test_functionals_of_a_drawn_matrix():
 
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from validation.features import gradient_step, sphere_rows
+    from validation.draw.features import gradient_step, sphere_rows
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from validation import arrays, simulate
+from validation import simulate
+from validation.draw import arrays
 from validation.ridge import Routes, ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, intercept=True)

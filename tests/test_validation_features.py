@@ -8,8 +8,9 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activation
 from replica.problem.laws import law
 from replica.problem.targets import MultiIndex
-from validation import data, draw
-from validation.features import gradient_step, sphere_rows, spread
+from validation import draw
+from validation.draw import inputs as data
+from validation.draw.features import gradient_step, sphere_rows, spread
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 MODEL = SpikedRandomFeatures(

@@ -16,7 +16,7 @@ from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
 from validation.alignment import alignment, compare_alignment, spike
 from validation.cli import app
-from validation.features import gradient_step
+from validation.draw.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
 from validation.single_step import Batch, LinearPart, initial_layer, single_step
 
@@ -178,7 +178,7 @@ def literal_experiment(samples, lam, preprocess):
 
 @pytest.mark.parametrize("preprocess", [True, False])
 def test_streamed_experiment_is_the_literal_one(preprocess, monkeypatch):
-    monkeypatch.setattr("validation.data.BLOCK", 40 * 128)  # several blocks
+    monkeypatch.setattr("validation.draw.inputs.BLOCK", 40 * 128)  # several blocks
     found = small(lam=0.3, preprocess=preprocess)
     expected = literal_experiment(900, 0.3, preprocess)
     # Condition numbers of some 1e4 between rounding and the readout.

@@ -1,7 +1,7 @@
 """Finite-size experiments that check the theory."""
 
 from .compare import Comparison, compare
-from .features import Instance, draw, trajectory
+from .draw.features import Instance, draw, trajectory
 from .ladder import Ladder, ladder
 from .monte_carlo import simulate
 from .simulation import Simulation

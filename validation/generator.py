@@ -14,7 +14,7 @@ import numpy as np
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from .arguments import seed_sequence, whole
+from .draw.arguments import seed_sequence, whole
 from .images import ImageSet
 
 LATENT, HIDDEN, BATCH = 32, 256, 64

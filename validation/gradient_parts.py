@@ -26,7 +26,7 @@ from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .arguments import seed_sequence
+from .draw.arguments import seed_sequence
 from .hermite_model import Task, bulk_scale, gradient
 
 ZERO = 1e-10  # a Hermite coefficient below this is none

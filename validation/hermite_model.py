@@ -25,7 +25,7 @@ from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .arguments import seed_sequence, whole
+from .draw.arguments import seed_sequence, whole
 from .ridge import ridge
 
 TEST_SAMPLES = 5  # over the training samples, as published

@@ -22,8 +22,8 @@ from replica.errors import InvalidArgument
 from replica.observables.learning_curve import Problem
 from solvers.results import Array
 
-from .arguments import whole
 from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
+from .draw.arguments import whole
 from .monte_carlo import simulate
 from .simulation import Simulation
 from .theory import Theory, theory_of

@@ -15,8 +15,8 @@ from replica.problem.srf import GradientStep
 from solvers.results import Array
 
 from . import readout, ridge
-from .arguments import seed_sequence, size, whole
-from .features import Instance, draw, spiked_model
+from .draw.arguments import seed_sequence, size, whole
+from .draw.features import Instance, draw, spiked_model
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from replica.convex.losses import Loss
 from solvers.results import Array
 
-from . import arrays, ridge
+from . import ridge
+from .draw import arrays
 
 
 def averages(blocks: Any, fits: ridge.Fits, sizes: Array, loss: Loss) -> tuple[Array, Array]:

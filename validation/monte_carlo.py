@@ -24,10 +24,10 @@ from solvers.results import Array
 
 from . import executors
 from . import store as cell_store
-from .arguments import byte_count, fraction, seed_sequence, whole
-from .arrays import check_device
 from .cells import ERRORS, Experiment, Simulated, run_cell
-from .features import spiked_model
+from .draw.arguments import byte_count, fraction, seed_sequence, whole
+from .draw.arrays import check_device
+from .draw.features import spiked_model
 from .identity import describe_cell
 from .resources import bytes_needed, check_memory, cost
 from .simulation import Simulation

@@ -7,7 +7,7 @@ from replica.problem.srf import GradientStep
 
 from . import ridge
 from .cells import Experiment, Simulated
-from .data import BLOCK
+from .draw.inputs import BLOCK
 
 PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
 NEWTON = 20  # steps to the readout of a loss other than the square

@@ -25,9 +25,9 @@ from replica.problem.targets import target as find_target
 from solvers.results import Array
 
 from .alignment import cosines
-from .arguments import seed_sequence, whole
-from .data import gaussian_inputs
-from .features import Instance, gradient_step
+from .draw.arguments import seed_sequence, whole
+from .draw.features import Instance, gradient_step
+from .draw.inputs import gaussian_inputs
 from .ridge import Fits, predict, ridge
 
 RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)

@@ -14,7 +14,7 @@ from replica.spectra.spectrum import spectrum as compute
 
 from ..cells import Simulated
 from ..command_line import TABLES, Dimension, Rng, What, single
-from ..features import spiked_model
+from ..draw.features import spiked_model
 from ..spectrum import eigenvalues
 from ..theory import theory_of
 

@@ -17,7 +17,7 @@ from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 
 from ..alignment import spike
-from ..features import trajectory
+from ..draw.features import trajectory
 from ..monte_carlo import simulate
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}

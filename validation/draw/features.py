@@ -24,7 +24,7 @@ from solvers.results import Array
 
 from . import arrays
 from .arguments import seed_sequence, size, whole
-from .data import gaussian_inputs
+from .inputs import gaussian_inputs
 
 
 @dataclass(frozen=True, eq=False)
