@@ -10,10 +10,10 @@ from replica import GradientStep, InvalidArgument, Loss, SpikedRandomFeatures, l
 from solvers.results import ConvergenceError
 from validation import compare, ladder, simulate
 from validation.cells import draw_layer
-from validation.convex_readout import Design, fit, interior_point, newton
+from validation.fit.convex_readout import Design, fit, interior_point, newton
+from validation.fit.ridge import predict
 from validation.identity import describe_cell
 from validation.resources import bytes_needed
-from validation.ridge import predict
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
 

@@ -8,7 +8,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from validation import simulate
 from validation.draw import arrays
-from validation.ridge import Routes, ridge
+from validation.fit.ridge import Routes, ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, intercept=True)
 SMALL = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=40, seeds=2, rng=3)

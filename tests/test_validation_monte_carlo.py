@@ -13,8 +13,8 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
 from validation import compare, simulate
 from validation.cells import Samples, draw_layer, errors_on, run_cell
 from validation.compare import ALLOWANCE, Check
+from validation.fit.ridge import ridge
 from validation.monte_carlo import plan
-from validation.ridge import ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 

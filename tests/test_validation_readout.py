@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.readout import SCAN, fit
-from validation.ridge import Routes, predict, ridge, routes
+from validation.fit.readout import SCAN, fit
+from validation.fit.ridge import Routes, predict, ridge, routes
 
 LAM = np.array([1e-3, 0.1, 10.0])
 P = 50

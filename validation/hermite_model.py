@@ -26,7 +26,7 @@ from replica.problem.named import activation
 from solvers.results import Array
 
 from .draw.arguments import seed_sequence, whole
-from .ridge import ridge
+from .fit.ridge import ridge
 
 TEST_SAMPLES = 5  # over the training samples, as published
 Features = Callable[[Array], Array]

@@ -28,7 +28,7 @@ from .alignment import cosines
 from .draw.arguments import seed_sequence, whole
 from .draw.features import Instance, gradient_step
 from .draw.inputs import gaussian_inputs
-from .ridge import Fits, predict, ridge
+from .fit.ridge import Fits, predict, ridge
 
 RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
 

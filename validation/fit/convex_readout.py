@@ -64,7 +64,7 @@ def fit(blocks: Blocks, sizes: Array, lam: Array, loss: Loss, *, intercept: bool
     Examples
     --------
     >>> from replica.convex.losses import loss
-    >>> from validation.ridge import predict
+    >>> from validation.fit.ridge import predict
     >>> rng = np.random.default_rng(0)
     >>> Phi, y = rng.standard_normal((30, 20)), rng.standard_normal(30)
     >>> found = fit(lambda: [(Phi, y)], np.array([30]), np.array([0.1]), loss("absolute"))

@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .draw import arrays
+from ..draw import arrays
 
 Blocks = Callable[[], Iterable[tuple[Any, Any]]]  # features (b, p) and labels (b,), repeatable
 

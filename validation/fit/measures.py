@@ -11,8 +11,8 @@ import numpy as np
 from replica.convex.losses import Loss
 from solvers.results import Array
 
+from ..draw import arrays
 from . import ridge
-from .draw import arrays
 
 
 def averages(blocks: Any, fits: ridge.Fits, sizes: Array, loss: Loss) -> tuple[Array, Array]:
@@ -21,7 +21,7 @@ def averages(blocks: Any, fits: ridge.Fits, sizes: Array, loss: Loss) -> tuple[A
     Parameters
     ----------
     blocks : callable, bias -> blocks
-        As for :func:`validation.readout.fit`.
+        As for :func:`validation.fit.readout.fit`.
     fits : Fits
         At A sizes and L penalties.
     sizes : (A,) of int

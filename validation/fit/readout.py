@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from replica.observables.trained_bias import RANGE
 from solvers.results import Array
 
-from .draw import arrays
+from ..draw import arrays
 from .ridge import Blocks, Fits, ridge
 
 SCAN = np.linspace(-RANGE, RANGE, 33)  # as in the theory
