@@ -11,8 +11,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from validation import monte_carlo, simulate
-from validation.cells import run_cell
+from validation import simulate
+from validation.run import monte_carlo
+from validation.run.cells import run_cell
 
 
 def slow_cell(folder, *arguments, **options):

@@ -183,7 +183,7 @@ def test_fluctuation_of_drawn_rows():
 
 def test_row_norms_matter():
     """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
-    from validation.monte_carlo import simulate
+    from validation.run.monte_carlo import simulate
 
     problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
     theory, equal = (
@@ -221,7 +221,7 @@ SETTINGS = [
 @pytest.mark.slow
 def test_simulated_networks():
     """The network's own theory describes networks at d = 1000; the sRF does not."""
-    from validation.monte_carlo import simulate
+    from validation.run.monte_carlo import simulate
 
     z = {"network": [], "srf": []}
     for target, alpha0, eta, beta, noise, alpha, lam in SETTINGS:

@@ -9,11 +9,11 @@ from scipy.optimize import linprog, minimize
 from replica import GradientStep, InvalidArgument, Loss, SpikedRandomFeatures, loss
 from solvers.results import ConvergenceError
 from validation import compare, ladder, simulate
-from validation.cells import draw_layer
 from validation.fit.convex_readout import Design, fit, interior_point, newton
 from validation.fit.ridge import predict
-from validation.identity import describe_cell
-from validation.resources import bytes_needed
+from validation.run.cells import draw_layer
+from validation.run.identity import describe_cell
+from validation.run.resources import bytes_needed
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
 

@@ -14,8 +14,9 @@ import pytest
 
 from replica import SpikedRandomFeatures
 from replica.cli.common import run
-from validation import executors, simulate
+from validation import simulate
 from validation.cli import app
+from validation.run import executors
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=60, seeds=5, rng=3)
@@ -107,7 +108,7 @@ def test_functions_that_cannot_travel_stay_here(caplog):
     model = SpikedRandomFeatures(student=lambda x: np.tanh(x), target="sin", r=1, c=1, gamma=0.8)
     options = OPTIONS | dict(dimension=30, seeds=2)
     expected = simulate(model, **options)
-    from validation import monte_carlo
+    from validation.run import monte_carlo
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monte_carlo, "POOL_SECONDS", 0.0)
@@ -158,7 +159,7 @@ def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
     """SIGKILL after the first cells; the same line goes on, and its files are the same."""
     store, out = tmp_path / "store", tmp_path / "a.csv"
     line = f"{LINE} --store {store} --workers {workers}"
-    slow = "import time, validation.store as s; w = s.write\n" \
+    slow = "import time, validation.run.store as s; w = s.write\n" \
         "s.write = lambda *a: (w(*a), time.sleep(60))\n" \
         "from validation.cli import main; main()"  # fmt: skip
     command = [sys.executable, "-c", slow, *line.split(), "--out", str(out)]
@@ -184,7 +185,7 @@ def test_a_kill_while_writing(tmp_path, uninterrupted, at):
     """SIGKILL before the second cell is synced, or renamed: it is not there, and not half."""
     store, out = tmp_path / "store", tmp_path / "a.csv"
     code = (
-        "import os, signal, validation.store as s\nw, done = s.write, []\n"
+        "import os, signal, validation.run.store as s\nw, done = s.write, []\n"
         "def write(*a):\n"
         f"    if done: os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    w(*a); done.append(1)\n"
@@ -258,7 +259,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
     """The kernel refuses the third cell's bytes; the first two stay and are gone on from."""
     store, out = tmp_path / "store", tmp_path / "a.csv"
     code = (
-        "import resource, signal, sys\nimport validation.store as s\nw, done = s.write, []\n"
+        "import resource, signal, sys\nimport validation.run.store as s\nw, done = s.write, []\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "def write(*a):\n"
         "    if len(done) == 2: resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))\n"

@@ -11,10 +11,10 @@ import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
 from validation import compare, simulate
-from validation.cells import Samples, draw_layer, errors_on, run_cell
 from validation.compare import ALLOWANCE, Check
 from validation.fit.ridge import ridge
-from validation.monte_carlo import plan
+from validation.run.cells import Samples, draw_layer, errors_on, run_cell
+from validation.run.monte_carlo import plan
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from replica import Activation, GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures
-from validation import simulate, store
-from validation.identity import describe_cell
+from validation import simulate
+from validation.run import store
+from validation.run.identity import describe_cell
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
@@ -86,7 +87,7 @@ def test_a_damaged_cell_is_computed_again(tmp_path, caplog):
 
 def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
     expected = simulate(MODEL, store=tmp_path, **OPTIONS)
-    monkeypatch.setattr("validation.monte_carlo.run_cell", pytest.fail)
+    monkeypatch.setattr("validation.run.monte_carlo.run_cell", pytest.fail)
     calls = []
     found = simulate(MODEL, store=tmp_path, progress=lambda *x: calls.append(x), **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
@@ -160,5 +161,5 @@ def test_laws_of_the_readout_are_told_apart(tmp_path):
 
 def test_the_version_is_in_the_name(tmp_path, monkeypatch):
     one = describe_cell(experiment(), 0)
-    monkeypatch.setattr("validation.identity.__version__", "0.0.0")
+    monkeypatch.setattr("validation.run.identity.__version__", "0.0.0")
     assert store.file_of(tmp_path, one) != store.file_of(tmp_path, describe_cell(experiment(), 0))

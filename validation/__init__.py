@@ -3,8 +3,8 @@
 from .compare import Comparison, compare
 from .draw.features import Instance, draw, trajectory
 from .ladder import Ladder, ladder
-from .monte_carlo import simulate
-from .simulation import Simulation
+from .run.monte_carlo import simulate
+from .run.simulation import Simulation
 
 __all__ = [
     "Comparison",

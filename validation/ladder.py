@@ -24,8 +24,8 @@ from solvers.results import Array
 
 from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
 from .draw.arguments import whole
-from .monte_carlo import simulate
-from .simulation import Simulation
+from .run.monte_carlo import simulate
+from .run.simulation import Simulation
 from .theory import Theory, theory_of
 
 

@@ -10,7 +10,6 @@ from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
 from replica.observables.learning_curve import sweep
 
-from ..cells import Simulated
 from ..command_line import (
     TABLES,
     Device,
@@ -27,7 +26,8 @@ from ..compare import Comparison
 from ..compare import compare as run_comparison
 from ..ladder import Ladder
 from ..ladder import ladder as run_ladder
-from ..monte_carlo import MEMORY
+from ..run.cells import Simulated
+from ..run.monte_carlo import MEMORY
 
 
 @common.problem_options()

@@ -7,7 +7,6 @@ from replica.cli import output as files
 from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
 
-from ..cells import Simulated
 from ..command_line import (
     Device,
     Dimension,
@@ -20,8 +19,9 @@ from ..command_line import (
     Workers,
     single,
 )
-from ..monte_carlo import MEMORY
-from ..monte_carlo import simulate as run_simulation
+from ..run.cells import Simulated
+from ..run.monte_carlo import MEMORY
+from ..run.monte_carlo import simulate as run_simulation
 
 
 @common.problem_options(without=("model",))

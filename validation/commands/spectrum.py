@@ -12,9 +12,9 @@ from replica.cli.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
 from replica.spectra.spectrum import spectrum as compute
 
-from ..cells import Simulated
 from ..command_line import TABLES, Dimension, Rng, What, single
 from ..draw.features import spiked_model
+from ..run.cells import Simulated
 from ..spectrum import eigenvalues
 from ..theory import theory_of
 

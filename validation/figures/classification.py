@@ -16,7 +16,7 @@ from replica.cli.output import plain
 from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 
-from ..monte_carlo import simulate
+from ..run.monte_carlo import simulate
 
 MODEL = SpikedRandomFeatures(
     student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"

@@ -29,11 +29,11 @@ from replica.errors import InvalidArgument
 from replica.hermite_expansion import EquivalenceWarning, inside, needed_order
 from solvers.results import Array
 
-from .. import store
 from ..heat_map import shared_draws
 from ..hermite_model import side_by_side
 from ..images import image_task, images
 from ..mixtures import Scaling, mixture, regression, scaling
+from ..run import store
 from .mixtures_drawing import draw_map, draw_sweep
 
 LARGEST_ORDER = 5

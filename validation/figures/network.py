@@ -21,8 +21,8 @@ from replica.cli.output import plain
 from replica.plots.curve import LABELS
 from replica.steps.network import Model
 
-from ..monte_carlo import simulate
 from ..plotting import BARS
+from ..run.monte_carlo import simulate
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
 CASES: dict[str, dict[str, Any]] = {

@@ -22,7 +22,7 @@ from replica.plots.curve import LABELS
 from replica.problem.laws import law
 from replica.steps.one_step import GROUPS
 
-from ..monte_carlo import simulate
+from ..run.monte_carlo import simulate
 
 STEP: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {

@@ -17,7 +17,7 @@ from replica.cli.output import plain
 from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 
-from ..monte_carlo import simulate
+from ..run.monte_carlo import simulate
 
 MODEL = SpikedRandomFeatures(
     student="tanh",

@@ -18,7 +18,7 @@ from replica.plots.curve import LABELS
 
 from ..alignment import spike
 from ..draw.features import trajectory
-from ..monte_carlo import simulate
+from ..run.monte_carlo import simulate
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
 STEP = (2.0, 1.0)

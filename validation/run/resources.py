@@ -5,9 +5,9 @@ import numpy as np
 from replica.errors import InvalidArgument
 from replica.problem.srf import GradientStep
 
+from ..draw.inputs import BLOCK
+from ..fit import ridge
 from .cells import Experiment, Simulated
-from .draw.inputs import BLOCK
-from .fit import ridge
 
 PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
 NEWTON = 20  # steps to the readout of a loss other than the square

@@ -22,12 +22,12 @@ from replica.observables.solution import positive
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
+from ..draw.arguments import byte_count, fraction, seed_sequence, whole
+from ..draw.arrays import check_device
+from ..draw.features import spiked_model
 from . import executors
 from . import store as cell_store
 from .cells import ERRORS, Experiment, Simulated, run_cell
-from .draw.arguments import byte_count, fraction, seed_sequence, whole
-from .draw.arrays import check_device
-from .draw.features import spiked_model
 from .identity import describe_cell
 from .resources import bytes_needed, check_memory, cost
 from .simulation import Simulation

@@ -20,12 +20,12 @@ from replica.observables.learning_curve import Problem
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
-from .draw import arrays
-from .draw.arguments import size
-from .draw.conditional_gaussian import draw_gaussian
-from .draw.features import Instance, draw, spiked_model
-from .draw.inputs import gaussian_inputs
-from .fit import convex_readout, measures, readout, ridge
+from ..draw import arrays
+from ..draw.arguments import size
+from ..draw.conditional_gaussian import draw_gaussian
+from ..draw.features import Instance, draw, spiked_model
+from ..draw.inputs import gaussian_inputs
+from ..fit import convex_readout, measures, readout, ridge
 from .threads import one_thread
 
 ERRORS = ("test_error", "train_error", "test_variance")
