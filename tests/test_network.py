@@ -351,7 +351,7 @@ def test_several_readouts_without_noise_are_an_srf():
     ],
 )
 def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, lam):
-    from validation.compare import compare
+    from validation.compare.compare import compare
 
     comparison = compare(
         step(**changes),
@@ -401,7 +401,7 @@ def test_limits_of_label_noise(law, same):
 )
 def test_simulated_networks_of_noisy_labels(changes, loss):
     """The first batch sees the noise, too: outliers in it make large rows."""
-    from validation.compare import compare
+    from validation.compare.compare import compare
 
     comparison = compare(
         step(eta=3.0, **changes),

@@ -14,8 +14,8 @@ from replica.spectra.contour import complex_moments
 from replica.spectra.spectrum import QUADRATURE_TOLERANCE
 from solvers.continuation import newton_complex
 from solvers.results import Status
-from validation.learned import measure
-from validation.spectrum import eigenvalues
+from validation.compare.learned import measure
+from validation.compare.spectrum import eigenvalues
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])

@@ -14,11 +14,11 @@ from replica.cli.common import run
 from replica.problem.targets import target
 from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
-from validation.alignment import alignment, compare_alignment, spike
 from validation.cli import app
+from validation.compare.alignment import alignment, compare_alignment, spike
+from validation.compare.single_step import Batch, LinearPart, initial_layer, single_step
 from validation.draw.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
-from validation.single_step import Batch, LinearPart, initial_layer, single_step
 
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 

@@ -11,7 +11,7 @@ import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
 from validation import compare, simulate
-from validation.compare import ALLOWANCE, Check
+from validation.compare.compare import ALLOWANCE, Check
 from validation.fit.ridge import ridge
 from validation.run.cells import Samples, draw_layer, errors_on, run_cell
 from validation.run.monte_carlo import plan

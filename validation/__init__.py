@@ -1,8 +1,8 @@
 """Finite-size experiments that check the theory."""
 
-from .compare import Comparison, compare
+from .compare.compare import Comparison, compare
+from .compare.ladder import Ladder, ladder
 from .draw.features import Instance, draw, trajectory
-from .ladder import Ladder, ladder
 from .run.monte_carlo import simulate
 from .run.simulation import Simulation
 

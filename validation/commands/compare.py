@@ -22,10 +22,10 @@ from ..command_line import (
     Workers,
     single,
 )
-from ..compare import Comparison
-from ..compare import compare as run_comparison
-from ..ladder import Ladder
-from ..ladder import ladder as run_ladder
+from ..compare.compare import Comparison
+from ..compare.compare import compare as run_comparison
+from ..compare.ladder import Ladder
+from ..compare.ladder import ladder as run_ladder
 from ..run.cells import Simulated
 from ..run.monte_carlo import MEMORY
 
@@ -89,7 +89,7 @@ def compare(
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        from ..plotting import dense, plot_comparison
+        from ..compare.plotting import dense, plot_comparison
 
         theory = comparison.theory
         line, published = (

@@ -13,10 +13,10 @@ from replica.errors import InvalidArgument
 from replica.spectra.spectrum import spectrum as compute
 
 from ..command_line import TABLES, Dimension, Rng, What, single
+from ..compare.spectrum import eigenvalues
+from ..compare.theory import theory_of
 from ..draw.features import spiked_model
 from ..run.cells import Simulated
-from ..spectrum import eigenvalues
-from ..theory import theory_of
 
 
 @common.problem_options(without=("lam", "intercept", "train_bias", "loss"))

@@ -16,7 +16,7 @@ import replica
 from replica.cli.output import plain
 from replica.plots.bounds import plot_bounds, plot_family, plot_functions, plot_learned
 
-from ..learned import measure
+from ..compare.learned import measure
 
 STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 RATE = 3.0

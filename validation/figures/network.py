@@ -21,7 +21,7 @@ from replica.cli.output import plain
 from replica.plots.curve import LABELS
 from replica.steps.network import Model
 
-from ..plotting import BARS
+from ..compare.plotting import BARS
 from ..run.monte_carlo import simulate
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.

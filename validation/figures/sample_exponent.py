@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from replica.cli.output import plain
 
-from ..single_step import initial_layer, single_step
+from ..compare.single_step import initial_layer, single_step
 
 TEACHER = "he1({z}) + he2({z})/2 + he4({z})/24"
 TARGET = f"({TEACHER.format(z='z1')} + {TEACHER.format(z='z2')})/2"

@@ -14,7 +14,7 @@ import replica
 from replica.cli.output import plain
 from replica.plots.spectrum import plot_spectrum
 
-from ..spectrum import eigenvalues
+from ..compare.spectrum import eigenvalues
 
 ONE = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE = replica.GradientStep(

@@ -16,7 +16,7 @@ from replica.cli.output import plain
 from replica.observables.learning_curve import sweep
 from replica.plots.curve import LABELS
 
-from ..alignment import spike
+from ..compare.alignment import spike
 from ..draw.features import trajectory
 from ..run.monte_carlo import simulate
 

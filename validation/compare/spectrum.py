@@ -9,8 +9,8 @@ from replica.observables.learning_curve import Problem
 from replica.observables.solution import positive
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence, size, whole
-from .draw.features import draw, spiked_model
+from ..draw.arguments import seed_sequence, size, whole
+from ..draw.features import draw, spiked_model
 
 
 def eigenvalues(

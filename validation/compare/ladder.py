@@ -22,10 +22,10 @@ from replica.errors import InvalidArgument
 from replica.observables.learning_curve import Problem
 from solvers.results import Array
 
+from ..draw.arguments import whole
+from ..run.monte_carlo import simulate
+from ..run.simulation import Simulation
 from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
-from .draw.arguments import whole
-from .run.monte_carlo import simulate
-from .run.simulation import Simulation
 from .theory import Theory, theory_of
 
 

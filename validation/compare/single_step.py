@@ -24,11 +24,11 @@ from replica.problem.targets import MultiIndex
 from replica.problem.targets import target as find_target
 from solvers.results import Array
 
+from ..draw.arguments import seed_sequence, whole
+from ..draw.features import Instance, gradient_step
+from ..draw.inputs import gaussian_inputs
+from ..fit.ridge import Fits, predict, ridge
 from .alignment import cosines
-from .draw.arguments import seed_sequence, whole
-from .draw.features import Instance, gradient_step
-from .draw.inputs import gaussian_inputs
-from .fit.ridge import Fits, predict, ridge
 
 RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
 

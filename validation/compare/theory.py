@@ -8,7 +8,7 @@ from replica.observables.learning_curve import Problem
 from replica.problem.srf import GradientStep, SpikedRandomFeatures
 from replica.steps.network import Model, unsuited
 
-from .draw.features import spiked_model
+from ..draw.features import spiked_model
 
 
 @dataclass(frozen=True)

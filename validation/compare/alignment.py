@@ -10,8 +10,8 @@ from replica.problem.srf import GradientStep
 from replica.steps.several_steps import after_each_step, first_step
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence, whole
-from .draw.features import Instance, spread, trajectory
+from ..draw.arguments import seed_sequence, whole
+from ..draw.features import Instance, spread, trajectory
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from replica.problem.srf import FINITE, number
 from replica.steps.network import Model
 from solvers.results import Array
 
-from .run.monte_carlo import simulate
-from .run.simulation import Simulation
+from ..run.monte_carlo import simulate
+from ..run.simulation import Simulation
 from .theory import Theory, theory_of
 
 STANDARD_ERRORS = 4.0

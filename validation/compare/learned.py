@@ -14,9 +14,9 @@ from replica.observables.solution import axis, positive
 from replica.problem.srf import GradientStep
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence, size, whole
-from .draw.features import Instance, draw, spiked_model
-from .fit import readout, ridge
+from ..draw.arguments import seed_sequence, size, whole
+from ..draw.features import Instance, draw, spiked_model
+from ..fit import readout, ridge
 
 
 @dataclass(frozen=True, eq=False)
