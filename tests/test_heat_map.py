@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from validation.heat_map import relu_error, shared_draws
-from validation.hermite_model import side_by_side
-from validation.mixtures import mixture, regression, scaling
+from validation.mixtures.heat_map import relu_error, shared_draws
+from validation.mixtures.hermite_model import side_by_side
+from validation.mixtures.mixtures import mixture, regression, scaling
 
 SIZES = dict(dimension=60, samples=80, width=70, lam=1e-3)
 

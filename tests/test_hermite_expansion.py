@@ -11,7 +11,7 @@ from numpy.polynomial import hermite_e
 from scipy.special import factorial
 
 from replica import Activation, InvalidArgument, activation, hermite
-from replica.hermite_expansion import (
+from validation.mixtures.hermite_expansion import (
     EquivalenceWarning,
     expand,
     inside,

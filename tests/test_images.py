@@ -10,9 +10,9 @@ import pytest
 
 from replica import InvalidArgument
 from validation.draw.inputs import images
-from validation.hermite_model import side_by_side
-from validation.images import image_task, read_idx
-from validation.mixtures import scaling
+from validation.mixtures.hermite_model import side_by_side
+from validation.mixtures.images import image_task, read_idx
+from validation.mixtures.mixtures import scaling
 
 MNIST = os.environ.get("REPLICA_MNIST", "")
 needs_mnist = pytest.mark.skipif(

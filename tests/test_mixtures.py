@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, activation
-from replica.hermite_expansion import expand
-from validation.gradient_parts import gradient_parts, gradient_slopes, predicted_slopes
-from validation.hermite_model import fit, gradient, side_by_side
-from validation.mixtures import Classification, equal_trace, mixture, regression, scaling
+from validation.mixtures.gradient_parts import gradient_parts, gradient_slopes, predicted_slopes
+from validation.mixtures.hermite_expansion import expand
+from validation.mixtures.hermite_model import fit, gradient, side_by_side
+from validation.mixtures.mixtures import Classification, equal_trace, mixture, regression, scaling
 
 # Mixtures
 
@@ -154,7 +154,7 @@ def test_block_sizes_change_nothing(monkeypatch):
     options = dict(students=["relu"], orders=[3], width=30, samples=40, lam=1e-3, rate=2.0, rng=5)
     task = Classification(mixture(50, eigenvalues=30.0, rng=0))
     whole = side_by_side(task, **options)
-    monkeypatch.setattr("validation.hermite_model.BLOCK", 30 * 7)
+    monkeypatch.setattr("validation.mixtures.hermite_model.BLOCK", 30 * 7)
     parts = side_by_side(task, **options)
     np.testing.assert_allclose(parts.generalisation[:, 0], whole.generalisation[:, 0], rtol=1e-12)
     # Sign errors are better than chance on components that differ in their covariance.

@@ -7,8 +7,8 @@ from numpy.random import Generator
 
 from solvers.results import Array
 
-from ..images import ImageSet, image_task, images
-from ..mixtures import mixture, regression
+from ..mixtures.images import ImageSet, image_task, images
+from ..mixtures.mixtures import mixture, regression
 
 __all__ = ["ImageSet", "gaussian_inputs", "image_task", "images", "mixture", "regression"]
 

@@ -26,13 +26,13 @@ from numpy.random import SeedSequence
 import replica
 from replica.cli.output import plain
 from replica.errors import InvalidArgument
-from replica.hermite_expansion import EquivalenceWarning, inside, needed_order
 from solvers.results import Array
 
-from ..heat_map import shared_draws
-from ..hermite_model import side_by_side
-from ..images import image_task, images
-from ..mixtures import Scaling, mixture, regression, scaling
+from ..mixtures.heat_map import shared_draws
+from ..mixtures.hermite_expansion import EquivalenceWarning, inside, needed_order
+from ..mixtures.hermite_model import side_by_side
+from ..mixtures.images import image_task, images
+from ..mixtures.mixtures import Scaling, mixture, regression, scaling
 from ..run import store
 from .mixtures_drawing import draw_map, draw_sweep
 

@@ -14,7 +14,7 @@ import numpy as np
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence, whole
+from ..draw.arguments import seed_sequence, whole
 from .images import ImageSet
 
 LATENT, HIDDEN, BATCH = 32, 256, 64
@@ -37,7 +37,7 @@ def generate(found: ImageSet, *, samples: int, epochs: int = 20, rng: Any = None
     Returns
     -------
     ImageSet
-        Generated images, for :func:`validation.images.image_task` with ``source="images"``.
+        Generated images, for :func:`.image_task` with ``source="images"``.
 
     Raises
     ------

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import default_rng
 
-from replica.hermite_expansion import expand
 from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence
+from ..draw.arguments import seed_sequence
+from .hermite_expansion import expand
 from .hermite_model import Task, bulk_scale, gradient
 
 ZERO = 1e-10  # a Hermite coefficient below this is none
@@ -44,7 +44,7 @@ def gradient_parts(
 ) -> Parts:
     """Norms of the two parts of the gradient, of one draw.
 
-    Parameters are those of :func:`validation.hermite_model.side_by_side`.
+    Parameters are those of :func:`validation.mixtures.hermite_model.side_by_side`.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from numpy.random import Generator, default_rng
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence
+from ..draw.arguments import seed_sequence
 from .hermite_model import fit, gradient
 from .mixtures import Mixture, Scaling, mixture, regression
 

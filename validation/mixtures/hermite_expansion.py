@@ -20,12 +20,11 @@ from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
 from scipy.special import factorial, factorial2
 
+from replica.errors import InvalidArgument
+from replica.problem.activation import Activation
+from replica.problem.named import NAMED, activation
 from solvers.quadrature import Rule, refine
 from solvers.results import Array
-
-from .errors import InvalidArgument
-from .problem.activation import Activation
-from .problem.named import NAMED, activation
 
 LARGEST = 21  # order; degree 20
 TOLERANCE = 1e-13  # of the quadrature, relative to the norm of sigma(b z)

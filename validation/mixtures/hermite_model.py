@@ -19,14 +19,14 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.hermite_expansion import expand
 from replica.observables.solution import positive
 from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .draw.arguments import seed_sequence, whole
-from .fit.ridge import ridge
+from ..draw.arguments import seed_sequence, whole
+from ..fit.ridge import ridge
+from .hermite_expansion import expand
 
 TEST_SAMPLES = 5  # over the training samples, as published
 Features = Callable[[Array], Array]

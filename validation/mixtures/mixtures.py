@@ -23,7 +23,7 @@ from replica.problem.activation import Activation
 from replica.problem.named import activation
 from solvers.results import Array
 
-from .draw.arguments import whole
+from ..draw.arguments import whole
 
 ROUNDING = 1e-12  # of an alignment matrix that is on the edge of what is possible
 
