@@ -15,7 +15,7 @@ import pytest
 from replica.cli import output as files
 from replica.cli.common import problem_options, run
 from replica.cli.main import app
-from validation.cli import app as validation_app
+from validation.cli.main import app as validation_app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"

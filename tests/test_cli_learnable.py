@@ -9,7 +9,7 @@ import pytest
 import replica as library
 from replica.cli.common import run
 from replica.cli.main import app
-from validation.cli import app as validate_app
+from validation.cli.main import app as validate_app
 from validation.figures import figure
 
 STEP = "--student tanh --target sin --alpha0 20"

@@ -6,7 +6,7 @@ import pytest
 
 from replica.cli.common import run
 from replica.cli.main import app
-from validation.cli import app as validation_app
+from validation.cli.main import app as validation_app
 
 
 def words(line):

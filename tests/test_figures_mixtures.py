@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from replica.cli.common import run
-from validation.cli import app
+from validation.cli.main import app
 from validation.figures import FAMILIES, PANELS, figure, mixtures
 
 

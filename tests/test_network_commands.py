@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica.cli.common import run
 from replica.cli.main import app as replica_app
-from validation.cli import app as validate_app
+from validation.cli.main import app as validate_app
 from validation.figures import network as network_figure
 
 NETWORK = "theory of the network itself"

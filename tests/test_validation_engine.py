@@ -15,7 +15,7 @@ import pytest
 from replica import SpikedRandomFeatures
 from replica.cli.common import run
 from validation import simulate
-from validation.cli import app
+from validation.cli.main import app
 from validation.run import executors
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)

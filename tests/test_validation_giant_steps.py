@@ -14,7 +14,7 @@ from replica.cli.common import run
 from replica.problem.targets import target
 from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
-from validation.cli import app
+from validation.cli.main import app
 from validation.compare.alignment import alignment, compare_alignment, spike
 from validation.compare.single_step import Batch, LinearPart, initial_layer, single_step
 from validation.draw.features import gradient_step

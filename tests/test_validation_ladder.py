@@ -9,7 +9,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.cli.common import run
 from validation import ladder
-from validation.cli import app
+from validation.cli.main import app
 from validation.compare.compare import theory_at
 from validation.compare.ladder import extrapolate
 

@@ -1,5 +1,5 @@
 """``python -m validation``."""
 
-from .cli import main
+from .cli.main import main
 
 main()

@@ -10,7 +10,7 @@ from replica.cli.common import one_number
 from replica.cli.options import Request
 from replica.observables.learning_curve import Problem
 
-from .run.cells import Simulated
+from ..run.cells import Simulated
 
 TABLES = (".csv", ".json")
 

@@ -7,21 +7,10 @@ from replica.cli import output as files
 from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
 
-from ..command_line import (
-    Device,
-    Dimension,
-    Memory,
-    Rng,
-    Seeds,
-    Shard,
-    Store,
-    What,
-    Workers,
-    single,
-)
 from ..run.cells import Simulated
 from ..run.monte_carlo import MEMORY
 from ..run.monte_carlo import simulate as run_simulation
+from .common import Device, Dimension, Memory, Rng, Seeds, Shard, Store, What, Workers, single
 
 
 @common.problem_options(without=("model",))

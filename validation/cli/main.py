@@ -9,11 +9,11 @@ import typer
 
 from replica.cli.common import run
 
-from .commands.alignment import alignment
-from .commands.compare import compare
-from .commands.figure import figure
-from .commands.simulate import simulate
-from .commands.spectrum import spectrum
+from .alignment import alignment
+from .compare import compare
+from .figure import figure
+from .simulate import simulate
+from .spectrum import spectrum
 
 app = typer.Typer(
     name="replica-validate",

@@ -11,8 +11,8 @@ from replica.cli.options import SRF, ProblemOptions, request
 from replica.errors import InvalidArgument
 from replica.observables.learning_curve import describe
 
-from ..command_line import TABLES, Dimension, Rng, Seeds, single
 from ..compare.alignment import compare_alignment
+from .common import TABLES, Dimension, Rng, Seeds, single
 
 
 @common.problem_options(without=(*SRF, "model", "alpha", "lam", "intercept", "train_bias", "loss"))

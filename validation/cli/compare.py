@@ -10,24 +10,13 @@ from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
 from replica.observables.learning_curve import sweep
 
-from ..command_line import (
-    TABLES,
-    Device,
-    Dimension,
-    Memory,
-    Rng,
-    Seeds,
-    Store,
-    What,
-    Workers,
-    single,
-)
 from ..compare.compare import Comparison
 from ..compare.compare import compare as run_comparison
 from ..compare.ladder import Ladder
 from ..compare.ladder import ladder as run_ladder
 from ..run.cells import Simulated
 from ..run.monte_carlo import MEMORY
+from .common import TABLES, Device, Dimension, Memory, Rng, Seeds, Store, What, Workers, single
 
 
 @common.problem_options()

@@ -12,11 +12,11 @@ from replica.cli.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
 from replica.spectra.spectrum import spectrum as compute
 
-from ..command_line import TABLES, Dimension, Rng, What, single
 from ..compare.spectrum import eigenvalues
 from ..compare.theory import theory_of
 from ..draw.features import spiked_model
 from ..run.cells import Simulated
+from .common import TABLES, Dimension, Rng, What, single
 
 
 @common.problem_options(without=("lam", "intercept", "train_bias", "loss"))

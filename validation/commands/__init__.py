@@ -1,1 +1,0 @@
-"""The commands of ``replica-validate``, a module each."""
