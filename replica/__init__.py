@@ -16,9 +16,10 @@ from .observables.optimum import optimal_eta, optimal_lambda
 from .observables.solution import Solution, solve
 from .problem.activation import Activation
 from .problem.named import activation, hermite
-from .problem.srf import GradientStep, SpikedRandomFeatures
+from .problem.srf import SpikedRandomFeatures
 from .problem.targets import MultiIndex
 from .spectra.spectrum import spectrum
+from .steps.gradient_step import GradientStep
 from .steps.network import Network
 from .steps.several_steps import AfterStep, after_each_step
 from .steps.staircase import Staircase, staircase

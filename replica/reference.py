@@ -24,8 +24,7 @@ from solvers.results import ConvergenceError
 
 from .errors import InvalidArgument
 from .observables import solution as curves
-from .problem.activation import Activation
-from .problem.named import NAMED
+from .problem.activation import ACTIVATIONS, Activation
 from .problem.srf import SpikedRandomFeatures
 
 GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and V2 may be 1/lam
@@ -130,7 +129,7 @@ def _check(model: SpikedRandomFeatures) -> None:
         ("target", ("sin", "tanh", "relu", "sign", "linear")),
     ):
         given: Activation = getattr(model, name)
-        if given.name not in known or given != NAMED[given.name]:
+        if given.name not in known or given != ACTIVATIONS[given.name]:
             raise InvalidArgument(name, given, f"one of {', '.join(known)} for the reference")
     if model.target.name in CLOSED and abs(model.gamma) == 1:
         raise InvalidArgument("gamma", model.gamma, f"inside (-1, 1) for target {model.target}")

@@ -8,7 +8,7 @@ import pytest
 
 import replica
 from replica import Activation, InvalidArgument, activation
-from replica.problem.named import NAMED
+from replica.problem.activation import ACTIVATIONS
 from solvers.quadrature import QuadratureError
 
 CLOSED = ["erf", "sin", "relu", "sign", "linear", "he1+he2/2-he4/24"]
@@ -57,17 +57,17 @@ def test_variance_keeps_its_digits(name, s):
 
 
 def test_zero_variance_is_the_function_itself():
-    for name, known in NAMED.items():
+    for name, known in ACTIVATIONS.items():
         moments = known.moments([0.3, -2.0], 0.0)
         assert moments.mean == pytest.approx(known([0.3, -2.0]), abs=1e-15), name
         assert np.abs(moments.first).max() < 1e-15, name
         assert moments.variance.max() < 1e-30, name
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMED) - {"sign"}))
+@pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"sign"}))
 def test_derivatives(name):
     """The declared derivative against eighth-order differences, good to 1e-12."""
-    known = NAMED[name]
+    known = ACTIVATIONS[name]
     x = np.linspace(-4, 4, 33) + 0.01
     bare = Activation(known.function, kinks=known.kinks)
     assert known.slope(x) == pytest.approx(bare.slope(x), abs=1e-10)

@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.observables.gradient import difference, with_width
+from replica.observables.gradient import difference
 
 PROBLEMS = {
     "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),
@@ -44,7 +44,7 @@ def errors(problem, name, value, alpha, lam, beta):
         beta = value
     else:
         problem = replace(problem, **{name: value})
-    point = replica.solve(with_width(problem, beta), **at)
+    point = replica.solve(problem.at_width(beta), **at)
     return np.array([point.test_error, point.train_error])
 
 

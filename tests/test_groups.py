@@ -15,7 +15,7 @@ from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors, Overlaps
-from replica.steps.one_step import spiked_parameters
+from replica.steps.one_step import after_one_step
 
 STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
@@ -247,7 +247,7 @@ def test_gaussian_readout_converges():
     at = dict(alpha=np.array([0.9]), lam=np.array([0.1]))
     reference = errors(exact, **at)
     assert errors(named.srf(beta=1.0), **at) == pytest.approx(reference, rel=1e-12)
-    after = spiked_parameters(named)
+    after = after_one_step(named)
     assert after.error <= 1e-6
     gaps = []
     for count in (8, 16, 24):
@@ -322,7 +322,7 @@ def test_a_law_needs_tails_that_a_few_groups_can_hold():
     step = GradientStep(**STEP, readout=laplace())
     with pytest.warns(UserWarning, match="48 groups stand for"):
         model = step.srf(beta=1.0)
-    assert model.law_error == spiked_parameters(step).error > 1e-4
+    assert model.law_error == after_one_step(step).error > 1e-4
     assert GradientStep(**STEP, readout="gaussian").srf(beta=1.0).law_error <= 1e-6
 
 

@@ -22,7 +22,8 @@ from replica.convex.label_tables import Level, first_level, label_table, label_t
 from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
-from replica.equivalence.table import known_layers, tabulate
+from replica.equivalence.rules import known_layers
+from replica.equivalence.table import tabulate
 from solvers.quadrature import gauss_legendre, trapezoid
 from solvers.results import Status
 

@@ -13,8 +13,8 @@ from replica.equivalence.table import tables
 from replica.errors import InvalidArgument
 from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
-from replica.saddle_point.row_covariance import RowCovariance, row_covariance
-from replica.steps.first_batch import FirstBatch
+from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
+from replica.steps.network import row_covariance
 from solvers.quadrature import trapezoid
 
 

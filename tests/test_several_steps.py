@@ -22,7 +22,7 @@ from replica import (
 from replica.cli.common import run
 from replica.cli.main import app
 from replica.cli.options import parse_steps
-from replica.steps.one_step import spiked_parameters
+from replica.steps.one_step import after_one_step
 from replica.steps.several_steps import first_step, slope_statistics
 
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
@@ -112,7 +112,7 @@ def test_first_step_is_that_of_section_2(student, target, alpha0, eta, noise, re
         readout=readout, bias=bias,
     )  # fmt: skip
     ((r, c, gamma),) = parameters(step)
-    expected = spiked_parameters(step)
+    expected = after_one_step(step)
     # The two integrate by different rules, each to rounding.
     assert r == pytest.approx(abs(expected.r), rel=1e-12)
     assert c == pytest.approx(expected.c, rel=1e-12)

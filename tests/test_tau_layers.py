@@ -9,7 +9,7 @@ import replica
 from replica import SpikedRandomFeatures, solve
 from replica.convex import own_tables
 from replica.convex.averages import scores
-from replica.convex.label_tables import Level, label_table, label_table_at, mixture
+from replica.convex.label_tables import Level, label_table, label_table_at
 from replica.convex.layers import fields_at
 from replica.convex.solve import mismatch, solve_points
 from replica.convex.tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules
@@ -39,9 +39,9 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     overlaps = solve_points(label_table(model, Level(1, 1, 1)), of, 2 * ONE, lam * ONE)[0].overlaps
     kappa = Rule(np.linspace(-2.9, 2.9, 7), np.full(7, 1 / 7))
     table, field = fields_at(model, overlaps, kappa.nodes)
-    law = mixture(model)
+    law = model.labels.gaussians
     own = tau_rules(line(model, of, table.kappa, field), law, 10, 0.75)
-    kinks = np.array(model.mean_label.kinks).reshape(-1, 1) - 0.8 * table.kappa
+    kinks = np.array(model.labels.mean.kinks).reshape(-1, 1) - 0.8 * table.kappa
     nodes, weights = gauss_legendre(8, kinks.T / 0.6, 8.2, panel=16.4 / 2400)
     dense = [Rule(nodes[..., None], weights)] * len(law)
     assert own[0].nodes.shape[1] < 1000 < nodes.shape[1]
@@ -147,7 +147,7 @@ def test_plateaus_are_no_obstacle(target, loss, lam):
     assert found.nodes < 450
     rule = gauss_legendre(6, np.linspace(-4, 4, 801), 9.0)
     table, field = fields_at(model, found.points.overlaps, rule.nodes)
-    over_tau = tau_rules(line(model, of, table.kappa, field), mixture(model), 12, 0.75)
+    over_tau = tau_rules(line(model, of, table.kappa, field), model.labels.gaussians, 12, 0.75)
     dense = label_table_at(model, tabulate(model, rule), Level(2, 2, 2), over_tau)
     assert mismatch(dense, of, *point, found.points, found.losses) < 1e-6
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures
-from replica.convex.common_bias import objective, shifted
+from replica.convex.common_bias import objective
 from replica.observables import evaluate as ladders
 from replica.observables.bias_walk import looks
 from replica.observables.solution import evaluate
@@ -229,7 +229,7 @@ def test_slope_of_the_objective(model, loss, bias):
     tol = 1e-5 if model is PLANE else 1e-7
 
     def at(t):
-        there = shifted(model, t, train_bias=True)
+        there = model.with_bias(t, train_bias=True)
         of = replica.loss(loss)
         one = ladders.climb(there, alpha, lam, of, 1e-10 if ladders.is_ridge(model, of) else tol)
         assert one.converged.all()
@@ -257,7 +257,7 @@ def test_looks_tell_how_far_they_are_off(model, loss):
     assert places.size > 20
     checked = 0
     for place in places[::3]:
-        there = shifted(model, float(seen.at[place]))
+        there = model.with_bias(float(seen.at[place]))
         one = evaluate(there, alpha, lam, loss=loss)
         if one.converged[0]:
             exact = objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta)[0]
@@ -298,7 +298,7 @@ def test_no_fixed_bias_is_lower(fields, alpha, lam, loss):
 
     least, found = value(model)
     assert found.converged.all()
-    fixed = [value(shifted(model, float(t)))[0] for t in np.linspace(-1, 1, 21)]
+    fixed = [value(model.with_bias(float(t)))[0] for t in np.linspace(-1, 1, 21)]
     assert least <= np.nanmin(fixed) * (1 + 1e-9)
 
 

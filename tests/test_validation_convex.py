@@ -138,7 +138,9 @@ def test_simulation_agrees(model, name):
     found = compare(model, alpha=[0.5, 2.0], lam=0.1, dimension=150, seeds=8, rng=1, loss=name)
     assert found.agrees, found.document()
     names = set() if name == "square" else {"loss_error", "train_loss"}
-    assert set(found.measured) == names | ({"classification_error"} if model.binary else set())
+    assert set(found.measured) == names | (
+        {"classification_error"} if model.labels.binary else set()
+    )
 
 
 @pytest.mark.slow

@@ -5,8 +5,9 @@ from typing import Any
 import typer
 
 from ..observables.bounds import bounds as bound
-from ..observables.learning_curve import describe, variants
+from ..observables.learning_curve import variants
 from ..observables.optimum import optimal_lambda
+from ..problem.describe import describe
 from . import common as common
 from . import output as files
 from .options import ProblemOptions, request

@@ -21,7 +21,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..observables.learning_curve import variants
-from ..steps.network import Model as AnyModel
+from ..problem.srf import SpikedRandomFeatures
 from . import output as files
 from .options import ProblemOptions, Request, merge
 
@@ -76,7 +76,7 @@ def _parameter(name: str, kind: Any, text: str) -> Parameter:
     )
 
 
-def one_model(asked: Request) -> AnyModel:
+def one_model(asked: Request) -> SpikedRandomFeatures:
     """The model of a request without grids of model fields.
 
     Raises

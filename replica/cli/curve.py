@@ -1,13 +1,14 @@
 """``replica curve``: test and training errors on a grid."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import typer
 
-from ..observables.learning_curve import Grid, describe, sweep
-from ..problem.srf import GradientStep
+from ..observables.learning_curve import Grid, sweep
+from ..problem.describe import describe
+from ..steps.gradient_step import GradientStep
 from ..steps.several_steps import after_each_step
 from . import common as common
 from . import output as files
@@ -87,8 +88,9 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
         "points": points,
     }
-    if isinstance(grid.problem, GradientStep) and grid.problem.steps and len(grid.models) == 1:
-        document["steps"] = [asdict(after) for after in after_each_step(grid.problem)]
+    if len(grid.problem.schedule) > 1 and len(grid.models) == 1:
+        step = cast(GradientStep, grid.problem)
+        document["steps"] = [asdict(after) for after in after_each_step(step)]
     return document
 
 

@@ -5,10 +5,8 @@ from dataclasses import replace
 import typer
 
 from ..errors import InvalidArgument
-from ..observables.learning_curve import describe
 from ..observables.optimum import Optimum, optimal_eta, optimal_lambda
-from ..problem.srf import GradientStep
-from ..steps.network import Network
+from ..problem.describe import describe
 from . import common as common
 from . import output as files
 from .options import ProblemOptions, request
@@ -37,8 +35,8 @@ def optimum(
     problem = asked.problem
     found = []
     for ratio in asked.alpha:
-        if searched and isinstance(problem, Network | GradientStep):
-            width = None if isinstance(problem, Network) else one.beta
+        if searched:
+            width = None if problem.rows is not None else one.beta
             best = optimal_eta(problem, alpha=ratio, beta=width, lam=penalty)
         else:
             best = optimal_lambda(one, alpha=ratio)

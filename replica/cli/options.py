@@ -10,19 +10,19 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..convex.losses import NAMED, Loss, loss
+from ..convex.losses import LOSSES, Loss, loss
 from ..errors import InvalidArgument
-from ..observables.learning_curve import Problem
-from ..observables.solution import axis
+from ..problem.checks import axis
 from ..problem.laws import NAMES
-from ..problem.srf import GradientStep, SpikedRandomFeatures
-from ..steps.network import Network
+from ..problem.problem import Problem
+from ..problem.srf import SpikedRandomFeatures
+from ..steps.gradient_step import GradientStep
+from ..steps.network import MODELS
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")
 LONGEST = 10**6  # points of one grid
 GRIDS = {*STEP, *SRF, "beta", "noise", "step_noise", "alpha", "lam"}
-MODELS = ("srf", "network")
 
 Name = str | None
 Values = float | str | list[float] | None
@@ -86,12 +86,12 @@ class Request:
     """A problem, the grids asked for - alpha, lam and model fields, arrays (n,) - which of MODELS
     of a step was named, if any, and the loss."""
 
-    problem: Problem | Network
+    problem: Problem
     alpha: Array
     lam: Array
     grids: dict[str, Array] = field(default_factory=dict)
     model: str | None = None
-    loss: Loss = NAMED["square"]
+    loss: Loss = LOSSES["square"]
 
 
 def parse_grid(name: str, text: Any) -> Array:
@@ -218,7 +218,7 @@ def request(options: ProblemOptions, required: Sequence[str] = ("alpha", "lam"))
     start["label_noise"] = options.label_noise
     if options.bias is not None:
         start["bias"] = parse_law("bias", options.bias)
-    problem: Problem | Network
+    problem: Problem
     if steps:
         if options.steps is not None:
             start["steps"] = parse_steps(options.steps)

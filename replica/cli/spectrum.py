@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ..observables.learning_curve import describe
+from ..problem.describe import describe
 from ..spectra.spectrum import Spectrum
 from ..spectra.spectrum import spectrum as compute
 from . import common as common

@@ -14,9 +14,9 @@ from scipy.special import ndtr, owens_t
 from solvers.results import Array
 
 from ..equivalence.table import tabulate
+from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
-from ..steps.network import Model
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels
 from .local_field import Field, field_on, given_tau
@@ -33,7 +33,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
     ``tol`` where a rule is found; (P,) each, NaN unless labels are +-1."""
     points = len(overlaps.V2)
     value, error = np.full((2, points), np.nan)
-    if not model.binary:
+    if not model.labels.binary:
         return value, error
     one_spike, first = model.geometry.r.shape[1] == 1, first_level(model)
     rows = np.arange(points)

@@ -14,18 +14,15 @@ E s' times the standard deviation that xi has in omega,
 where d is d/dt at fixed overlaps.  THEORY 6, 7
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from solvers.quadrature import Rule
 from solvers.results import Array
 
 from ..equivalence.table import Table, tabulate
-from ..problem.srf import SpikedRandomFeatures
+from ..problem.model import Model
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Overlaps
-from ..steps.network import Model
 from .averages import scores
 from .equations import Equations
 from .label_tables import LabelTable
@@ -33,23 +30,6 @@ from .local_field import Field, Scores, field_on
 from .losses import Loss
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
-
-
-def shifted(model: Model, bias: float, *, train_bias: bool = False) -> Model:
-    """``model`` with ``bias`` added to all neurons, for good unless one is still trained."""
-    if model.train_bias == train_bias and not bias:
-        return model
-    assert isinstance(model, SpikedRandomFeatures)  # a network trains no bias
-    g = model.geometry
-    return replace(
-        model,
-        r=tuple(map(tuple, g.r)),
-        c=tuple(g.c),
-        fractions=tuple(g.fractions),
-        gamma=tuple(map(tuple, g.gamma)),
-        bias=tuple(g.bias + bias),
-        train_bias=train_bias,
-    )
 
 
 def objective(
@@ -94,7 +74,7 @@ def _slope(
 
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
-        there = tabulate(shifted(model, bias), rule, target=False, merged=False)
+        there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
         return field_on(there, ridge.bulk_of(there), overlaps)
 
     before, after = beside(-STEP), beside(STEP)

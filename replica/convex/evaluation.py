@@ -8,8 +8,8 @@ import numpy as np
 
 from solvers.results import Array, Status
 
+from ..problem.model import Model
 from ..saddle_point import ridge
-from ..steps.network import Model
 from .averages import Losses
 from .losses import Loss
 

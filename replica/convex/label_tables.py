@@ -18,11 +18,11 @@ import numpy as np
 from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
-from ..equivalence.table import Table, jumps, known_layers, layers, rules, tabulate
-from ..problem.activation import Activation
-from ..problem.labels import REACH, gaussians
-from ..problem.targets import remainder
-from ..steps.network import Model
+from ..equivalence.rules import jumps, known_layers, layers, rules
+from ..equivalence.table import Table, tabulate
+from ..problem.geometry import remainder
+from ..problem.labels import REACH
+from ..problem.model import Model
 
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
 # half the interval where it is split; per panel of a proximal map.  kappa is what
@@ -166,25 +166,24 @@ def label_table_at(
 ) -> LabelTable | None:
     """The labels given the kappa of ``table``, of the given ``level`` in everything else, or None
     if they were too many.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each
-    Gaussian of ``mixture``."""
-    law = mixture(model)
+    Gaussian that labels have."""
+    gaussians = model.labels.gaussians
     if over_tau is None:
-        over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(law)
+        over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(gaussians)
     if sum(rule.weights.size for rule in over_tau) > LARGEST:
         return None
     components = tuple(
         _component(model, table.kappa, rule, *each)
-        for rule, each in zip(over_tau, law, strict=True)
+        for rule, each in zip(over_tau, gaussians, strict=True)
     )
     steps, series = _steps(model, table.kappa), None
     free = remainder(model.geometry.gamma)
-    if steps is None and model.binary and free.shape[1] == 1 and free.any():
+    if steps is None and model.labels.binary and free.shape[1] == 1 and free.any():
         rule = _tau_rule(model, table.kappa, level.tau, DENSER)
-        series = _series(_component(model, table.kappa, rule, *law[0]), table.weights)
+        series = _series(_component(model, table.kappa, rule, *gaussians[0]), table.weights)
     order, square = _at(FIELD, level.field), (table.kappa**2).sum(axis=0)
-    noise = model.label_noise
-    student = None if noise is None else noise.student
-    labels = Labels(components, model.binary, order, square, student, steps, series)
+    law = model.labels
+    labels = Labels(components, law.binary, order, square, law.student, steps, series)
     return LabelTable(table, labels)
 
 
@@ -201,16 +200,10 @@ def within(model: Model, level: Level) -> bool:
     return all(n < len(rules) for n, rules in sizes)
 
 
-def mixture(model: Model) -> list[tuple[float, float]]:
-    """Variances and shares of the Gaussians that a real label has around E[y | z], beside
-    Student's t if it has any."""
-    return gaussians(model.noise, model.label_noise)
-
-
 def _component(model: Model, kappa: Array, rule: Rule, variance: float, share: float) -> Component:
     alignment, (tau, weights) = model.geometry.gamma, rule
     z = (alignment @ kappa)[:, :, None] + np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    return Component(tau, weights, np.asarray(model.mean_label(*z)), variance, share)
+    return Component(tau, weights, np.asarray(model.labels.mean(*z)), variance, share)
 
 
 def _kappa_rules(model: Model) -> Iterator[Rule]:
@@ -237,9 +230,9 @@ def _at(sizes: Any, level: int) -> Any:
 
 def _steps(model: Model, kappa: Array) -> Steps | None:
     """The steps at each kappa (K, N) of a mean label that is constant between its kinks."""
-    target, alignment = model.mean_label, model.geometry.gamma
+    target, alignment = model.labels.mean, model.geometry.gamma
     rest = remainder(alignment)
-    if not (isinstance(target, Activation) and target.kinks and rest.any()):
+    if not (target.kinks and rest.any()):
         return None
     kinks = np.asarray(target.kinks)
     ends = np.concatenate([[min(-REACH, kinks[0] - 1)], kinks, [max(REACH, kinks[-1] + 1)]])
@@ -267,12 +260,12 @@ def _series(given: Component, over_kappa: Array) -> Series:
 def _tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
     """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N), where nothing splits
     them ``denser`` times as many."""
-    alignment, target = model.geometry.gamma, model.mean_label
+    alignment, target = model.geometry.gamma, model.labels.mean
     rest = remainder(alignment)
     N, free = kappa.shape[1], rest.shape[1]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if isinstance(target, Activation) and target.kinks:
+    if target.kinks:
         n, half_width = _at(SPLIT, level)
         breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
         split = gauss_legendre(n, breaks, half_width, PANEL)

@@ -15,10 +15,11 @@ from scipy.optimize import elementwise
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from ..equivalence.table import Table, known_layers, tabulate
+from ..equivalence.rules import known_layers
+from ..equivalence.table import Table, tabulate
+from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
-from ..steps.network import Model
 from .local_field import Field, field_on
 from .losses import Loss
 
@@ -136,7 +137,7 @@ def _placed(
     that come and go by rounding alone where they are ``rough``-ly."""
 
     def there(at: Array) -> tuple[Table, Field]:
-        return fields_at(model, overlaps, at, target=not model.binary)
+        return fields_at(model, overlaps, at, target=not model.labels.binary)
 
     def along(at: Array, which: Array) -> Array:
         found = levels(*there(at.ravel()))
@@ -158,7 +159,7 @@ def _spread(model: Model, table: Table, field: Field, blur: float) -> Array:
     """The standard deviation (n,) of what passes a level: of the prediction, or of a label less
     the prediction."""
     variance = field.power[0] + blur**2
-    if not model.binary:
+    if not model.labels.binary:
         variance += table.spread - 2 * np.einsum("nk,kn->n", field.pull[0], table.g)
     return np.sqrt(variance)
 
@@ -183,4 +184,4 @@ def fields_on_grid(model: Model, overlaps: Overlaps) -> tuple[Table, Field]:
 def _on_grid(model: Model) -> Table:
     kappa = np.linspace(-REACH, REACH, SCAN + 1)
     rule = Rule(kappa, np.full(SCAN + 1, 1 / (SCAN + 1)))
-    return tabulate(model, rule, target=not model.binary)
+    return tabulate(model, rule, target=not model.labels.binary)

@@ -23,8 +23,8 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from ..problem.checks import FINITE, number
 from ..problem.named import imported
-from ..problem.srf import FINITE, number
 
 KINDS = ("residual", "margin")
 FURTHEST = 1e3  # from the kinks to where a loss is looked at
@@ -327,7 +327,7 @@ def quantile(level: float) -> Loss:
 
 SQUARE = Pieces((), ((0.0, 0.0, 1.0),))
 FAMILIES = {"huber": huber, "quantile": quantile}
-NAMED = {
+LOSSES = {
     # t^2 / 2; prox t0 / (1 + V)
     "square": _piecewise("square", "residual", (), (0.0, 0.0, 1.0)),
     # abs(t); prox soft thresholding
@@ -365,7 +365,7 @@ def loss(spec: Any) -> Loss:
     1.8
     """
     if spec is None:
-        return NAMED["square"]
+        return LOSSES["square"]
     if isinstance(spec, Loss):
         return spec
     if isinstance(spec, str):
@@ -385,8 +385,8 @@ def loss(spec: Any) -> Loss:
             except ValueError:
                 raise InvalidArgument("loss", spec, f"one of {FORMS}") from None
             return FAMILIES[name](value)
-        if spec.strip() in NAMED:
-            return NAMED[spec.strip()]
+        if spec.strip() in LOSSES:
+            return LOSSES[spec.strip()]
         if colon:
             found = imported(spec.strip(), "loss")
             if isinstance(found, Loss):

@@ -6,10 +6,10 @@ from functools import cache
 from solvers.results import Array
 
 from ..equivalence.table import tabulate
+from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
 from ..saddle_point.ridge import bulk_of
-from ..steps.network import Model
-from .label_tables import LabelTable, Level, first_level, label_table_at, mixture, within
+from .label_tables import LabelTable, Level, first_level, label_table_at, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
 from .local_field import field_on
 from .losses import Loss
@@ -34,7 +34,7 @@ def has_layers(model: Model, loss: Loss) -> bool:
 def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
     """The tables for a point near ``overlaps``, by their level; None past the last."""
     blur = 0.0 if loss.kinks else BLUR * loss.width
-    layers = layers_near(model, overlaps, kinks_of(loss, model.binary), blur)
+    layers = layers_near(model, overlaps, kinks_of(loss, model.labels.binary), blur)
     split = sharp(model, loss)
     if split:
         layers += _merging(model, loss, overlaps)
@@ -50,7 +50,7 @@ def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
         if split:
             field = field_on(over_kappa, bulk_of(over_kappa), overlaps)
             here = line(model, loss, over_kappa.kappa, field)
-            rules = tau_rules(here, mixture(model), *TAU[level.tau])
+            rules = tau_rules(here, model.labels.gaussians, *TAU[level.tau])
         return label_table_at(model, over_kappa, ahead, rules)
 
     return table

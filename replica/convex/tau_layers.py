@@ -16,10 +16,8 @@ import numpy as np
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from ..problem.activation import Activation
-from ..problem.targets import remainder
-from ..steps.network import Model
-from .label_tables import mixture
+from ..problem.geometry import remainder
+from ..problem.model import Model
 from .local_field import Field
 from .losses import Loss
 
@@ -58,7 +56,7 @@ class Line(NamedTuple):
         """D at the named kappa (M,) and ``tau`` (M, G)."""
         rest = remainder(self.model.geometry.gamma)[:, 0]
         z = self.centre[:, rows, None] + rest[:, None, None] * tau
-        label = np.asarray(self.model.mean_label(*z), dtype=float)
+        label = np.asarray(self.model.labels.mean(*z), dtype=float)
         return label - self.prediction[rows, None] - self.pull[rows, None] * tau
 
     def some(self, rows: Array) -> "Line":
@@ -119,10 +117,9 @@ def _size(field: Field) -> Array:
 def _blur(model: Model, loss: Loss) -> float:
     """The least variance that real labels have around E[y | z], or the like of Student's t; with
     that over which a loss without kinks bends."""
-    law = model.label_noise
-    sigma = 0.0 if law is None or law.student is None else law.student[1]
+    sigma = 0.0 if model.labels.student is None else model.labels.student[1]
     own = 0.0 if loss.kinks else loss.width
-    return min(variance for variance, _ in mixture(model)) + sigma**2 + own**2
+    return min(variance for variance, _ in model.labels.gaussians) + sigma**2 + own**2
 
 
 def sharp(model: Model, loss: Loss) -> bool:
@@ -130,11 +127,11 @@ def sharp(model: Model, loss: Loss) -> bool:
     direction tau."""
     rest = remainder(model.geometry.gamma)
     bent = bool(loss.kinks or loss.bends)
-    if model.binary or not bent or rest.shape[1] > 1 or not rest.any():
+    if model.labels.binary or not bent or rest.shape[1] > 1 or not rest.any():
         return False
     z = rest * EVEN  # at kappa = 0
     weight = np.exp(-(EVEN**2) / 2)
-    power = float(np.asarray(model.mean_label(*z)) ** 2 @ weight / weight.sum())
+    power = float(np.asarray(model.labels.mean(*z)) ** 2 @ weight / weight.sum())
     return _blur(model, loss) < LITTLE * power
 
 
@@ -368,8 +365,8 @@ def _closer(low: Array, high: Array, changes: Callable[[Array], Array]) -> tuple
 
 def _kinks(d: Line) -> Array:
     """Where the target has its kinks in tau, (N, k)."""
-    label = d.model.mean_label
+    kinks = d.model.labels.mean.kinks
     rest = remainder(d.model.geometry.gamma)
-    if not (isinstance(label, Activation) and label.kinks):
+    if not kinks:
         return np.empty((d.sd.size, 0))
-    return (np.asarray(label.kinks) - d.centre[0][:, None]) / rest[0, 0]
+    return (np.asarray(kinks) - d.centre[0][:, None]) / rest[0, 0]

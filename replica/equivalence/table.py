@@ -10,23 +10,21 @@ nowhere after this table.
 """
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
+from solvers.quadrature import Rule
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.activation import Activation
 from ..problem.geometry import distinct
-from ..problem.targets import TargetMoments, conditional_moments
-from ..saddle_point.group_covariance import GroupCovariance, group_covariance
-from ..saddle_point.row_covariance import RowCovariance
-from ..steps.network import Model, Network
+from ..problem.model import Model
+from ..problem.moments import ConditionalMoments
+from .rules import rules
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Table:
     dimension: float
     classes: Array
     shares: Array
-    covariance: RowCovariance | GroupCovariance | None = None
+    covariance: Any = None
 
     # Products that every point needs, formed once.
 
@@ -127,24 +125,21 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
     c = groups.c[:, None]
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
     if target:
-        labels = conditional_moments(model.mean_label, groups.gamma, kappa)
+        labels = model.labels.given(groups.gamma, kappa)
     else:
-        labels = TargetMoments(*(np.full((*k, kappa.shape[1]), np.nan) for k in ((), (1,), ())))
+        labels = ConditionalMoments(
+            *(np.full((*k, kappa.shape[1]), np.nan) for k in ((), (1,), ()))
+        )
     size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
     mu0 = _clean(features.mean, size)
     mu1 = _clean(features.first, size) / np.sqrt(c)
     loadings = mu1[:, None] * kappa
-    norms = isinstance(model, Network) and model.covariance.v > 0
-    if norms:
+    rows = model.rows
+    if rows is not None and rows.covariance.v > 0:
         curvature = model.student.second_hermite(groups.r @ kappa, c) / (2 * c)
         loadings = np.concatenate([loadings, _clean(curvature, size)[:, None]], axis=1)
     kinds, classes = alike(model) if merged else (np.arange(len(c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
-    covariance: RowCovariance | GroupCovariance | None = None
-    if isinstance(model, Network):
-        readouts = model.readouts[kinds]
-        unit = len(kinds) == 1 and readouts[0] == 1
-        covariance = model.covariance if unit else group_covariance(model.covariance, readouts)
     constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
     return Table(
         weights=rule.weights,
@@ -159,11 +154,11 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         fractions=fractions,
         c=groups.c[kinds],
         beta=model.beta,
-        noise=model.label_variance,
+        noise=model.labels.variance,
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
-        covariance=covariance,
+        covariance=None if rows is None else rows.of(groups, kinds),
     )
 
 
@@ -211,61 +206,6 @@ def _clean(values: Array, size: float) -> Array:
     """Zero what is only rounding of a function of that size, so that an odd activation's mu_0
     at r = 0 is exactly 0."""
     return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
-
-
-def rules(model: Model) -> Iterator[Rule]:
-    """Rules of growing size for the expectation over kappa.
-
-    For one spike, trapezoidal sizes first.  Where the table has layers much thinner than any
-    such rule resolves (a steep student, a target nearly a function of kappa alone), panels
-    that close in on the layers follow, with more and more nodes each; last, the long rules
-    that a quickly oscillating student needs.  Several spikes take tensor products.
-
-    Raises
-    ------
-    QuadratureError
-        If there are more spikes than tensor products can serve.
-    """
-    spikes = model.geometry.r.shape[1]
-    if spikes > 1:
-        yield from trapezoid_tensors(spikes)
-        return
-    smooth, thin = not jumps(model), layers(model)
-    for n in (64, 128, 256, 512, 1024) if smooth else ():
-        yield trapezoid(n, interval(n))
-    for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, graded(thin, 11.0), 11.0)
-    for n in (2048, 4096, 8192, 16384) if smooth else ():
-        yield trapezoid(n, interval(n))
-    for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, graded(thin, 11.0), 11.0, panel)
-
-
-def jumps(model: Model) -> bool:
-    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
-    cosine = abs(model.geometry.gamma[0, 0])
-    return isinstance(model.mean_label, Activation) and bool(model.mean_label.kinks) and cosine == 1
-
-
-def layers(model: Model) -> list[float]:
-    """Values of kappa at which the table may vary quickly."""
-    return sorted({0.0} | {at for at, _ in known_layers(model)})
-
-
-def known_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of kappa at which a neuron or the target has a kink (a neuron its middle), with the
-    width to which the rest of their argument blurs it."""
-    groups = model.geometry
-    cosine = groups.gamma[0, 0]
-    found = []
-    with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
-        for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
-            middle = (0.0, *model.student.kinks)
-            found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
-        if isinstance(model.mean_label, Activation) and cosine:
-            width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
-            found += [(kink / cosine, width) for kink in model.mean_label.kinks]
-    return found
 
 
 @lru_cache(maxsize=256)

@@ -13,16 +13,16 @@ from solvers.results import Array, Status
 
 from ..convex import solve as convex
 from ..convex.averages import Losses
-from ..convex.common_bias import objective, shifted, slope_of_loss
+from ..convex.common_bias import objective, slope_of_loss
 from ..convex.coordinates import Coordinates
 from ..convex.equations import Slopes
 from ..convex.evaluation import Task
 from ..convex.label_tables import LabelTable, Level, first_level, label_table
 from ..convex.losses import Loss
 from ..convex.own_tables import has_layers, own_tables
+from ..problem.model import Model
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Overlaps
-from ..steps.network import Model
 from .evaluate import any_loss
 from .trained_bias import Looks, scan
 
@@ -74,7 +74,7 @@ def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
 
 def _model(task: Task, bias: float) -> Model:
     """The model with that bias, more of which may be trained."""
-    return shifted(task.model, bias, train_bias=True)
+    return task.model.with_bias(bias, train_bias=True)
 
 
 def _walk(task: Task) -> dict[int, Look]:

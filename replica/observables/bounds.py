@@ -22,17 +22,14 @@ from numpy.typing import ArrayLike
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from ..convex.common_bias import shifted
 from ..equivalence.table import Table, at_points, tables
-from ..errors import InvalidArgument
-from ..problem.srf import GradientStep
+from ..problem.checks import axis, logarithms
+from ..problem.labels import LabelLaw
+from ..problem.problem import Problem, check_problem, check_step
+from ..problem.srf import SpikedRandomFeatures
 from ..saddle_point.ridge import least_squares
-from ..steps.network import Model, Network
-from ..steps.one_step import target_moments
 from .evaluate import QUADRATURE_TOLERANCE
-from .learning_curve import Problem
-from .optimum import ETA, ETA_SCAN, log_axis, with_rate
-from .solution import axis
+from .optimum import ETA, ETA_SCAN
 from .trained_bias import RANGE, SCAN
 
 
@@ -42,7 +39,7 @@ class Bounds:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
         With the best bias of the lower bound in it, where one is trained.
     lower, upper : float
         L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.
@@ -62,7 +59,7 @@ class Bounds:
     status : Status
     """
 
-    model: Model
+    model: SpikedRandomFeatures
     lower: float
     upper: float
     linear: float
@@ -93,7 +90,7 @@ class Bounds:
         return table.h.reshape(shape)
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
-        table, shape = at_points(shifted(self.model, bias), kappa)
+        table, shape = at_points(self.model.with_bias(bias), kappa)
         return (weights @ table.regressors[: len(weights)]).reshape(shape)
 
 
@@ -141,19 +138,15 @@ class BestBounds:
 
 
 @overload
-def bounds(
-    problem: Problem | Network, *, eta: None = None, quadrature_tol: float = ...
-) -> Bounds: ...
+def bounds(problem: Problem, *, eta: None = None, quadrature_tol: float = ...) -> Bounds: ...
 
 
 @overload
-def bounds(
-    problem: GradientStep | Network, *, eta: ArrayLike, quadrature_tol: float = ...
-) -> BoundsOverEta: ...
+def bounds(problem: Problem, *, eta: ArrayLike, quadrature_tol: float = ...) -> BoundsOverEta: ...
 
 
 def bounds(
-    problem: Problem | Network,
+    problem: Problem,
     *,
     eta: ArrayLike | None = None,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
@@ -162,7 +155,7 @@ def bounds(
 
     Parameters
     ----------
-    problem : SpikedRandomFeatures, GradientStep or Network
+    problem : SpikedRandomFeatures or GradientStep
     eta : array (n,), optional
         Learning rates to take in turn instead of the step's own.
     quadrature_tol : float
@@ -184,20 +177,21 @@ def bounds(
     >>> round(found.lower, 6), round(found.upper, 6), round(found.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
+    check_problem(problem)
     if eta is not None:
-        if not isinstance(problem, GradientStep | Network):
-            raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
+        check_step(problem, "eta", "left out: an sRF has no learning rate")
         rates = axis("eta", eta)
         each = tuple(
-            of_model(_features(with_rate(problem, float(rate))), quadrature_tol) for rate in rates
+            of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol) for rate in rates
         )
         lower, upper = (np.array([getattr(b, name) for b in each]) for name in ("lower", "upper"))
         return BoundsOverEta(rates, lower, upper, each[0].linear, each)
-    return of_model(_features(problem), quadrature_tol)
+    # the bounds do not depend on the width
+    return of_model(problem.model(beta=1.0), quadrature_tol)
 
 
 def best_bounds(
-    step: GradientStep | Network,
+    step: Problem,
     *,
     eta: tuple[float, float] = ETA,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
@@ -206,7 +200,7 @@ def best_bounds(
 
     Parameters
     ----------
-    step : GradientStep or Network
+    step : GradientStep, or the network of one
         Its own eta does not matter.
     eta : (float, float)
         The range searched, on a logarithmic scale.
@@ -226,16 +220,15 @@ def best_bounds(
     >>> best.upper < 1e-8, round(float(best.at_upper.model.r), 4), best.edge_upper
     (True, 1.7321, False)
     """
-    if not isinstance(step, GradientStep | Network):
-        raise InvalidArgument("problem", step, "a GradientStep or the Network of one")
+    check_step(step, "problem")
 
     def at(rate: float) -> Bounds:
-        return of_model(_features(with_rate(step, rate)), quadrature_tol)
+        return of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         found = minima(
             lambda x: np.array([getattr(at(rate), name) for rate in np.exp(x)]),
-            [log_axis("eta", eta, 2 * ETA_SCAN)],
+            [logarithms("eta", eta, 2 * ETA_SCAN)],
         )
         if not found:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
@@ -246,7 +239,7 @@ def best_bounds(
     return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)
 
 
-def of_model(model: Model, quadrature_tol: float) -> Bounds:
+def of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
     """The bounds of one model, over its trained bias if it has one."""
     if not model.train_bias:
         return _of_features(model, 0.0, 0.0, quadrature_tol)
@@ -266,22 +259,13 @@ def of_model(model: Model, quadrature_tol: float) -> Bounds:
     return _of_features(model, best[0], best[1], quadrature_tol)
 
 
-def _features(problem: Problem | Network) -> Model:
-    """The model of ``problem``; the bounds do not depend on its width."""
-    if isinstance(problem, GradientStep):
-        return problem.srf(beta=1.0)
-    if not isinstance(problem, Model):
-        raise InvalidArgument("problem", problem, "a GradientStep or a model made of one")
-    return problem
-
-
 def _of_features(
-    model: Model, bias_lower: float, bias_upper: float, quadrature_tol: float
+    model: SpikedRandomFeatures, bias_lower: float, bias_upper: float, quadrature_tol: float
 ) -> Bounds:
     """Both bounds, each with its bias added to all neurons."""
     for level in itertools.count():
-        low = tables(shifted(model, bias_lower), level)
-        high = tables(shifted(model, bias_upper), level)
+        low = tables(model.with_bias(bias_lower), level)
+        high = tables(model.with_bias(bias_upper), level)
         if low is None or high is None:
             break
         C, psi = _weighted_fit(low[1], low[1].regressors, low[1].h[None])[0], _slopes(low[1])
@@ -331,10 +315,10 @@ def _weighted_fit(table: Table, columns: Array, targets: Array) -> Array:
     return least_squares(design, root * targets)
 
 
-def linear_error(model: Model) -> float:
+def linear_error(model: SpikedRandomFeatures) -> float:
     """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, with the constant kept where none can be fitted:
     an odd student without biases and intercept.  THEORY 8"""
-    target = target_moments(model.mean_label)
+    target = LabelLaw(model.labels.mean).averages()
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     return float(target.power - target.first @ target.first - constant * target.mean**2)

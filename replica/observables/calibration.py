@@ -15,8 +15,6 @@ from solvers.quadrature import trapezoid
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.srf import SpikedRandomFeatures
-from ..problem.targets import conditional_moments
 from .solution import Solution
 
 
@@ -55,7 +53,7 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     model = solution.model
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    if not isinstance(model, SpikedRandomFeatures) or model.geometry.r.shape[1] != 1:
+    if model.rows is not None or model.geometry.r.shape[1] != 1:
         raise InvalidArgument("solution", solution.model, "of spiked random features, one spike")
     at = np.atleast_1d(np.asarray(kappa, dtype=float))
     groups, o = model.geometry, solution.overlaps
@@ -66,5 +64,5 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     power = np.einsum("an,ab,bn->n", first, o.Q1, first) + o.q2 @ features.variance
     z, w = trapezoid(128)
     predicted = expit(centre[:, None] + np.sqrt(power)[:, None] * z) @ w
-    mean = conditional_moments(model.mean_label, groups.gamma, at[None]).h
+    mean = model.labels.given(groups.gamma, at[None]).h
     return Calibration(at, predicted, (1 + mean) / 2)

@@ -32,9 +32,9 @@ from ..convex.refinement import solve_refined
 from ..convex.tau_layers import sharp
 from ..equivalence.table import Table, table_at
 from ..errors import InvalidArgument
+from ..problem.model import Model
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Overlaps
-from ..steps.network import Model
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -57,7 +57,7 @@ def climb(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None)
 
 def is_ridge(model: Model, loss: Loss) -> bool:
     """Whether the loss is the square, of labels that E[y | z] and a variance tell all about."""
-    return loss.is_square and not model.channel
+    return loss.is_square and not model.labels.channel
 
 
 def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
@@ -86,7 +86,7 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
         if not rows.size:
             break
     assert kept is not None  # the first tables are there for every model
-    if model.binary:
+    if model.labels.binary:
         wrong, error = _classification(model, kept, CLASSIFICATION_TOLERANCE)
         wrong[~(error <= CLASSIFICATION_TOLERANCE)] = np.nan
         kept = replace(kept, losses=kept.losses._replace(classification=wrong))
@@ -112,7 +112,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
             kept.converged[row] and kept.quadrature_error[row] <= found.quadrature_error[0]
         ):
             kept = assign(kept, one, found)
-    if model.binary:
+    if model.labels.binary:
         wrong, change = _classification(model, kept, min(CLASSIFICATION_TOLERANCE, tol / 10))
         kept = replace(
             kept,
@@ -131,7 +131,7 @@ def _on_shared_tables(
     have tables of its own, on those after them, too, as long as the next is expected to do: a
     point is left as soon as it shows that it is not."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
-    brief = layered and loss.jumps and (model.binary or sharp(model, loss))
+    brief = layered and loss.jumps and (model.labels.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), COARSE)

@@ -19,11 +19,11 @@ from solvers.results import Array
 
 from ..equivalence.table import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
-from ..problem.srf import GradientStep, SpikedRandomFeatures, refuse_channel
+from ..problem.problem import Problem, check_problem
+from ..problem.srf import SpikedRandomFeatures
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Errors
 from .evaluate import QUADRATURE_TOLERANCE
-from .learning_curve import Problem
 from .solution import Solution, solve
 
 STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
@@ -85,10 +85,13 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
-    model = with_width(problem, beta)
+    check_problem(problem)
+    if problem.rows is not None:
+        raise InvalidArgument("model", "network", "a GradientStep or a SpikedRandomFeatures here")
+    model = problem.at_width(beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
-    refuse_channel(model)
+    model.refuse_channel()
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
     names = [name for name in _parameters(problem) if np.isfinite(_value(problem, model, name))]
     test = dict.fromkeys(["alpha", "lam", *names], np.nan)
@@ -113,24 +116,6 @@ def gradient(
     return Gradient(point, test, train)
 
 
-def with_width(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
-    """The sRF of ``problem``, whose width is ``beta`` or its own.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    if isinstance(problem, GradientStep):
-        if beta is None:
-            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-        return problem.srf(beta=beta)
-    if not isinstance(problem, SpikedRandomFeatures):
-        raise InvalidArgument("model", problem, "a GradientStep or a SpikedRandomFeatures")
-    if beta is not None:
-        raise InvalidArgument("beta", beta, "left out: a SpikedRandomFeatures has its own")
-    return problem
-
-
 def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
     that V (P, D) solves the equations for."""
@@ -141,8 +126,8 @@ def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
 
 
 def _parameters(problem: Problem) -> list[str]:
-    own = ("eta", "alpha0") if isinstance(problem, GradientStep) else ("r", "c", "gamma")
-    return ["beta", "noise", *(name for name in own if isinstance(getattr(problem, name), float))]
+    smooth = (name for name in problem.differentiable if name in problem.varying)
+    return ["beta", "noise", *smooth]
 
 
 def _value(problem: Problem, model: SpikedRandomFeatures, name: str) -> float:
@@ -159,8 +144,7 @@ def _tangent(
     rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
 
     def at(x: float) -> Table:
-        changed = replace(problem, **{name: x})  # type: ignore[arg-type]
-        return tabulate(with_width(changed, _beta(problem, model)), rule)
+        return tabulate(problem.model(**{"beta": model.beta, name: x}), rule)
 
     if name == "eta" and value == 0:
         return None  # without a step there is no spike: another number of groups
@@ -181,10 +165,6 @@ def _tangent(
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
     return _along(table, terms)
-
-
-def _beta(problem: Problem, model: SpikedRandomFeatures) -> float | None:
-    return model.beta if isinstance(problem, GradientStep) else None
 
 
 def _along(table: Table, terms: list[tuple[float, Table]]) -> Table:

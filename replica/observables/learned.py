@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from ..convex.common_bias import shifted
 from ..equivalence.table import at_points, table_of_size
-from ..problem.srf import refuse_channel
+from ..problem.srf import SpikedRandomFeatures
 from ..saddle_point import ridge
-from ..steps.network import Model
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve
 
@@ -47,8 +45,8 @@ class LearnedFunction:
     second_moments: Array
 
     @property
-    def _model(self) -> Model:
-        return shifted(self.point.model, float(np.nan_to_num(self.point.trained_bias)))
+    def _model(self) -> SpikedRandomFeatures:
+        return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
     def mean(self, kappa: ArrayLike) -> Array:
         """C(kappa), the mean output.  Eq. (4.5)"""
@@ -72,7 +70,7 @@ class LearnedFunction:
 
 
 def learned_function(
-    model: Model,
+    model: SpikedRandomFeatures,
     *,
     alpha: float,
     lam: float,
@@ -82,7 +80,7 @@ def learned_function(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     alpha, lam : float
         As in :func:`replica.solve`.
     quadrature_tol : float
@@ -101,9 +99,9 @@ def learned_function(
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
     """
-    refuse_channel(model)
+    model.refuse_channel()
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
-    table = table_of_size(shifted(model, float(np.nan_to_num(point.trained_bias))), point.nodes)
+    table = table_of_size(model.with_bias(float(np.nan_to_num(point.trained_bias))), point.nodes)
     o = ridge.solve_points(table, np.array([float(alpha)]), np.array([float(lam)])).overlaps
     known = 1.0 if point.converged else np.nan
     coefficients = np.concatenate([o.m[0], o.theta[0].ravel()]) * known

@@ -1,10 +1,9 @@
 """Learning curves: the theory on the grid of all combinations of its parameters."""
 
 import itertools
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,35 +12,19 @@ from numpy.typing import ArrayLike
 from solvers.results import Array, ConvergenceError
 
 from ..convex.evaluation import Evaluation
-from ..convex.losses import NAMED, Loss
+from ..convex.losses import LOSSES, Loss
 from ..convex.losses import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem.laws import Law, law
-from ..problem.srf import GradientStep, SpikedRandomFeatures
-from ..steps.network import Model, Network
-from .solution import axis, evaluate, positive
+from ..problem.checks import axis, positive
+from ..problem.describe import attributes
+from ..problem.problem import Problem, check_problem
+from ..problem.srf import SpikedRandomFeatures
+from .solution import evaluate
 
 if TYPE_CHECKING:
     import xarray
 
 logger = logging.getLogger(__name__)
-
-OPTIONAL = {
-    "alpha0": None,
-    "eta": None,
-    "steps": (),
-    "readout": law("readout", 1.0),
-    "bias": law("bias", 0.0),
-    "fractions": None,
-    "intercept": False,
-    "train_bias": False,
-    "dimension": np.inf,
-    "law_error": 0.0,
-    "step_noise": None,
-    "row_norms": True,
-    "label_noise": None,
-}
-Problem = SpikedRandomFeatures | GradientStep
 
 
 @dataclass(frozen=True)
@@ -50,10 +33,10 @@ class Grid:
 
     Attributes
     ----------
-    problem : SpikedRandomFeatures, Network or GradientStep
+    problem : SpikedRandomFeatures or GradientStep
     axes : dict of name -> (n,) array
-        Model fields that vary, then alpha and lam.
-    models : list of SpikedRandomFeatures or Network
+        SpikedRandomFeatures fields that vary, then alpha and lam.
+    models : list of SpikedRandomFeatures
         One per combination of the model fields, the last varying fastest.
     columns : dict of name -> (points,) array
         What is known of every point, the last axis varying fastest.
@@ -61,11 +44,11 @@ class Grid:
         What the readout minimises.
     """
 
-    problem: Problem | Network
+    problem: Problem
     axes: dict[str, Array]
-    models: list[Model]
+    models: list[SpikedRandomFeatures]
     columns: dict[str, Array]
-    loss: Loss = NAMED["square"]
+    loss: Loss = LOSSES["square"]
 
     @property
     def converged(self) -> bool:
@@ -91,7 +74,7 @@ class Grid:
 
 
 def sweep(
-    problem: Problem | Network,
+    problem: Problem,
     *,
     alpha: ArrayLike,
     lam: ArrayLike,
@@ -128,13 +111,13 @@ def sweep(
     return Grid(problem, axes, models, columns, of)
 
 
-def _columns(model: Model, loss: Loss, found: Evaluation) -> dict[str, Array]:
+def _columns(model: SpikedRandomFeatures, loss: Loss, found: Evaluation) -> dict[str, Array]:
     """The columns of one model's points."""
     trained = {"trained_bias": found.bias} if model.train_bias else {}
     measured: dict[str, Array] = {}
     if not loss.is_square:
         measured |= {"loss_error": found.losses.test, "train_loss": found.losses.train}
-    if model.binary:
+    if model.labels.binary:
         measured["classification_error"] = found.losses.classification
     return trained | {
         "test_error": found.points.errors.test,
@@ -149,7 +132,7 @@ def _columns(model: Model, loss: Loss, found: Evaluation) -> dict[str, Array]:
 
 
 def learning_curve(
-    model: Problem | Network,
+    model: Problem,
     *,
     alpha: ArrayLike,
     lam: ArrayLike,
@@ -162,7 +145,7 @@ def learning_curve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, Network or GradientStep
+    model : SpikedRandomFeatures or GradientStep
         A GradientStep also needs ``beta``, and stands for its sRF.
     alpha, lam : float or array
         As in :func:`solve`.
@@ -206,7 +189,7 @@ def learning_curve(
     return dataset
 
 
-def variants(problem: Problem | Network, axes: Mapping[str, Array]) -> Iterator[Model]:
+def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
     """The model of each combination of the fields in ``axes``, the last varying fastest.
 
     Raises
@@ -214,65 +197,13 @@ def variants(problem: Problem | Network, axes: Mapping[str, Array]) -> Iterator[
     InvalidArgument
         If a name is not a numeric field, or beta is missing for a GradientStep.
     """
-    allowed = _varying(problem)
-    if isinstance(problem, Network):
-        allowed += _varying(problem.step)
-    if isinstance(problem, GradientStep):
-        allowed.append("beta")
-        if "beta" not in axes:
-            raise InvalidArgument("beta", None, "given together with a GradientStep (p/d)")
-    several = isinstance(problem, GradientStep) and problem.steps
+    check_problem(problem)
     for name in axes:
-        if several and name in ("alpha0", "eta"):
+        if len(problem.schedule) > 1 and name in ("alpha0", "eta"):
             raise InvalidArgument(
                 name, axes[name].tolist(), "left out: each of several steps has its own, in steps"
             )
-        if name not in allowed:
-            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(allowed)}")
+        if name not in problem.varying:
+            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
     for values in itertools.product(*axes.values()):
-        chosen = dict(zip(axes, values, strict=True))
-        if isinstance(problem, GradientStep):
-            beta = chosen.pop("beta")
-            yield replace(problem, **chosen).srf(beta=beta)
-        elif isinstance(problem, Network):
-            own = {name: chosen.pop(name) for name in _varying(problem) if name in chosen}
-            yield replace(problem, step=replace(problem.step, **chosen), **own)
-        else:
-            yield replace(problem, **chosen)
-
-
-def _varying(problem: Problem | Network) -> list[str]:
-    """The numeric fields."""
-    return [f.name for f in fields(problem) if isinstance(getattr(problem, f.name), float)]
-
-
-def describe(problem: Problem | Network) -> dict[str, Any]:
-    """The fields of a problem as plain values, for files and documents.
-
-    Fields at a default that switches them off are left out.
-    """
-    found = {
-        f.name: _plain(getattr(problem, f.name))
-        for f in fields(problem)
-        if f.name not in OPTIONAL or getattr(problem, f.name) != OPTIONAL[f.name]
-    }
-    if isinstance(problem, Network):
-        found |= describe(found.pop("step")) | {"model": "network"}
-    return found
-
-
-def attributes(problem: Problem | Network) -> dict[str, str | float]:
-    """The description with what NetCDF cannot hold as JSON text."""
-    return {
-        name: value if isinstance(value, (str, float)) else json.dumps(value)
-        for name, value in describe(problem).items()
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Law):
-        law = value.continuous
-        if law is not None:
-            return law if isinstance(law, str) else f"{law.dist.name}{law.args}{law.kwds or ''}"
-        return [list(value.values), list(value.fractions)]
-    return getattr(value, "name", value)
+        yield problem.model(**dict(zip(axes, values, strict=True)))

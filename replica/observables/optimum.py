@@ -7,9 +7,8 @@ test error may have several minima; all that were found are reported, the lowest
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -17,11 +16,11 @@ from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
 
 from ..equivalence.table import table_at
-from ..errors import InvalidArgument
-from ..problem.srf import FINITE, GradientStep, number
+from ..problem.checks import logarithms, positive
+from ..problem.problem import Problem, check_step
+from ..problem.srf import SpikedRandomFeatures, check_model
 from ..saddle_point import ridge
-from ..steps.network import Model, Network
-from .solution import Solution, evaluate, positive, solve
+from .solution import Solution, evaluate, solve
 
 LAM = (1e-8, 1e4)
 ETA = (1e-2, 1e2)
@@ -72,12 +71,14 @@ class Optimum:
         return self.point.converged
 
 
-def optimal_lambda(model: Model, *, alpha: float, lam: tuple[float, float] = LAM) -> Optimum:
+def optimal_lambda(
+    model: SpikedRandomFeatures, *, alpha: float, lam: tuple[float, float] = LAM
+) -> Optimum:
     """The ridge penalty of the smallest test error.
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     alpha : float
         Readout samples over input dimension, n/d.
     lam : (float, float)
@@ -97,9 +98,8 @@ def optimal_lambda(model: Model, *, alpha: float, lam: tuple[float, float] = LAM
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
-    if not isinstance(model, Model):
-        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
-    (ratio,), axis = positive("alpha", [alpha]), log_axis("lam", lam, SCAN)
+    check_model(model)
+    (ratio,), axis = positive("alpha", [alpha]), logarithms("lam", lam, SCAN)
     return _search(
         lambda level, x: _errors(model, ratio, level)(np.exp(x)),
         [axis],
@@ -109,7 +109,7 @@ def optimal_lambda(model: Model, *, alpha: float, lam: tuple[float, float] = LAM
 
 
 def optimal_eta(
-    step: GradientStep | Network,
+    step: Problem,
     *,
     alpha: float,
     beta: float | None = None,
@@ -121,12 +121,12 @@ def optimal_eta(
 
     Parameters
     ----------
-    step : GradientStep or Network
+    step : GradientStep, or the network of one
         Its own eta does not matter.
     alpha : float
         Readout samples over input dimension, n/d.
     beta : float
-        Width over input dimension p/d, for a GradientStep; a Network has its own.
+        Width over input dimension p/d, for a GradientStep; a network has its own.
     lam : float
         The ridge penalty; where absent, it is optimised together with eta.
     eta, lam_range : (float, float)
@@ -146,20 +146,17 @@ def optimal_eta(
     >>> round(best.eta, 5), round(best.lam, 6), round(best.test_error, 9)
     (4.81835, 0.155212, 0.03030855)
     """
-    if not isinstance(step, GradientStep | Network):
-        raise InvalidArgument("step", step, "a GradientStep or the Network of one")
-    if (beta is None) == isinstance(step, GradientStep):
-        raise InvalidArgument("beta", beta, "given with a GradientStep (p/d), and only then")
+    check_step(step)
+    width = step.at_width(beta).beta
     (ratio,) = positive("alpha", [alpha])
-    rates = log_axis("eta", eta, ETA_SCAN)
+    rates = logarithms("eta", eta, ETA_SCAN)
     if lam is None:
-        penalties = log_axis("lam_range", lam_range, SCAN // 2)
+        penalties = logarithms("lam_range", lam_range, SCAN // 2)
     else:
         penalties = np.log(positive("lam", [lam]))
 
-    def model(rate: float) -> Model:
-        found = with_rate(step, float(rate))
-        return found if isinstance(found, Network) else found.srf(beta=cast(float, beta))
+    def model(rate: float) -> SpikedRandomFeatures:
+        return step.model(eta=float(rate), beta=width)
 
     def errors(level: int, x: Array, y: Array = penalties) -> Array:
         rows = [_errors(model(rate), ratio, level)(np.exp(y)) for rate in np.exp(x)]
@@ -175,36 +172,12 @@ def optimal_eta(
     )
 
 
-def with_rate(problem: GradientStep | Network, eta: float) -> GradientStep | Network:
-    """``problem`` with another learning rate."""
-    if isinstance(problem, Network):
-        return replace(problem, step=replace(problem.step, eta=eta))
-    return replace(problem, eta=eta)
-
-
-def log_axis(name: str, limits: tuple[float, float], count: int) -> Array:
-    """Logarithms of ``count`` values from the first of ``limits`` to the second.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    allowed = "two positive numbers, the smaller first"
-    try:
-        low, high = limits
-    except (TypeError, ValueError):
-        raise InvalidArgument(name, limits, allowed) from None
-    low = number(name, low, 0, FINITE, allowed, open_low=True)
-    high = number(name, high, low, FINITE, allowed, open_low=True)
-    return np.linspace(np.log(low), np.log(high), count)
-
-
-def _errors(model: Model, alpha: float, level: int) -> Callable[[Array], Array]:
+def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[Array], Array]:
     """Test errors of ``model`` as a function of lam (P,); NaN where it did not converge.
 
     On one table: the scan is spared the estimate of the quadrature error.
     """
-    if model.train_bias or model.channel:
+    if model.train_bias or model.labels.channel:
         return lambda lam: evaluate(model, np.full(lam.size, alpha), lam).points.errors.test
     table = table_at(model, level)
     assert table is not None
@@ -228,7 +201,7 @@ def _search(
         resolved = abs(optimum.minima[0].test_error / optimum.test_error - 1) <= RESOLVED
         model = optimum.point.model
         finer = table_at(model, level + 1)
-        judged = model.train_bias or model.channel  # by ``evaluate``, at every point
+        judged = model.train_bias or model.labels.channel  # by ``evaluate``, at every point
         if resolved or finer is None or judged or not optimum.converged:
             break
     return optimum

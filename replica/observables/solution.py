@@ -7,18 +7,15 @@ of the grid.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex.evaluation import Evaluation
 from ..convex.losses import Loss
 from ..convex.losses import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem.srf import FINITE, number
+from ..problem.checks import positive
+from ..problem.srf import SpikedRandomFeatures, check_model
 from ..saddle_point.overlaps import Conjugates, Overlaps
-from ..steps.network import Model
 from .evaluate import climb
 from .trained_points import with_trained_bias
 
@@ -29,7 +26,7 @@ class Solution:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     alpha, lam : float
     test_error : float
         E (target - prediction)^2 on noiseless targets; NaN if not converged.  Eq. (4.11)
@@ -63,7 +60,7 @@ class Solution:
         and the test error with it.
     """
 
-    model: Model
+    model: SpikedRandomFeatures
     alpha: float
     lam: float
     test_error: float
@@ -84,7 +81,7 @@ class Solution:
 
 
 def solve(
-    model: Model,
+    model: SpikedRandomFeatures,
     *,
     alpha: float,
     lam: float,
@@ -96,7 +93,7 @@ def solve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     alpha : float
         Readout samples over input dimension, n/d.
     lam : float
@@ -127,8 +124,7 @@ def solve(
     >>> round(point.test_error, 7), round(point.train_error, 7), point.converged
     (0.0425039, 0.0168595, True)
     """
-    if not isinstance(model, Model):
-        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
+    check_model(model)
     evaluated = evaluate(
         model,
         positive("alpha", [alpha]),
@@ -167,7 +163,7 @@ def solve(
 
 
 def evaluate(
-    model: Model,
+    model: SpikedRandomFeatures,
     alpha: Array,
     lam: Array,
     *,
@@ -176,43 +172,9 @@ def evaluate(
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
     of = as_loss(loss)
-    if of.kind == "margin" and not model.binary:
+    if of.kind == "margin" and not model.labels.binary:
         raise InvalidArgument(
             "loss", of.name, "a loss of the residual: the labels of this problem are not +-1"
         )
     solved = with_trained_bias if model.train_bias else climb
     return solved(model, alpha, lam, of, quadrature_tol)
-
-
-def axis(name: str, values: ArrayLike) -> Array:
-    """``values`` of a parameter as a one-dimensional array of at least one number.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    try:
-        array = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.ndim != 1 or not array.size:
-        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
-    return array
-
-
-def positive(name: str, values: ArrayLike) -> Array:
-    """``values`` of alpha or lam as a one-dimensional array, checked.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    allowed = {
-        "alpha": "positive and finite (n/d)",
-        "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
-        "take 1e-12 for its limit",
-    }[name]
-    array = axis(name, values)
-    for value in array:
-        number(name, value, 0, FINITE, allowed, open_low=True)
-    return array

@@ -12,10 +12,10 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from ..convex.common_bias import objective, shifted
+from ..convex.common_bias import objective
 from ..convex.evaluation import Evaluation, concatenate
 from ..convex.losses import Loss
-from ..steps.network import Model
+from ..problem.model import Model
 from .bias_walk import looks
 from .evaluate import climb, is_ridge
 from .trained_bias import Looks, best_bias, scan
@@ -48,7 +48,7 @@ def _looks_at_ridge(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[
     """Of each point, by solutions at every bias of the scan."""
     values, slopes = np.empty((2, len(scan()), len(alpha)))
     for place, bias in enumerate(scan()):
-        there = shifted(model, float(bias), train_bias=True)
+        there = model.with_bias(float(bias), train_bias=True)
         one = climb(there, alpha, lam, loss, ROUGH)
         values[place], slopes[place] = _objective(model, alpha, lam, one), one.slope
     each = zip(values.T, slopes.T, strict=True)
@@ -71,7 +71,7 @@ def _at_best(
 
     def at(bias: float) -> Evaluation:
         if bias not in found:
-            found[bias] = climb(shifted(model, bias, train_bias=True), alpha, lam, loss, tol)
+            found[bias] = climb(model.with_bias(bias, train_bias=True), alpha, lam, loss, tol)
         return found[bias]
 
     def ask(bias: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ numerically with its declared kinks.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,21 @@ from solvers.quadrature import Expectation, QuadratureError, Rule, expectation, 
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .closed_forms import Moments
+from .moments import Moments
 
 MOMENT_TOLERANCE = 1e-12
 MOMENT_NODES = 4096
 BLOCK = 512  # shifts integrated together, to stay in the cache
+# where a user's function may vary quickly: panels of quadrature that double away from 0
 LAYERS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
+
+
+ACTIVATIONS: dict[str, "Activation"] = {}  # by name; ``named`` enters what the library has
+
+
+def _registered(name: str) -> "Activation":
+    """The named activation, in whatever process."""
+    return ACTIVATIONS[name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +67,8 @@ class Activation:
     0.55
     """
 
+    dimension: ClassVar[int] = 1  # of its argument, as a target
+
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array] | None = None
     kinks: tuple[float, ...] = ()
@@ -76,10 +87,8 @@ class Activation:
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
-        from .named import NAMED, activation
-
-        if NAMED.get(self.name) is self:
-            return activation, (self.name,)
+        if ACTIVATIONS.get(self.name) is self:
+            return _registered, (self.name,)
         return object.__reduce__(self)
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ arranged so that what is subtracted is never much larger than the result.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -16,14 +15,7 @@ from scipy.special import erf, factorial, ndtr, roots_legendre
 from solvers.quadrature import gauss_hermite
 from solvers.results import Array
 
-
-class Moments(NamedTuple):
-    """E sigma, E z sigma and Var(sigma - E sigma - z E z sigma) at s + sqrt(c) z, arrays
-    of the shape of s."""
-
-    mean: Array
-    first: Array
-    variance: Array
+from .moments import Moments
 
 
 def _density(t: Array) -> Array:

@@ -18,7 +18,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .named import NAMED
+from .activation import ACTIVATIONS
 
 ARGUMENT = re.compile(r"z([1-4])")
 HERMITE = re.compile(r"he(\d{1,2})")
@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp,
     "cos": np.cos,
     "abs": np.abs,
-    **NAMED,
+    **ACTIVATIONS,
 }
 ALLOWED = (
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "

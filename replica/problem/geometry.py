@@ -111,3 +111,13 @@ def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     seen: dict[tuple[float, ...], int] = {}
     classes = np.array([seen.setdefault(tuple(row), len(seen)) for row in rows.tolist()])
     return np.unique(classes, return_index=True)[1], classes
+
+
+def remainder(alignment: Array) -> Array:
+    """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
+    single column of zeros where none is."""
+    values, vectors = np.linalg.eigh(np.eye(len(alignment)) - alignment @ alignment.T)
+    kept = values > 1e-13
+    if not kept.any():
+        return np.zeros((len(alignment), 1))
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

@@ -1,16 +1,17 @@
-"""What labels add to the target: noise laws for regression, channels for labels +-1.
+"""The law of a label: the target, and what labels add to it.
 
     y = sigma_*(z) + sqrt(Delta) xi + zeta       zeta = 0 but for Gaussian outliers, or Student's t;
     y = +-1,  P(y = 1) = P_+(sigma_*(z))         a flipped sign, a logistic or a probit teacher.
 
-Everything Gaussian is integrated in closed form: noise with outliers is a mixture of two
-Gaussians, and Student's t has a table of its sum with one.  The gradient step sees labels of the
-same law, through E zy, E y and E y^2 alone (THEORY 2).
+The former are noise laws for regression, the latter channels.  Everything Gaussian is integrated
+in closed form: noise with outliers is a mixture of two Gaussians, and Student's t has a table of
+its sum with one.  ``LabelLaw`` holds all that the steps (THEORY 2, 10, 15) and the readout
+(THEORY 3-6) ask of labels.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -22,7 +23,8 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .activation import Activation
 from .closed_forms import step_moments
-from .targets import MultiIndex, Target
+from .moments import ConditionalMoments
+from .targets import MultiIndex, Target, conditional_moments
 
 FORMS = (
     "outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), flip:PROBABILITY "
@@ -105,13 +107,6 @@ class LabelNoise:
         return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
 
 
-def gaussians(noise: float, law: LabelNoise | None) -> list[tuple[float, float]]:
-    """Variances and shares of the Gaussians that real labels have around sigma_*, with Gaussian
-    noise of that variance; beside Student's t if the law has any."""
-    mixed = [(0.0, 1.0)] if law is None else law.components
-    return [(noise + variance, share) for variance, share in mixed]
-
-
 def label_noise(spec: Any) -> LabelNoise | None:
     """The law meant by ``spec``: text such as ``"outliers:0.1:25"``, a LabelNoise, or None.
 
@@ -147,12 +142,99 @@ def label_noise(spec: Any) -> LabelNoise | None:
     return LabelNoise(kind, values)
 
 
-def is_binary(target: Target, noise: float, law: LabelNoise | None) -> bool:
-    """Whether labels are +-1: those of a channel, or of a target that is, without noise."""
-    if law is not None:
-        return law.binary
-    z = np.random.default_rng(0).standard_normal((_dimension(target), 64)) * 2
-    return noise == 0 and bool((np.abs(target(*z)) == 1).all())
+class LabelAverages(NamedTuple):
+    """E y, E y^2 and C_1 = E z y (T,) of labels: all that a first gradient step sees of them
+    beside the student.  Eq. (2.1)"""
+
+    mean: float
+    power: float
+    first: Array
+
+
+@dataclass(frozen=True)
+class LabelLaw:
+    """The law of a label given the input.
+
+    Attributes
+    ----------
+    target : Activation or MultiIndex
+        sigma_*.
+    noise : float
+        Variance Delta of the Gaussian noise that is added to it.
+    added : LabelNoise or None
+        What labels add beside that, or the channel they come through.
+    """
+
+    target: Target
+    noise: float = 0.0
+    added: LabelNoise | None = None
+
+    @property
+    def mean(self) -> Target:
+        """E[y | z] as a function of the target's arguments."""
+        return mean_label(self.target, self.added)
+
+    @property
+    def variance(self) -> float:
+        """Variance of what is added to the target; of a channel, none is."""
+        return self.noise + (0.0 if self.added is None else self.added.variance)
+
+    @property
+    def channel(self) -> bool:
+        """Whether labels are +-1 at random, so that they vary about their mean by what the input
+        says: ridge regression has no closed form then."""
+        return self.added is not None and self.added.binary
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether labels are +-1: those of a channel, or of a target that is, without noise."""
+        if self.added is not None:
+            return self.added.binary
+        z = np.random.default_rng(0).standard_normal((self.target.dimension, 64)) * 2
+        return self.noise == 0 and bool((np.abs(self.target(*z)) == 1).all())
+
+    @property
+    def gaussians(self) -> list[tuple[float, float]]:
+        """Variances and shares of the Gaussians that real labels have around sigma_*; beside
+        Student's t if they have any."""
+        mixed = [(0.0, 1.0)] if self.added is None else self.added.components
+        return [(self.noise + variance, share) for variance, share in mixed]
+
+    @property
+    def student(self) -> tuple[float, float] | None:
+        """nu and scale of Student's t, where labels add one."""
+        return None if self.added is None else self.added.student
+
+    def averages(self) -> LabelAverages:
+        """E y, E y^2 and E z y."""
+        found = _averages(self.target, self.added)
+        return found._replace(power=found.power + self.noise)
+
+    def given(self, gamma: Array, kappa: Array) -> ConditionalMoments:
+        """Moments of E[y | x] at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
+        return conditional_moments(self.mean, gamma, kappa)
+
+    def conditional_variance(self, given: ConditionalMoments) -> Array:
+        """Var[y | kappa], from the moments there, (N,)."""
+        if self.channel:
+            return np.asarray(1 - given.h**2)  # labels of size 1
+        return np.asarray(given.spread + self.variance)
+
+
+@lru_cache(maxsize=256)
+def _averages(target: Target, added: LabelNoise | None) -> LabelAverages:
+    """E y, E y^2 and E z y without Gaussian noise."""
+    of = mean_label(target, added)
+    if isinstance(of, MultiIndex):
+        mean, power = of.mean_and_power()
+        first = of.first_hermite()
+    else:
+        found = of.moments(0.0, 1.0)
+        mean, slope = float(found.mean), float(found.first)
+        power, first = mean**2 + slope**2 + float(found.variance), np.array([slope])
+    if added is not None:
+        power = 1.0 if added.binary else power + added.variance
+    return LabelAverages(mean, power, first)
 
 
 @lru_cache(maxsize=256)
@@ -184,7 +266,3 @@ def zeros(target: Activation) -> list[float]:
         if not any(x[i] <= kink <= x[i + 1] for kink in target.kinks):
             found.append(float(brentq(lambda t: float(target(t)), x[i], x[i + 1], xtol=1e-14)))
     return found
-
-
-def _dimension(target: Target) -> int:
-    return target.dimension if isinstance(target, MultiIndex) else 1

@@ -16,7 +16,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from . import closed_forms
-from .activation import Activation
+from .activation import ACTIVATIONS, Activation
 
 ROOT_2PI = np.sqrt(2 * np.pi)
 
@@ -52,7 +52,7 @@ def _sech2(x: Array) -> Array:
     return np.asarray(1 / np.cosh(np.clip(x, -350, 350)) ** 2)
 
 
-NAMED: dict[str, Activation] = {
+ACTIVATIONS |= {
     "tanh": Activation(np.tanh, _sech2, name="tanh"),
     "erf": Activation(
         erf,
@@ -121,8 +121,8 @@ def _wrapped(function: Callable[[Array], Array], name: str, argument: str) -> Ac
 
 @lru_cache(maxsize=256)
 def _by_name(text: str, argument: str) -> Activation:
-    if text in NAMED:
-        return NAMED[text]
+    if text in ACTIVATIONS:
+        return ACTIVATIONS[text]
     if ":" in text:
         found = imported(text, argument)
         return found if isinstance(found, Activation) else _wrapped(found, text, argument)
@@ -140,7 +140,7 @@ def _by_name(text: str, argument: str) -> Activation:
     raise InvalidArgument(
         argument,
         text,
-        f"one of {', '.join(NAMED)}, a Hermite sum such as he1+he2/2, or module:function",
+        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or module:function",
     )
 
 

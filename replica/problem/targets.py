@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,18 +21,12 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .activation import Activation
 from .expressions import Expression, is_expression
+from .geometry import remainder
+from .moments import ConditionalMoments
 from .named import activation, imported
 
 TOLERANCE = 1e-11
 BLOCK = 2**21  # target values held at once
-
-
-class TargetMoments(NamedTuple):
-    """h (N,), g (K', N) and spread = k - h^2 (N,) at N values of kappa.  Eq. (3.3)"""
-
-    h: Array
-    g: Array
-    spread: Array
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,8 @@ class MultiIndex:
     >>> target.first_hermite().round(12).tolist()
     [1.0, 0.0]
     """
+
+    kinks: ClassVar[tuple[float, ...]] = ()  # none that a rule could be split at
 
     function: Callable[..., Array]
     dimension: int
@@ -131,30 +127,22 @@ def _expressed(text: str) -> MultiIndex:
     return MultiIndex(function, function.dimension, text)
 
 
-def conditional_moments(of: Target, alignment: Array, kappa: Array) -> TargetMoments:
+def conditional_moments(of: Target, alignment: Array, kappa: Array) -> ConditionalMoments:
     """h, g and spread of the target at kappa (K, N), for Gamma = ``alignment`` (T, K)."""
     centre = alignment @ kappa
     if isinstance(of, Activation):
         rest = max(0.0, 1 - float(alignment[0] @ alignment[0]))
         found = of.moments(centre[0], rest)
-        return TargetMoments(found.mean, found.first[None], found.first**2 + found.variance)
+        return ConditionalMoments(found.mean, found.first[None], found.first**2 + found.variance)
     L = remainder(alignment)
     size = max(1, BLOCK // TENSOR_SIZES[L.shape[1]][-1] ** L.shape[1])
     blocks = [_integrate(of, centre[:, i : i + size], L) for i in range(0, centre.shape[1], size)]
-    return TargetMoments(*(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)))
+    return ConditionalMoments(
+        *(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
+    )
 
 
-def remainder(alignment: Array) -> Array:
-    """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
-    single column of zeros where none is."""
-    values, vectors = np.linalg.eigh(np.eye(len(alignment)) - alignment @ alignment.T)
-    kept = values > 1e-13
-    if not kept.any():
-        return np.zeros((len(alignment), 1))
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _integrate(of: MultiIndex, centre: Array, L: Array) -> TargetMoments:
+def _integrate(of: MultiIndex, centre: Array, L: Array) -> ConditionalMoments:
     """The moments at ``centre`` (T, N) by tensor quadrature over tau."""
 
     def integrand(tau: Array) -> Array:
@@ -163,11 +151,11 @@ def _integrate(of: MultiIndex, centre: Array, L: Array) -> TargetMoments:
 
     if not L.any():
         h = of(*centre)
-        return TargetMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
+        return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
     try:
         value, rule = expectation_tensor(integrand, L.shape[1], tol=TOLERANCE)
     except QuadratureError as error:
         raise QuadratureError(f"target {of.name}: {error}") from None
     h = value[0]
     y = of(*(centre[:, :, None] + (L @ rule.nodes.T)[:, None, :]))
-    return TargetMoments(h, value[2:], ((y - h[:, None]) ** 2) @ rule.weights)
+    return ConditionalMoments(h, value[2:], ((y - h[:, None]) ** 2) @ rule.weights)

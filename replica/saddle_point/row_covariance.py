@@ -35,13 +35,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.quadrature import expectation
 from solvers.results import Array
 
-from ..problem.srf import GradientStep
-from ..steps.first_batch import FirstBatch, first_batch
-
 NEWTON = 60  # steps at most; a handful are usual
+
+
+class FirstBatch(NamedTuple):
+    """y (N,), 0 or more, and weights (3, N): of E[f(y)] and E[f(y) s^2] for even f, and between
+    them of E[f(y) s] for odd f."""
+
+    y: Array
+    weights: Array
 
 
 class Resolvent(NamedTuple):
@@ -120,11 +124,11 @@ class RowCovariance:
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C_e (P,) and its derivative in x."""
         y2 = self.batch.y**2
-        inverse = 1 / (1 + self._strength * x[:, None] * y2)
+        inverse = 1 / (1 + self.strength * x[:, None] * y2)
         w = self.batch.weights[0]
         value = 1 + self.b * (inverse @ (w * y2))
         inverse *= inverse
-        return value, -self.b * self._strength * (inverse @ (w * y2**2))
+        return value, -self.b * self.strength * (inverse @ (w * y2**2))
 
     def at_share(self, share: Array) -> Array:
         """x (P,) with x C_e = share, in [0, 1).
@@ -159,7 +163,7 @@ class RowCovariance:
         return x, self.effective(x)[0]
 
     @property
-    def _strength(self) -> float:
+    def strength(self) -> float:
         """b / alpha0."""
         return self.b / self.alpha0
 
@@ -182,7 +186,7 @@ class RowCovariance:
     def resolvent(self, x: Array, p: Array) -> Resolvent:
         """R and its relatives at x (P,) and p = 1 - x C_e, without further differences of
         nearly equal numbers."""
-        b, a = self.b, self._strength
+        b, a = self.b, self.strength
         first, second = self._averaged
         inverse = 1 / (1 + a * x[:, None] * self.batch.y**2)
         E = (inverse @ first).T
@@ -247,37 +251,3 @@ class RowCovariance:
 def _moving(step: Array, x: Array) -> NDArray[np.bool_]:
     """Whether Newton's last step leaves an error, quadratic in it, above rounding."""
     return np.abs(step) > np.maximum(1e-8 * np.abs(x), 1e-16)
-
-
-def row_covariance(step: GradientStep, *, norms: bool = True) -> RowCovariance:
-    """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
-    norm as in THEORY 15."""
-    batch = first_batch(step)
-    student, alpha0 = step.student, step.alpha0
-    eta = step.eta
-    h1, h_check = student.slope_moments()
-    w, ws, _ = batch.weights
-    power, first = float(w @ batch.y**2), float(ws @ batch.y)
-    N = np.sqrt(first**2 + power / alpha0)
-    gamma = first / N if N else 0.0
-    b = eta**2 * h_check / alpha0
-    if not norms:
-        return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
-
-    tol = 1e-11 if student.derivative is not None else 1e-9  # as for ``slope_moments``
-
-    def average(exponent: int, *, degree: int) -> float:
-        """E z^degree (sigma' - h_1)^exponent"""
-
-        def integrand(z: Array) -> Array:
-            return z**degree * (student.slope(z) - h1) ** exponent
-
-        return float(expectation(integrand, kinks=np.asarray(student.kinks), tol=tol).value)
-
-    h3 = average(1, degree=2)
-    fourth = float(w @ batch.y**4)
-    v_odd = 4 * eta**2 * (h3**2 * N**2 + power / alpha0 * (average(2, degree=2) - h3**2))
-    v_even = eta**4 * fourth / alpha0**3 * (average(4, degree=0) - h_check**2)
-    v_even += 2 * eta**4 * (h_check * power / alpha0) ** 2
-    k = np.array([2 * eta * h3, eta**3 * average(3, degree=0) / alpha0**2])
-    return RowCovariance(batch, b, alpha0, gamma, k, float(v_odd), float(v_even))

@@ -22,8 +22,9 @@ from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, 
 from solvers.results import Array
 
 from ..problem.activation import Activation
-from ..problem.srf import GradientStep
-from ..steps.first_batch import FirstBatch, components, first_batch, mixed, probe, strength
+from ..problem.labels import LabelLaw
+from ..saddle_point.row_covariance import FirstBatch
+from ..steps.first_batch import first_batch, mixed, probe
 from .contour import contour, sides
 
 AGREEMENT = 1e-10
@@ -39,13 +40,12 @@ PANEL = 0.25  # of the real rule
 
 
 @lru_cache(maxsize=64)
-def batch_contour(step: GradientStep) -> FirstBatch:
-    """Nodes for 1 / (1 + t y^2), Im t >= 0: complex ones where they serve, else a fine real rule,
-    or the nodes of ``first_batch``."""
-    known = first_batch(step)
-    scale = strength(step)
+def batch_contour(labels: LabelLaw, scale: float) -> FirstBatch:
+    """Nodes for 1 / (1 + x t y^2), Im x >= 0, t being ``scale``: complex ones where they serve,
+    else a fine real rule, or the nodes of ``first_batch``."""
+    known = first_batch(labels, scale)
     expected, size = probe(known, scale)
-    for found in _candidates(step, scale):
+    for found in _candidates(labels, scale):
         with np.errstate(all="ignore"):
             off = np.abs(probe(found, scale)[0] - expected)
         if (off <= AGREEMENT * size).all():
@@ -53,10 +53,10 @@ def batch_contour(step: GradientStep) -> FirstBatch:
     return known
 
 
-def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
-    target, parts = step.target, components(step)
+def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
+    target, parts = labels.target, labels.gaussians
     assert isinstance(target, Activation)
-    if step.label_noise is not None and step.label_noise.binary:
+    if labels.channel:
         return  # all labels are of size 1: the real rule has nothing but that node
     shares = [share for _, share in parts]
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]

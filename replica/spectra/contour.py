@@ -22,9 +22,9 @@ from solvers.quadrature import Rule, interval, refine
 from solvers.results import Array
 
 from ..equivalence.table import Table, alike
-from ..problem.activation import MOMENT_NODES, MOMENT_TOLERANCE, Activation
-from ..problem.closed_forms import Moments
-from ..steps.network import Model
+from ..problem.activation import MOMENT_NODES, MOMENT_TOLERANCE
+from ..problem.model import Model, Student
+from ..problem.moments import Moments
 
 ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
@@ -99,7 +99,7 @@ def sides(kappa: Array, T: Array) -> tuple[int, Array]:
     return int(side[0]), (kappa[moves[turned] + 1] + kappa[moves[turned + 1]]) / 2
 
 
-def complex_moments(student: Activation, s: Array, c: float) -> Moments:
+def complex_moments(student: Student, s: Array, c: float) -> Moments:
     """The moments (3.2) at complex shifts s (n,), as the analytic functions they are."""
     root = np.sqrt(c)
     shift, t = s.real[:, None], s.imag[:, None] / root

@@ -21,10 +21,10 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..equivalence.table import Table, table_at
 from ..errors import InvalidArgument
-from ..observables.solution import positive
+from ..problem.checks import positive
+from ..problem.srf import SpikedRandomFeatures, check_model
 from ..saddle_point import ridge
 from ..saddle_point.row_covariance import RowCovariance
-from ..steps.network import Model, Network
 from . import edges as ends
 from .batch_contour import batch_contour
 from .contour import contour_table
@@ -45,7 +45,7 @@ class Spectrum:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     alpha : float
         Samples over input dimension, n/d.
     edges : (B, 2)
@@ -68,7 +68,7 @@ class Spectrum:
     status : Status
     """
 
-    model: Model
+    model: SpikedRandomFeatures
     alpha: float
     edges: Array
     sharp: NDArray[np.bool_]
@@ -155,7 +155,7 @@ class Spectrum:
 
 
 def spectrum(
-    model: Model, alpha: float, *, quadrature_tol: float = QUADRATURE_TOLERANCE
+    model: SpikedRandomFeatures, alpha: float, *, quadrature_tol: float = QUADRATURE_TOLERANCE
 ) -> Spectrum:
     """The limiting spectrum of the features' covariance.  THEORY 9
 
@@ -164,7 +164,7 @@ def spectrum(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
         Its student, width and groups matter; target, noise and intercept do not.
     alpha : float
         Samples over input dimension, n/d.
@@ -186,8 +186,7 @@ def spectrum(
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
-    if not isinstance(model, Model):
-        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
+    check_model(model)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
@@ -230,12 +229,12 @@ def spectrum(
     return replace(found, mass_error=missing, status=status)
 
 
-def _resolvent(model: Model, table: Table, alpha: float) -> Resolvent:
+def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resolvent:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.bulk_of(table)
-    if isinstance(model, Network) and isinstance(table.covariance, RowCovariance):
-        batch = batch_contour(model.step)
+    if model.rows is not None and isinstance(table.covariance, RowCovariance):
+        batch = batch_contour(model.rows.step.step_labels, table.covariance.strength)
         table = replace(table, covariance=replace(table.covariance, batch=batch))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
@@ -263,7 +262,7 @@ def _atom(table: Table, alpha: float) -> float:
     return float(max(0.0, 1 - min(alpha, rank) / table.beta))
 
 
-def _outliers(model: Model, table: Table) -> Array:
+def _outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
     root = np.sqrt(model.geometry.fractions)
     mean = root[:, None] * table.offsets[: len(root)]

@@ -8,7 +8,6 @@ tens of Chebyshev points in it then carry the weights of all its nodes.
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -26,48 +25,31 @@ from solvers.quadrature import (
 from solvers.results import Array
 
 from ..problem.activation import Activation
-from ..problem.labels import gaussians, mean_label, zeros
-from ..problem.srf import GradientStep
+from ..problem.labels import LabelLaw, zeros
+from ..saddle_point.row_covariance import FirstBatch
 
 TOLERANCE = 1e-12
-MOST = 48  # groups that a continuous readout may need
 PANEL = 2.0  # in log(1 + t y^2)
 CONDENSED = (10, 12, 14, 16, 20, 24)  # nodes a panel
 WIDE = 20.0  # noise over the square of the scale on which functions of y vary
 
 
-class FirstBatch(NamedTuple):
-    """y (N,), 0 or more, and weights (3, N): of E[f(y)] and E[f(y) s^2] for even f, and between
-    them of E[f(y) s] for odd f."""
-
-    y: Array
-    weights: Array
-
-
 @lru_cache(maxsize=64)
-def first_batch(step: GradientStep) -> FirstBatch:
-    """Nodes fine enough for the functions 1 / (1 + x t y^2), 0 <= x <= 1, of ``step``.
+def first_batch(labels: LabelLaw, scale: float) -> FirstBatch:
+    """Nodes fine enough for the functions 1 / (1 + x t y^2), 0 <= x <= 1, t being ``scale``.
 
     Raises
     ------
     QuadratureError
         If no rule is.
     """
-    scale = strength(step)
     previous = None
-    for found in _candidates(step, scale):
+    for found in _candidates(labels, scale):
         values, size = probe(found, scale)
         if previous is not None and np.all(np.abs(values - previous) <= TOLERANCE * size):
             return _condensed(found, scale)
         previous = values
-    raise QuadratureError(f"target {step.target!r}: E f(y) of the first batch does not settle")
-
-
-def strength(step: GradientStep) -> float:
-    """t of 1 / (1 + x t y^2): (b / alpha0) of Eq. (15.1) for the largest readout."""
-    _, h_check = step.student.slope_moments()
-    readouts = step.readout.discretise(MOST)[0]
-    return float((step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2)
+    raise QuadratureError(f"target {labels.target!r}: E f(y) of the first batch does not settle")
 
 
 def probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
@@ -116,12 +98,6 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
     return batch
 
 
-def components(step: GradientStep) -> list[tuple[float, float]]:
-    """Variances and shares of the Gaussians that the label noise is a mixture of: Student's t,
-    which is none, is refused before."""
-    return gaussians(step.first_noise, step.label_noise)
-
-
 def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:
     """The law of which a share of the samples has each of the ``batches``' laws."""
     y, weights = zip(*batches, strict=True)
@@ -136,21 +112,19 @@ def signs(mean: Array, weights: Array) -> FirstBatch:
     return FirstBatch(np.ones(1), averages[:, None])
 
 
-def _candidates(step: GradientStep, scale: float) -> Iterator[FirstBatch]:
+def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
     """Ever finer nodes."""
-    target = step.target
-    assert isinstance(target, Activation)
-    if step.label_noise is not None and step.label_noise.binary:
-        mean = mean_label(target, step.label_noise)
-        assert isinstance(mean, Activation)
+    mean = labels.mean  # the target itself, but of a channel
+    assert isinstance(mean, Activation)
+    if labels.channel:
         layers = _layers(mean)
         for n in (12, 24, 48):
             rule = gauss_legendre(n, layers, interval(1024))
             s, w = rule.nodes, rule.weights
             yield signs(mean(s), np.stack([w, w * s, w * s**2]))
         return
-    variances, shares = zip(*components(step), strict=True)
-    ladders = [list(_of_component(target, noise, scale)) for noise in variances]
+    variances, shares = zip(*labels.gaussians, strict=True)
+    ladders = [list(_of_component(mean, noise, scale)) for noise in variances]
     for level in range(max(map(len, ladders))):
         yield mixed([ladder[min(level, len(ladder) - 1)] for ladder in ladders], shares)
 

@@ -1,30 +1,103 @@
-"""The network itself after one giant step, as a model beside the sRF.  THEORY 15."""
+"""The rows of the network itself after one giant step, and the model that has them.  THEORY 15"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from solvers.quadrature import expectation
 from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem.activation import Activation
+from ..problem.checks import FINITE, number
 from ..problem.geometry import Geometry
-from ..problem.labels import LabelNoise
-from ..problem.srf import FINITE, GradientStep, SpikedRandomFeatures, number
-from ..saddle_point.row_covariance import RowCovariance, row_covariance
-from .one_step import spiked_parameters
+from ..problem.srf import SpikedRandomFeatures
+from ..saddle_point.group_covariance import GroupCovariance, group_covariance
+from ..saddle_point.row_covariance import RowCovariance
+from .first_batch import first_batch
+from .one_step import after_one_step, features_of
+from .step import Step
 
-ODD = 1e-9  # of the student's size
+MODELS = ("srf", "network")  # what the theory of a step may be that of
+ODD = 1e-9  # of the student's size: what is left of sigma(x) + sigma(-x)
+MOST_GROUPS = 48  # that a continuous readout may need
 
 
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """The network after its step, with fresh readout data to fit.
+@dataclass(frozen=True)
+class NetworkRows:
+    """The rows of a network after its step: their covariance, and the fluctuation of their norms.
+
+    Attributes
+    ----------
+    step : GradientStep
+    row_norms : bool
+        Whether the fluctuation of the rows' norms is kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the step is one that this theory does not cover.
+    """
+
+    step: Step
+    row_norms: bool = True
+
+    def __post_init__(self) -> None:
+        reason = unsuited(self.step)
+        if reason:
+            raise InvalidArgument("model", "network", f"srf here: {reason}")
+        object.__setattr__(self, "row_norms", bool(self.row_norms))
+
+    @cached_property
+    def features(self) -> SpikedRandomFeatures:
+        """The published model of the same step, of width beta = 1."""
+        return features_of(self.step, after_one_step(self.step), beta=1.0)
+
+    @cached_property
+    def covariance(self) -> RowCovariance:
+        """The covariance of the rows of neurons of first-step readout 1.  Eq. (15.1)"""
+        return row_covariance(self.step, norms=self.row_norms)
+
+    @property
+    def gamma(self) -> float:
+        """Cosine of the gradient with the target."""
+        return self.covariance.gamma
+
+    def of(self, groups: Geometry, kinds: NDArray[np.int64]) -> RowCovariance | GroupCovariance:
+        """The covariance of the groups ``kinds`` (A,) among ``groups``."""
+        readouts = self._readouts(groups)[kinds]
+        if len(kinds) == 1 and readouts[0] == 1:
+            return self.covariance
+        return group_covariance(self.covariance, readouts)
+
+    def _readouts(self, groups: Geometry) -> Array:
+        """First-step readout of each of the ``groups``, (G,)."""
+        after = after_one_step(self.step)
+        r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
+        values, _ = self.step.readout.discretise(r.size)
+        gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
+        return np.asarray(values[np.argmin(gap, axis=1)])
+
+    def model(self, changed: dict[str, float], **own: float) -> SpikedRandomFeatures:
+        """The network after a step with ``changed`` fields, itself of width ``beta`` and of
+        dimension ``dimension``."""
+        rows = self
+        if changed:
+            step: Any = replace(self.step, **changed)  # type: ignore[arg-type]
+            rows = NetworkRows(step, self.row_norms)
+        return replace(rows.features, rows=rows, **own)  # type: ignore[arg-type]
+
+
+def Network(
+    *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
+) -> SpikedRandomFeatures:
+    """The network after its step, with fresh readout data to fit: ``step.network(beta=...)``.
 
     Its spike and bulk variance are those of the sRF; its bulk has the covariance that the step
-    gives it.  For an odd student, a single-index target and no biases.
+    gives it.  For an odd student, a single-index target and no biases.  THEORY 15
 
     Parameters
     ----------
@@ -32,9 +105,9 @@ class Network:
     beta : float
         Width over input dimension, p/d.
     dimension : float
-        As for :class:`SpikedRandomFeatures`.
+        As for :class:`replica.SpikedRandomFeatures`.
     row_norms : bool
-        Whether the fluctuation of the rows' norms is kept.  THEORY 15 leaves it out.
+        Whether the fluctuation of the rows' norms is kept.
 
     Raises
     ------
@@ -45,131 +118,17 @@ class Network:
     --------
     >>> from replica import GradientStep, solve
     >>> step = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=6.0)
-    >>> model = step.network(beta=1.0, row_norms=False)
+    >>> model = Network(step=step, beta=1.0, row_norms=False)
     >>> round(solve(model, alpha=2.0, lam=0.01).test_error, 7)
     0.634709
     """
-
-    step: GradientStep
-    beta: float = 1.0
-    dimension: float = np.inf
-    row_norms: bool = True
-
-    def __post_init__(self) -> None:
-        reason = unsuited(self.step)
-        if reason:
-            raise InvalidArgument("model", "network", f"srf here: {reason}")
-        values = {
-            "beta": number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
-            "dimension": number(
-                "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
-            ),
-            "row_norms": bool(self.row_norms),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    @cached_property
-    def srf(self) -> SpikedRandomFeatures:
-        """The published model of the same step."""
-        return self.step.srf(beta=self.beta)
-
-    @cached_property
-    def covariance(self) -> RowCovariance:
-        """The covariance of its rows, for a first-step readout of 1.  Eq. (15.1)"""
-        return row_covariance(self.step, norms=self.row_norms)
-
-    @cached_property
-    def readouts(self) -> Array:
-        """First-step readout of each group of ``geometry``, (A,)."""
-        of = spiked_parameters(self.step)
-        r, c = np.atleast_1d(of.r), np.atleast_1d(of.c)
-        values, _ = self.step.readout.discretise(r.size)
-        groups = self.srf.geometry
-        gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
-        return np.asarray(values[np.argmin(gap, axis=1)])
-
-    @cached_property
-    def geometry(self) -> Geometry:
-        """As of the sRF; u is the direction of the gradient also where the spike vanishes."""
-        of = self.srf.geometry
-        return Geometry(of.r, of.c, of.bias, of.fractions, np.array([[self.covariance.gamma]]))
-
-    # What else the theory asks of a model.
-
-    @property
-    def student(self) -> Activation:
-        """sigma."""
-        return self.step.student
-
-    @property
-    def target(self) -> Any:
-        """sigma_*."""
-        return self.step.target
-
-    @property
-    def noise(self) -> float:
-        """Variance of the label noise of the readout's data."""
-        return self.step.noise
-
-    @property
-    def label_noise(self) -> LabelNoise | None:
-        """What labels add to the target, in both batches."""
-        law: LabelNoise | None = self.step.label_noise
-        return law
-
-    @property
-    def label_variance(self) -> float:
-        """Variance of what is added to the target."""
-        return self.srf.label_variance
-
-    @property
-    def mean_label(self) -> Any:
-        """E[y | x] as a function of the target's argument."""
-        return self.srf.mean_label
-
-    @property
-    def channel(self) -> bool:
-        """Whether labels are +-1 at random."""
-        return self.srf.channel
-
-    @property
-    def binary(self) -> bool:
-        """Whether labels are +-1."""
-        return self.srf.binary
-
-    @property
-    def intercept(self) -> bool:
-        """Whether an output intercept is trained."""
-        return self.step.intercept
-
-    @property
-    def train_bias(self) -> bool:
-        """Never: a bias makes the student's function uneven."""
-        return False
-
-    @property
-    def r(self) -> Any:
-        """Length of the spike."""
-        return self.srf.r
-
-    @property
-    def c(self) -> Any:
-        """Bulk variance, tr C / d."""
-        return self.srf.c
-
-    @property
-    def gamma(self) -> Any:
-        """Cosine of spike and target."""
-        return self.srf.gamma
+    width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
+    return NetworkRows(step, row_norms).model({}, beta=width, dimension=dimension)
 
 
-Model = SpikedRandomFeatures | Network
-
-
-def unsuited(step: GradientStep) -> str:
+def unsuited(step: Step) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
-    if not isinstance(step.target, Activation):
+    if step.target.dimension > 1 or not isinstance(step.target, Activation):
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
@@ -183,7 +142,47 @@ def unsuited(step: GradientStep) -> str:
 
 
 def _is_odd(student: Activation) -> bool:
+    """Whether sigma(-x) = -sigma(x), up to rounding."""
     x = np.linspace(0.0, 8.0, 101)
     both = student(np.concatenate([x, -x]))
     there, back = np.split(both, 2)
     return bool(np.abs(there + back).max() <= ODD * np.abs(both).max() + 1e-300)
+
+
+def _largest_strength(step: Step, h_check: float) -> float:
+    """b / alpha0 of Eq. (15.1) for the largest readout."""
+    readouts = step.readout.discretise(MOST_GROUPS)[0]
+    return float((step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2)
+
+
+def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:
+    """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
+    norm as in THEORY 15."""
+    student, alpha0, eta = step.student, step.alpha0, step.eta
+    h1, h_check = student.slope_moments()
+    batch = first_batch(step.step_labels, _largest_strength(step, h_check))
+    w, ws, _ = batch.weights
+    power, first = float(w @ batch.y**2), float(ws @ batch.y)
+    N = np.sqrt(first**2 + power / alpha0)
+    gamma = first / N if N else 0.0
+    b = eta**2 * h_check / alpha0
+    if not norms:
+        return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
+
+    tol = 1e-11 if student.derivative is not None else 1e-9  # as for ``slope_moments``
+
+    def average(exponent: int, *, degree: int) -> float:
+        """E z^degree (sigma' - h_1)^exponent"""
+
+        def integrand(z: Array) -> Array:
+            return z**degree * (student.slope(z) - h1) ** exponent
+
+        return float(expectation(integrand, kinks=np.asarray(student.kinks), tol=tol).value)
+
+    h3 = average(1, degree=2)
+    fourth = float(w @ batch.y**4)
+    v_odd = 4 * eta**2 * (h3**2 * N**2 + power / alpha0 * (average(2, degree=2) - h3**2))
+    v_even = eta**4 * fourth / alpha0**3 * (average(4, degree=0) - h_check**2)
+    v_even += 2 * eta**4 * (h_check * power / alpha0) ** 2
+    k = np.array([2 * eta * h3, eta**3 * average(3, degree=0) / alpha0**2])
+    return RowCovariance(batch, b, alpha0, gamma, k, float(v_odd), float(v_even))

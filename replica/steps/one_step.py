@@ -7,6 +7,7 @@ makes the bulk variance c_i.  Neurons with equal first-step readout and bias for
 continuous law of the readout is replaced by as many groups as its Gauss quadrature needs.
 """
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,12 +18,12 @@ from solvers.quadrature import gauss_hermite
 from solvers.results import Array
 
 from ..problem.activation import Activation
-from ..problem.labels import LabelNoise, mean_label
-from ..problem.srf import GradientStep
-from ..problem.targets import MultiIndex, Target
+from ..problem.srf import SpikedRandomFeatures
+from .step import Step
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law
 GROUP_TOLERANCE = 1e-6
+LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
 
 
 class SpikedParameters(NamedTuple):
@@ -38,17 +39,9 @@ class SpikedParameters(NamedTuple):
     error: float
 
 
-class TargetMoments(NamedTuple):
-    """E y, E y^2 and C_1 = E z y (T,) of labels, without their Gaussian noise."""
-
-    mean: float
-    power: float
-    first: Array
-
-
 @lru_cache(maxsize=1024)
-def spiked_parameters(step: GradientStep) -> SpikedParameters:
-    """The groups of the network after ``step``.
+def after_one_step(step: Step) -> SpikedParameters:
+    """The groups of the network after a single ``step``.
 
     Raises
     ------
@@ -57,13 +50,12 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=1.0)
-    >>> after = spiked_parameters(step)
+    >>> after = after_one_step(step)
     >>> round(after.r, 7), round(after.c, 7), round(after.gamma, 7)
     (0.6510892, 1.0769061, 0.5634852)
     """
-    if step.steps:
-        return _after_several(step)
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1, 0.0)
     previous, error = None, np.inf
@@ -78,29 +70,21 @@ def spiked_parameters(step: GradientStep) -> SpikedParameters:
     return found._replace(error=error)
 
 
-def _after_several(step: GradientStep) -> SpikedParameters:
-    """The one group that several steps leave.  THEORY 10"""
-    from .several_steps import after_each_step
-
-    last = after_each_step(step)[-1]
-    return SpikedParameters(last.r, last.c, _cosines(last.gamma), None, step.bias.values[0], 0.0)
-
-
-def _cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
+def cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
     """A float for one target direction, else a column (T, 1)."""
     return float(gamma[0]) if len(gamma) == 1 else tuple((float(g),) for g in gamma)
 
 
-def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParameters:
+def _with_groups(step: Step, count: int, error: float) -> SpikedParameters:
     """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
     # the readout of a step that is not made does not matter
     values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
-    target = target_moments(step.target, step.label_noise)
+    labels = step.step_labels.averages()
     at = [step.student.moments(t, 1.0).mean for t in biases]
     f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
-    v_star = target.power - 2 * f0 * target.mean + f0**2 + step.first_noise
-    N = float(np.sqrt(target.first @ target.first + v_star / step.alpha0))  # Eq. (2.2)
+    v_star = labels.power - 2 * f0 * labels.mean + f0**2
+    N = float(np.sqrt(labels.first @ labels.first + v_star / step.alpha0))  # Eq. (2.2)
     r, c, fractions, bias = [], [], [], []
     for t, t_share in zip(biases, bias_shares, strict=True):
         if step.eta:
@@ -109,38 +93,22 @@ def _with_groups(step: GradientStep, count: int, error: float) -> SpikedParamete
             h1 = h_check = h2 = 0.0
         push = step.eta * values
         r += (push * h1 * N).tolist()
-        shrink = 1 + push * h2 * (target.mean - f0)
+        shrink = 1 + push * h2 * (labels.mean - f0)
         c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
         fractions += (shares * t_share).tolist()
         bias += [float(t)] * len(values)
     spiked = any(r)
-    gamma = target.first / N if spiked else np.zeros(len(target.first))
-    cosines = _cosines(gamma.tolist())
+    gamma = labels.first / N if spiked else np.zeros(len(labels.first))
+    directions = cosines(gamma.tolist())
     if len(r) == 1:
-        return SpikedParameters(r[0], c[0], cosines, None, bias[0], error)
-    return SpikedParameters(tuple(r), tuple(c), cosines, tuple(fractions), tuple(bias), error)
+        return SpikedParameters(r[0], c[0], directions, None, bias[0], error)
+    return SpikedParameters(tuple(r), tuple(c), directions, tuple(fractions), tuple(bias), error)
 
 
 @lru_cache(maxsize=1024)
 def _student(student: Activation, shift: float) -> tuple[float, float, float]:
     """h_1, h_check and h_2 of a neuron with that bias."""
     return *student.slope_moments(shift), float(student.second_hermite(shift))
-
-
-@lru_cache(maxsize=256)
-def target_moments(target: Target, law: LabelNoise | None = None) -> TargetMoments:
-    """What a gradient step sees of labels of that law, but for Gaussian noise.  Eq. (2.1)"""
-    of = mean_label(target, law)
-    if isinstance(of, MultiIndex):
-        mean, power = of.mean_and_power()
-        first = of.first_hermite()
-    else:
-        found = of.moments(0.0, 1.0)
-        mean, slope = float(found.mean), float(found.first)
-        power, first = mean**2 + slope**2 + float(found.variance), np.array([slope])
-    if law is not None:
-        power = 1.0 if law.binary else power + law.variance
-    return TargetMoments(mean, power, first)
 
 
 def _kernel(student: Activation, groups: SpikedParameters) -> Array:
@@ -156,3 +124,28 @@ def _kernel(student: Activation, groups: SpikedParameters) -> Array:
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
     return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
+
+
+def features_of(step: Step, after: SpikedParameters, *, beta: float) -> SpikedRandomFeatures:
+    """The spiked random features of width p = beta d with the parameters ``after`` the step."""
+    if after.error > LAW_ERROR:
+        warnings.warn(
+            f"{len(np.atleast_1d(after.r))} groups stand for the readout's law with an error "
+            f"of {after.error:.1e}: its tails are too heavy, or the step too large",
+            stacklevel=3,
+        )
+    return SpikedRandomFeatures(
+        student=step.student,
+        target=step.target,
+        r=after.r,
+        c=after.c,
+        gamma=after.gamma,
+        beta=beta,
+        noise=step.noise,
+        fractions=after.fractions,
+        bias=after.bias,
+        intercept=step.intercept,
+        train_bias=step.train_bias,
+        law_error=after.error,
+        label_noise=step.label_noise,
+    )

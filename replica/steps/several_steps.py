@@ -21,12 +21,15 @@ import numpy as np
 from solvers.quadrature import QuadratureError, Rule, refine
 from solvers.results import Array
 
-from ..equivalence.table import rules, tabulate
+from ..equivalence.rules import rules
+from ..equivalence.table import tabulate
 from ..errors import InvalidArgument
 from ..problem.activation import LAYERS, Activation
-from ..problem.srf import GradientStep, SpikedRandomFeatures
-from ..problem.targets import remainder
-from .one_step import SpikedParameters, spiked_parameters
+from ..problem.geometry import remainder
+from ..problem.moments import ConditionalMoments
+from ..problem.srf import SpikedRandomFeatures
+from .one_step import SpikedParameters, after_one_step
+from .step import Step
 
 TOLERANCE = 1e-11  # on the change of an average between two rules
 SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it
@@ -96,7 +99,7 @@ class _Averages(NamedTuple):
     own_noise: float
 
 
-def after_each_step(step: GradientStep) -> tuple[AfterStep, ...]:
+def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """The rows after every step of ``step``, in order.  Eqs. (10.1)-(10.3)
 
     Parameters
@@ -139,7 +142,7 @@ def after_each_step(step: GradientStep) -> tuple[AfterStep, ...]:
     return tuple(_walk(step))
 
 
-def first_step(step: GradientStep) -> FirstStep:
+def first_step(step: Step) -> FirstStep:
     """Direction and cosines of the neurons after the first step of ``step``, for any law of the
     readout and of the bias.  THEORY 2, 11
 
@@ -162,8 +165,8 @@ def first_step(step: GradientStep) -> FirstStep:
     values, shares = step.readout.discretise(FEW)
     # what a step adds is all that is left of a row where the rate is large
     large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
-    after, added = spiked_parameters(single), spiked_parameters(large)
-    first = spiked_parameters(replace(single, alpha0=np.inf, eta=1.0)).gamma
+    after, added = after_one_step(single), after_one_step(large)
+    first = after_one_step(replace(single, alpha0=np.inf, eta=1.0)).gamma
     direction = np.array(first, dtype=float).reshape(-1)
     return FirstStep(
         direction=direction,
@@ -180,9 +183,9 @@ def _weight_cosines(after: SpikedParameters) -> Array:
     return np.asarray((r / np.sqrt(r**2 + c))[:, None] * gamma)
 
 
-def _walk(step: GradientStep) -> Iterator[AfterStep]:
+def _walk(step: Step) -> Iterator[AfterStep]:
     """The recursion: states after each step."""
-    r, c, gamma = 0.0, 1.0, np.zeros(getattr(step.target, "dimension", 1))
+    r, c, gamma = 0.0, 1.0, np.zeros(step.target.dimension)
     for alpha0, eta in step.schedule:
         mean, error = _settled(step, _rows(step, r, c, gamma))
         n_c, n_i = mean.common_noise / alpha0, mean.own_noise / alpha0  # Eq. (10.1)
@@ -207,7 +210,7 @@ def _walk(step: GradientStep) -> Iterator[AfterStep]:
         )
 
 
-def _rows(step: GradientStep, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
+def _rows(step: Step, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
     """The rows as spiked random features, whose tables hold what Eq. (10.1) averages."""
     return SpikedRandomFeatures(
         student=step.student,
@@ -221,7 +224,7 @@ def _rows(step: GradientStep, r: float, c: float, gamma: Array) -> SpikedRandomF
     )
 
 
-def _settled(step: GradientStep, now: SpikedRandomFeatures) -> tuple[_Averages, float]:
+def _settled(step: Step, now: SpikedRandomFeatures) -> tuple[_Averages, float]:
     """The averages of Eq. (10.1), and their change at the last refinement."""
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
@@ -240,7 +243,7 @@ def _settled(step: GradientStep, now: SpikedRandomFeatures) -> tuple[_Averages, 
     )
 
 
-def _averages(step: GradientStep, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
+def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
     """Eq. (10.1) on the nodes of ``rule``."""
     table = tabulate(now, rule)
     kappa, weights = table.kappa[0], table.weights
@@ -248,12 +251,8 @@ def _averages(step: GradientStep, now: SpikedRandomFeatures, rule: Rule) -> _Ave
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
     m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
     rho = table.h - step.readout.values[0] * mu0
-    law = step.label_noise
-    if law is not None and law.binary:
-        rho2 = rho**2 + 1 - table.h**2  # labels of size 1
-    else:
-        added = 0.0 if law is None else law.variance
-        rho2 = rho**2 + table.spread + step.first_noise + added
+    given = ConditionalMoments(table.h, table.g, table.spread)
+    rho2 = rho**2 + step.step_labels.conditional_variance(given)
     return _Averages(
         along_spike=float((rho * kappa * mu1) @ weights),
         across=(table.g * mu1) @ weights,

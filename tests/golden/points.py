@@ -87,7 +87,7 @@ def solved(model: Any, **at: Any) -> Numbers:
     point = replica.solve(model, **at)
     names = ["test_error", "train_error", "loss_error", "train_loss", "quadrature_error"]
     found = {name: getattr(point, name) for name in names} | {"converged": point.converged}
-    if model.binary:
+    if model.labels.binary:
         found["classification_error"] = point.classification_error
     if model.train_bias:
         found["trained_bias"] = point.trained_bias

@@ -1,15 +1,16 @@
 """``replica-validate alignment``: how the neurons turn into the target's directions."""
 
 from dataclasses import replace
+from typing import cast
 
 import typer
 
-from replica import GradientStep
 from replica.cli import common as common
 from replica.cli import output as files
 from replica.cli.options import SRF, ProblemOptions, request
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import describe
+from replica.problem.describe import describe
+from replica.steps.gradient_step import GradientStep
 
 from ..compare.alignment import compare_alignment
 from .common import TABLES, Dimension, Rng, Seeds, single
@@ -32,11 +33,16 @@ def alignment(
     asked = request(replace(options, alpha="1", lam="1"))  # no readout is trained here
     common.check_outputs(out, None, TABLES)
     problem, width = single(asked)
-    if not isinstance(problem, GradientStep) or width is None:
+    if not problem.schedule or width is None:
         raise InvalidArgument("r", options.r, "left out: a step is what is followed here")
     with common.progress("draws") as advance:
         found = compare_alignment(
-            problem, dimension=dimension, beta=width, seeds=seeds, rng=rng, progress=advance
+            cast(GradientStep, problem),
+            dimension=dimension,
+            beta=width,
+            seeds=seeds,
+            rng=rng,
+            progress=advance,
         )
     points = found.rows()
     document = {

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from replica import Network, SpikedRandomFeatures
 from replica.cli.common import one_number
 from replica.cli.options import Request
-from replica.observables.learning_curve import Problem
+from replica.problem.problem import Problem
 
 from ..run.cells import Simulated
 
@@ -50,8 +49,6 @@ def single(asked: Request) -> tuple[Problem, float | None]:
     for name, grid in asked.grids.items():
         one_number(name, grid)
     problem = asked.problem
-    if isinstance(problem, SpikedRandomFeatures):
-        return problem, None
-    if isinstance(problem, Network):
-        return problem.step, problem.beta
-    return problem, float(asked.grids["beta"][0])
+    if problem.rows is not None:  # what is drawn is the network of its step
+        return problem.rows.step, problem.at_width(None).beta
+    return problem, float(asked.grids["beta"][0]) if problem.schedule else None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replica.problem.srf import GradientStep
+from replica.steps.gradient_step import GradientStep
 from replica.steps.several_steps import after_each_step, first_step
 from solvers.results import Array
 

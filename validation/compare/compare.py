@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from replica.observables.learning_curve import Problem, sweep
-from replica.problem.srf import FINITE, number
-from replica.steps.network import Model
+from replica.observables.learning_curve import sweep
+from replica.problem.checks import FINITE, number
+from replica.problem.problem import Problem
+from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
 from ..run.monte_carlo import simulate
@@ -265,7 +266,7 @@ def compare(
     )
 
 
-def theory_at(model: Model, simulation: Simulation) -> dict[str, Array]:
+def theory_at(model: SpikedRandomFeatures, simulation: Simulation) -> dict[str, Array]:
     """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
     alpha, lam = simulation.alpha, simulation.lam
     theory = sweep(model, alpha=alpha, lam=lam, grids={}, loss=simulation.loss).columns

@@ -19,7 +19,7 @@ from scipy.special import chdtrc
 
 from replica.cli.output import plain
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import Problem
+from replica.problem.problem import Problem
 from solvers.results import Array
 
 from ..draw.arguments import whole

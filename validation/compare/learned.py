@@ -9,9 +9,8 @@ from numpy.random import default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import Problem
-from replica.observables.solution import axis, positive
-from replica.problem.srf import GradientStep
+from replica.problem.checks import axis, positive
+from replica.problem.problem import Problem
 from solvers.results import Array
 
 from ..draw.arguments import seed_sequence, size, whole
@@ -117,7 +116,7 @@ def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], ridge.B
 def _spike(problem: Problem, instance: Instance) -> Array:
     """u (d,): the first axis of an sRF; of a network, along its mean row, which the step has
     moved by r u, and on the side of the target."""
-    if not isinstance(problem, GradientStep):
+    if not problem.schedule:
         return np.eye(1, instance.W.shape[1])[0]
     u = instance.W.mean(axis=0)
     u = u / np.linalg.norm(u)

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.observables.solution import positive
 from replica.problem.activation import Activation
+from replica.problem.checks import positive
 from replica.problem.named import activation
-from replica.problem.targets import MultiIndex
 from replica.problem.targets import target as find_target
 from solvers.results import Array
 
@@ -102,7 +101,7 @@ def initial_layer(
     """
     sigma: Activation = activation(student, "student")
     teacher = find_target(target)
-    T = teacher.dimension if isinstance(teacher, MultiIndex) else 1
+    T = teacher.dimension
     d = whole("dimension", dimension, T + 1, "the input dimension d")
     p = whole("width", width, 1, "the number of neurons p")
     rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))

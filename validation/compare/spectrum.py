@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from replica.observables.learning_curve import Problem
-from replica.observables.solution import positive
+from replica.problem.checks import positive
+from replica.problem.problem import Problem
 from solvers.results import Array
 
 from ..draw.arguments import seed_sequence, size, whole

@@ -1,12 +1,13 @@
 """Which theory a simulation is put beside."""
 
 from dataclasses import dataclass
+from typing import cast
 
-from replica.cli.options import MODELS
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import Problem
-from replica.problem.srf import GradientStep, SpikedRandomFeatures
-from replica.steps.network import Model, unsuited
+from replica.problem.problem import Problem
+from replica.problem.srf import SpikedRandomFeatures
+from replica.steps.gradient_step import GradientStep
+from replica.steps.network import MODELS, unsuited
 
 from ..draw.features import spiked_model
 
@@ -17,14 +18,14 @@ class Theory:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures or Network
+    model : SpikedRandomFeatures
     published : SpikedRandomFeatures or None
         The sRF beside the network's own theory; None where ``model`` is the sRF.
     note : str
         A sentence that says which theory it is, and why where that may surprise.
     """
 
-    model: Model
+    model: SpikedRandomFeatures
     published: SpikedRandomFeatures | None
     note: str
 
@@ -52,16 +53,17 @@ def theory_of(
     srf = spiked_model(problem, beta)
     if model not in (None, *MODELS):
         raise InvalidArgument("model", model, "srf or network")
-    if not isinstance(problem, GradientStep) or simulated != "network":
+    if not problem.schedule or simulated != "network":
         if model == "network":
             raise InvalidArgument(
                 "model", model, "srf: an sRF, or its equivalent, is what is simulated"
             )
         drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
         return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
-    reason = unsuited(problem)
+    step = cast(GradientStep, problem)
+    reason = unsuited(step)
     if model == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
     if model is None and reason:
         return Theory(srf, None, f"theory of the sRF, the published equivalent: {reason}")
-    return Theory(problem.network(beta=srf.beta), srf, "theory of the network itself")
+    return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")

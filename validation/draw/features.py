@@ -8,18 +8,20 @@ lie along the first axes without loss of generality.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import Problem
 from replica.problem.activation import Activation
-from replica.problem.labels import LabelNoise, mean_label
+from replica.problem.geometry import remainder
+from replica.problem.labels import LabelLaw, LabelNoise
 from replica.problem.laws import Law
-from replica.problem.srf import GradientStep, SpikedRandomFeatures
-from replica.problem.targets import MultiIndex, Target, remainder
+from replica.problem.problem import Problem, check_problem
+from replica.problem.srf import SpikedRandomFeatures
+from replica.problem.targets import Target
+from replica.steps.gradient_step import GradientStep
 from solvers.results import Array
 
 from . import arrays
@@ -68,7 +70,7 @@ class Instance:
 
     def targets(self, X: Array) -> Array:
         """Noiseless targets E[y | x], (n,)."""
-        return self._of(mean_label(self.target, self.label_noise), X)
+        return self._of(LabelLaw(self.target, self.noise, self.label_noise).mean, X)
 
     def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
         """Labels with fresh noise of variance Delta, or another, (n,)."""
@@ -78,7 +80,7 @@ class Instance:
 
     def _of(self, target: Target, X: Array) -> Array:
         z = self.directions @ X.T
-        return target(*z) if isinstance(target, MultiIndex) else target(z[0])
+        return target(*z)
 
 
 def draw(
@@ -111,9 +113,10 @@ def draw(
     >>> draw(step, dimension=50, beta=0.5, rng=0).W.shape
     (25, 50)
     """
-    if isinstance(problem, GradientStep):
+    if problem.schedule:
         spiked_model(problem, beta)  # refuses what the theory does, such as a student's jump
-        return list(trajectory(problem, dimension=dimension, beta=beta, rng=rng))[-1]
+        step = cast(GradientStep, problem)
+        return list(trajectory(step, dimension=dimension, beta=beta, rng=rng))[-1]
     model = spiked_model(problem, beta)
     groups = model.geometry
     L = remainder(groups.gamma)
@@ -152,7 +155,7 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-    T = problem.target.dimension if isinstance(problem.target, MultiIndex) else 1
+    T = problem.target.dimension
     d = whole("dimension", dimension, max(2, T + 1), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
@@ -184,15 +187,11 @@ def trajectory(
 
 def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
     """The sRF that the theory makes of ``problem``; checks both arguments on the way."""
-    if isinstance(problem, GradientStep):
-        if beta is None:
-            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-        return problem.srf(beta=beta)
-    if not isinstance(problem, SpikedRandomFeatures):
-        raise InvalidArgument("problem", problem, "a GradientStep or a SpikedRandomFeatures")
-    if beta is not None:
-        raise InvalidArgument("beta", beta, "left out: a SpikedRandomFeatures has its own")
-    return problem
+    check_problem(problem)
+    if problem.rows is not None:
+        raise InvalidArgument("problem", "a network's theory", "its GradientStep: that is drawn")
+    model: SpikedRandomFeatures = problem.at_width(beta)
+    return model
 
 
 def shares(values: Array, fractions: Array, count: int) -> Array:

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, solve
 from replica.cli.output import plain
 from replica.plots.curve import LABELS
-from replica.steps.network import Model
+from replica.problem.srf import SpikedRandomFeatures
 
 from ..compare.plotting import BARS
 from ..run.monte_carlo import simulate
@@ -97,10 +97,12 @@ def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
     """Test and training error of each of LINES at the simulated dimension."""
     step = GradientStep(eta=eta, **case["step"])
     network = replace(step.network(beta=case["beta"]), dimension=case["dimension"])
-    models: dict[str, Model] = {
+    models: dict[str, SpikedRandomFeatures] = {
         "srf": replace(network.srf, dimension=case["dimension"]),
         "network": network,
-        "equal": replace(network, row_norms=False),
+        "equal": replace(
+            step.network(beta=case["beta"], row_norms=False), dimension=case["dimension"]
+        ),
     }
     points = {kind: solve(model, **case["fit"]) for kind, model in models.items()}
     return {

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial, factorial2
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import Activation
-from replica.problem.named import NAMED, activation
+from replica.problem.activation import ACTIVATIONS, Activation
+from replica.problem.named import activation
 from solvers.quadrature import Rule, refine
 from solvers.results import Array
 
@@ -121,7 +121,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     b = float(b)
     if not (b > 0 and np.isfinite(b)):
         raise InvalidArgument("b", b, "a finite number above 0")
-    if sigma is NAMED["relu"]:
+    if sigma is ACTIVATIONS["relu"]:
         h = b * relu_coefficients(order)
         # Not a small difference: what degree 20 leaves is still 1 % of E sigma^2.
         rest = b**2 / 2 - float((h**2 / factorial(np.arange(order))).sum())

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.observables.solution import positive
 from replica.problem.activation import Activation
+from replica.problem.checks import positive
 from replica.problem.named import activation
 from solvers.results import Array
 

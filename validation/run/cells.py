@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.convex.losses import NAMED, Loss
-from replica.observables.learning_curve import Problem
+from replica.convex.losses import LOSSES, Loss
+from replica.problem.problem import Problem
 from replica.problem.srf import SpikedRandomFeatures
 from solvers.results import Array
 
@@ -57,7 +57,7 @@ class Experiment:
     spawn_key: tuple[int, ...]
     pool_size: int
     device: str = "cpu"
-    loss: Loss = NAMED["square"]
+    loss: Loss = LOSSES["square"]
 
     @property
     def model(self) -> SpikedRandomFeatures:
@@ -69,7 +69,7 @@ class Experiment:
         """Names of what a cell measures: losses unless they are half the squared errors, and
         classification errors where labels are +-1."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        return *ERRORS, *losses, *(("classification_error",) if self.model.binary else ())
+        return *ERRORS, *losses, *(("classification_error",) if self.model.labels.binary else ())
 
     @property
     def sizes(self) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 
 from replica import __version__
 from replica.convex.losses import Loss
-from replica.observables.learning_curve import describe
 from replica.problem.activation import Activation
+from replica.problem.describe import describe
 from replica.problem.labels import LabelNoise
 from replica.problem.laws import Law
 from replica.problem.targets import MultiIndex

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 
 from replica.convex.losses import loss as as_loss
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import Problem
-from replica.observables.solution import positive
-from replica.problem.srf import SpikedRandomFeatures
+from replica.problem.checks import positive
+from replica.problem.problem import Problem
 from solvers.results import Array
 
 from ..draw.arguments import byte_count, fraction, seed_sequence, whole
@@ -186,7 +185,7 @@ def plan(
 ) -> Experiment:
     """The arguments of :func:`simulate` that its cells need, checked."""
     model, of = spiked_model(problem, beta), as_loss(loss)
-    if of.kind == "margin" and not model.binary:
+    if of.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", of.name, "a loss of the residual: labels are not +-1")
     if model.train_bias and not of.is_square:
         raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
@@ -200,7 +199,7 @@ def plan(
         kind = Simulated(simulated)
     except ValueError:
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
-    if kind is Simulated.network and isinstance(problem, SpikedRandomFeatures):
+    if kind is Simulated.network and not problem.schedule:
         kind = Simulated.srf
     root = seed_sequence(rng)
     experiment = Experiment(

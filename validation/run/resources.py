@@ -3,7 +3,6 @@
 import numpy as np
 
 from replica.errors import InvalidArgument
-from replica.problem.srf import GradientStep
 
 from ..draw.inputs import BLOCK
 from ..fit import ridge
@@ -18,7 +17,7 @@ def cost(experiment: Experiment) -> float:
     """Multiply-adds of a matrix product that take as long as one cell."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     step = 0.0
-    if isinstance(experiment.problem, GradientStep) and experiment.simulated is Simulated.network:
+    if experiment.simulated is Simulated.network:
         batches = sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
         step = 2 * batches * d * d * p
     samples = 2 * float(sizes[-1]) + experiment.test_samples

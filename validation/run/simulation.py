@@ -11,7 +11,8 @@ from numpy.random import SeedSequence
 from replica import __version__
 from replica.cli.output import plain
 from replica.convex.losses import Loss
-from replica.observables.learning_curve import Problem, attributes, describe
+from replica.problem.describe import attributes, describe
+from replica.problem.problem import Problem
 from solvers.results import Array
 
 from .cells import Experiment

@@ -1,0 +1,64 @@
+"""Quadrature rules for the expectation over kappa, and where a table may vary quickly."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
+
+from ..problem.model import Model
+
+
+def rules(model: Model) -> Iterator[Rule]:
+    """Rules of growing size for the expectation over kappa.
+
+    For one spike, trapezoidal sizes first.  Where the table has layers much thinner than any
+    such rule resolves (a steep student, a target nearly a function of kappa alone), panels
+    that close in on the layers follow, with more and more nodes each; last, the long rules
+    that a quickly oscillating student needs.  Several spikes take tensor products.
+
+    Raises
+    ------
+    QuadratureError
+        If there are more spikes than tensor products can serve.
+    """
+    spikes = model.geometry.r.shape[1]
+    if spikes > 1:
+        yield from trapezoid_tensors(spikes)
+        return
+    smooth, thin = not jumps(model), layers(model)
+    for n in (64, 128, 256, 512, 1024) if smooth else ():
+        yield trapezoid(n, interval(n))
+    for n in (8, 12, 18, 27, 40):
+        yield gauss_legendre(n, graded(thin, 11.0), 11.0)
+    for n in (2048, 4096, 8192, 16384) if smooth else ():
+        yield trapezoid(n, interval(n))
+    for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
+        yield gauss_legendre(20, graded(thin, 11.0), 11.0, panel)
+
+
+def jumps(model: Model) -> bool:
+    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
+    cosine = abs(model.geometry.gamma[0, 0])
+    return bool(model.labels.mean.kinks) and cosine == 1
+
+
+def layers(model: Model) -> list[float]:
+    """Values of kappa at which the table may vary quickly."""
+    return sorted({0.0} | {at for at, _ in known_layers(model)})
+
+
+def known_layers(model: Model) -> list[tuple[float, float]]:
+    """Values of kappa at which a neuron or the target has a kink (a neuron its middle), with the
+    width to which the rest of their argument blurs it."""
+    groups = model.geometry
+    cosine = groups.gamma[0, 0]
+    found = []
+    with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
+        for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
+            middle = (0.0, *model.student.kinks)
+            found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
+        if cosine:
+            width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
+            found += [(kink / cosine, width) for kink in model.labels.mean.kinks]
+    return found

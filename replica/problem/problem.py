@@ -1,0 +1,125 @@
+"""What a step and the features it leads to have in common: what is trained, and on which labels.
+
+Whatever takes a problem (a grid, a bound, an optimum, a simulation) asks it here for its models
+and its labels, and need not know which kind it is.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ..errors import InvalidArgument
+from .activation import Activation
+from .labels import LabelLaw
+from .model import Rows
+from .targets import MultiIndex
+
+
+class Problem(ABC):
+    """A two-layer network, before or after its steps, and the labels it learns.
+
+    Attributes
+    ----------
+    student : Activation
+    target : Activation or MultiIndex
+    noise : float
+        Variance Delta of the label noise of the readout's data.
+    label_noise : LabelNoise or None
+    train_bias : bool
+    differentiable : tuple of str
+        The parameters of which the features are smooth functions.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    differentiable: ClassVar[tuple[str, ...]]
+
+    student: Activation | Any
+    target: Activation | MultiIndex | Any
+    noise: float
+    label_noise: Any
+    train_bias: bool
+
+    @property
+    def rows(self) -> Rows | None:
+        """The rows of a network after its step; None of anything else."""
+        return None
+
+    @property
+    def schedule(self) -> tuple[tuple[float, float], ...]:
+        """The pairs (alpha0, eta) of the steps still to be made."""
+        return ()
+
+    @cached_property
+    def labels(self) -> LabelLaw:
+        """The law of the labels of the readout's data."""
+        return LabelLaw(self.target, self.noise, self.label_noise)
+
+    @property
+    @abstractmethod
+    def varying(self) -> list[str]:
+        """The numeric fields, which may vary on a grid."""
+
+    @abstractmethod
+    def model(self, **values: float) -> Any:
+        """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of a
+        step, of width ``beta``."""
+
+    @abstractmethod
+    def at_width(self, beta: float | None) -> Any:
+        """The SpikedRandomFeatures to solve: of a step that of width ``beta``, which a model has
+        of its own.
+
+        Raises
+        ------
+        InvalidArgument
+            If beta is missing, or given where there is one.
+        """
+
+    def check_channel(self) -> None:
+        """Refuse Gaussian noise on labels +-1."""
+        if self.label_noise is None or not self.label_noise.binary:
+            return
+        for name in ("noise", "step_noise"):
+            if getattr(self, name, None):
+                allowed = f"0 with labels +-1 (label_noise {self.label_noise.name})"
+                raise InvalidArgument(name, getattr(self, name), allowed)
+
+    def refuse_channel(self) -> None:
+        """Refuse labels that are +-1 at random where only ridge regression's equations serve.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        if self.labels.channel:
+            raise InvalidArgument(
+                "label_noise", self.label_noise.name, "one that is added to the target, here"
+            )
+
+
+def assign(problem: Problem, **values: Any) -> None:
+    """Set fields of a frozen problem while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(problem, name, value)
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is neither a step nor a model.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if not isinstance(problem, Problem):
+        raise InvalidArgument("problem", problem, "a GradientStep or a model made of one")
+
+
+def check_step(problem: Any, argument: str = "step", allowed: str = "") -> None:
+    """Refuse what has no learning rate.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if not (isinstance(problem, Problem) and (problem.schedule or problem.rows is not None)):
+        raise InvalidArgument(argument, problem, allowed or "a GradientStep, or the network of one")

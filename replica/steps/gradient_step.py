@@ -1,0 +1,125 @@
+"""A network before its giant gradient steps, and the models that the steps make of it."""
+
+from dataclasses import dataclass, replace
+
+from ..errors import InvalidArgument
+from ..problem.srf import SpikedRandomFeatures
+from .network import Network
+from .one_step import SpikedParameters, after_one_step, cosines, features_of
+from .several_steps import after_each_step
+from .step import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientStep(Step):
+    """A network before one giant gradient step, or several.  Eq. (1.1)
+
+    Parameters
+    ----------
+    student : str, callable or Activation
+        sigma; see :func:`replica.activation`.
+    target : str, callable, Activation or MultiIndex
+        sigma_*, of one direction or several.
+    alpha0 : float
+        Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
+    eta : float
+        Learning rate over width, eta~ = eta/p; 0 leaves random features.
+    steps : sequence of pairs (alpha0, eta)
+        In the place of alpha0 and eta: several steps, each on a fresh batch.  THEORY 10
+    noise : float
+        Variance Delta of the label noise, in the steps and in the readout's data.
+    step_noise : float, optional
+        That of the steps' data, where it differs.
+    readout : float, sequence, (values, fractions), name or scipy.stats distribution
+        Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
+        "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
+    bias : float, sequence or (values, fractions)
+        Law of the untrained biases, independent of the readout.
+    intercept, train_bias : bool
+        As for :class:`SpikedRandomFeatures`.
+    label_noise : str or LabelNoise, optional
+        Law of the labels, in the step and in the readout's data; as for
+        :class:`SpikedRandomFeatures`.  The step depends on E[y | x] and E y^2 alone.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> model = step.srf(beta=1.0)
+    >>> round(model.r, 7), round(model.c, 7), round(model.gamma, 7)
+    (1.1340555, 1.0189732, 0.9718544)
+    >>> steps = GradientStep(student="tanh", target="sin", steps=[(2, 1), (2, 1), (2, 1)])
+    >>> round(steps.srf(beta=1.0).gamma, 4)
+    0.9538
+    """
+
+    def srf(self, *, beta: float) -> SpikedRandomFeatures:
+        """The spiked random feature model of width p = beta d after the last step.
+
+        After one step, Eqs. (2.1)-(2.3), it has a group of neurons for every value of the
+        readout and of the bias; after several, Eqs. (10.1)-(10.3), these have one value each.
+
+        Raises
+        ------
+        InvalidArgument
+            If beta is not positive, the student has a jump (no gradient), or there are several
+            steps and several values of the readout or the bias.
+        """
+        after = _after_several(self) if self.steps else after_one_step(self)
+        return features_of(self, after, beta=beta)
+
+    def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
+        """The network itself after the step, without the sRF's approximation.  THEORY 15
+
+        Parameters
+        ----------
+        beta : float
+            Width over input dimension, p/d.
+        row_norms : bool
+            Whether the fluctuation of the row norms is kept, which THEORY 15 leaves out.
+
+        Raises
+        ------
+        InvalidArgument
+            Where it does not apply: see :func:`replica.Network`.
+        """
+        return Network(step=self, beta=beta, row_norms=row_norms)
+
+    @property
+    def varying(self) -> list[str]:
+        """The numeric fields, and the width of the model."""
+        return [*super().varying, "beta"]
+
+    def at_width(self, beta: float | None) -> SpikedRandomFeatures:
+        """The sRF of width ``beta``.
+
+        Raises
+        ------
+        InvalidArgument
+            If beta is missing or not positive.
+        """
+        if beta is None:
+            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
+        return self.srf(beta=beta)
+
+    def model(self, **values: float) -> SpikedRandomFeatures:
+        """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
+
+        Raises
+        ------
+        InvalidArgument
+            If beta is missing, or there are several steps and one field is to serve all.
+        """
+        beta = values.pop("beta", None)
+        step = replace(self, **values) if values else self  # type: ignore[arg-type]
+        return step.at_width(beta)
+
+
+def _after_several(step: Step) -> SpikedParameters:
+    """The one group of neurons that several steps leave.  THEORY 10"""
+    last = after_each_step(step)[-1]
+    gamma = cosines(last.gamma)
+    return SpikedParameters(last.r, last.c, gamma, None, step.bias.values[0], 0.0)
