@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .newton import solve_rows
+from .linear import solve_rows
 from .results import Array
 
 SHORT = 1e-7  # step, over which F may change by rounding alone

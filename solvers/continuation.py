@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .newton import solve_rows
+from .linear import solve_rows
 from .results import Array, Result, Status, largest
 
 System = Callable[[Array, Array, NDArray[np.int64]], tuple[Array, Array]]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .linear import solve_rows
 from .results import Array, Result, Status, largest
 
 ROUNDING = 1e-15  # a dimensionless residual this small is all rounding
@@ -108,28 +109,3 @@ def newton(
         if rows.size == 0:
             break
     return Result(value, residual, iterations, status)
-
-
-def solve_rows(matrix: Array, rhs: Array) -> Array:
-    """Solve a stack of small systems, (R, k, k) and (R, k).
-
-    A singular one gives NaN or infinities, not an exception.  Two unknowns, the usual case,
-    are solved by Cramer's rule: ten times faster than a call of LAPACK for each row.
-    """
-    if rhs.shape[1] == 2:
-        a, b, c, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 0], matrix[:, 1, 1]
-        u, v = rhs[:, 0], rhs[:, 1]
-        found = np.empty_like(rhs, np.result_type(matrix, rhs))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found[:, 0] = d * u - b * v
-            found[:, 1] = a * v - c * u
-            found /= (a * d - b * c)[:, None]
-        return found
-    try:
-        return np.linalg.solve(matrix, rhs[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        if len(rhs) == 1:
-            return np.full_like(rhs, np.nan)
-        return np.concatenate(
-            [solve_rows(matrix[i : i + 1], rhs[i : i + 1]) for i in range(len(rhs))]
-        )

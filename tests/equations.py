@@ -19,7 +19,7 @@ def hats(t, V1, V2, alpha):
     return ratio * np.einsum("n,an,bn->ab", w, t.mu1, t.mu1), ratio * t.mu2sq @ w
 
 
-def bulk(t, V2, V1_hat, V2_hat, lam):
+def responses(t, V2, V1_hat, V2_hat, lam):
     """Right sides of (4.3)-(4.4): V1, V2, and G, tau."""
     tau = t.beta * t.c * V2
     G = V1_hat @ np.linalg.inv(np.eye(len(tau)) + np.diag(tau) @ V1_hat)
@@ -43,7 +43,7 @@ def residuals(t, alpha, lam, o, errors):
     """Relative residuals of (4.1)-(4.11) at the overlaps ``o`` of one point."""
     ratio = alpha / t.beta
     V1_hat, V2_hat = hats(t, o.V1, o.V2, alpha)
-    V1, V2, G, tau = bulk(t, o.V2, V1_hat, V2_hat, lam)
+    V1, V2, G, tau = responses(t, o.V2, V1_hat, V2_hat, lam)
     w = t.weights / (1 + V_of_kappa(t, o.V1, o.V2))
     C = o.m @ t.offsets + np.einsum("an,kn,ak->n", t.mu1, t.kappa, o.theta)
     gap = t.h - C

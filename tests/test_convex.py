@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from equations import bulk, response
+from equations import response, responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -141,7 +141,7 @@ def original_residuals(model, alpha, lam, of, point, kappa=120):
     n = table.weights
     V1_hat = np.array([[-ratio * n @ (mu1**2 * slope)]])
     V2_hat = np.array([-ratio * n @ (m2 * slope)])
-    V1, V2, G, tau_b = bulk(table, o.V2, V1_hat, V2_hat, lam)
+    V1, V2, G, tau_b = responses(table, o.V2, V1_hat, V2_hat, lam)
     theta_hat = n @ (kappa * mu1 * s)
     p_hat = n @ (mu1 * (along - pull * slope))
     X1 = np.array([[ratio * n @ (mu1**2 * square) + alpha * ratio * p_hat**2]])

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from equations import bulk, free_energy, hats, residuals
+from equations import free_energy, hats, residuals, responses
 from scipy.stats import cauchy, laplace, norm, poisson
 
 import replica
@@ -77,7 +77,9 @@ def test_general_code_at_one_group_is_section_5():
     for name, at in (("overlaps", (V_hat, POINTS["lam"])), ("response", (V_hat, POINTS["lam"], X))):
         assert getattr(general, name)(*at) == pytest.approx(getattr(closed, name)(*at), rel=1e-11)
     at = (b.value, POINTS["alpha"], POINTS["lam"], X)
-    assert general.respond(*at) == pytest.approx(closed.respond(*at), rel=1e-9)  # lam = 1e-4
+    assert general.second_moments(*at) == pytest.approx(
+        closed.second_moments(*at), rel=1e-9
+    )  # lam = 1e-4
 
 
 def test_a_lost_point_does_not_spoil_the_others():
@@ -207,7 +209,7 @@ def test_random_models_satisfy_the_identities(seed):
     def objective(lam):
         table, o, e = solved(model, alpha, lam)
         V_hat = hats(table, o.V1, o.V2, alpha)
-        V1, V2, G, tau = bulk(table, o.V2, *V_hat, lam)
+        V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
         fit = 0.5 * alpha / model.beta * e.train + 0.5 * lam * o.q2.sum()
         return fit, free_energy(table, alpha, lam, V1, V2, *V_hat, tau, G)
 
@@ -216,8 +218,8 @@ def test_random_models_satisfy_the_identities(seed):
     expected = [0.5 * o.q2.sum(), o.V2.sum()]
     assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-7)
     V_hat = hats(table, o.V1, o.V2, alpha)
-    point = [*bulk(table, o.V2, *V_hat, lam)[:2], *V_hat]
-    V1, V2, G, tau = bulk(table, o.V2, *V_hat, lam)
+    point = [*responses(table, o.V2, *V_hat, lam)[:2], *V_hat]
+    V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
     point = [V1, V2, *V_hat, tau, G]
     for i, argument in enumerate(point):
         for x in np.ndindex(argument.shape):

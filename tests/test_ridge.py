@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from equations import bulk, free_energy, hats, residuals, response
+from equations import free_energy, hats, residuals, response, responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,13 +51,13 @@ def test_general_and_closed_forms_agree(model):
     o, _ = one_point(solved)
     b = Isotropic(table)
     V1_hat, V2_hat = hats(table, o.V1, o.V2, 0.9)
-    V1, V2, G, tau = bulk(table, o.V2, V1_hat, V2_hat, 0.05)
+    V1, V2, G, tau = responses(table, o.V2, V1_hat, V2_hat, 0.05)
     V_hat = np.array([[V1_hat[0, 0], V2_hat[0]]])
     closed = b.overlaps(V_hat, np.array([0.05]))[0]
     assert closed == pytest.approx([V1[0, 0], V2[0]], rel=1e-11)
     X1, X2 = np.array([[0.7]]), np.array([0.3])
     Q1, q2 = response(table, V1, V2, V1_hat, X1, X2, G, tau)
-    closed = b.response(V_hat, np.array([0.05]), np.array([[0.7, 0.3]]))[0]
+    closed = b.second_moments_at(V_hat, np.array([0.05]), np.array([[0.7, 0.3]]))[0]
     assert closed == pytest.approx([Q1[0, 0], q2[0]], rel=1e-11)
 
 
@@ -74,7 +74,7 @@ def test_derivatives_in_lambda(model):
         table, solved = at(model, alpha, lam)
         o, e = one_point(solved)
         V_hat = hats(table, o.V1, o.V2, alpha)
-        V1, V2, G, tau = bulk(table, o.V2, *V_hat, lam)
+        V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
         training = 0.5 * ratio * e.train + 0.5 * lam * o.q2.sum()
         return training, free_energy(table, alpha, lam, V1, V2, *V_hat, tau, G)
 
@@ -91,7 +91,7 @@ def test_free_energy_is_stationary(model):
     table, solved = at(model, alpha, lam)
     o, _ = one_point(solved)
     V_hat = hats(table, o.V1, o.V2, alpha)
-    V1, V2, G, tau = bulk(table, o.V2, *V_hat, lam)
+    V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
     point = [V1, V2, *V_hat, tau, G]
     for i, argument in enumerate(point):
         for x in np.ndindex(argument.shape):

@@ -242,9 +242,9 @@ def test_contour_agrees_with_the_real_line():
 
     model = ONE.srf(beta=1.5)
     beside = _resolvent(model, 0.7)
-    assert beside.bulk is not beside.real
-    bulk = ridge.bulk_of(table_at(model, 3))
-    along = Resolvent(bulk, bulk, 0.7)
+    assert beside.responses is not beside.real
+    responses = ridge.responses_of(table_at(model, 3))
+    along = Resolvent(responses, responses, 0.7)
     z = np.array([0.01 + 0.01j, 0.3 + 0.05j, 2 + 0.1j])
     s = [one.transform(one.at(z)) for one in (beside, along)]
     assert s[0] == pytest.approx(s[1], rel=1e-9)

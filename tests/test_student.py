@@ -19,7 +19,7 @@ from replica.convex.local_field import Field, field_on
 from replica.equivalence.table import tabulate
 from replica.problem import labels
 from replica.saddle_point.overlaps import Overlaps
-from replica.saddle_point.ridge import bulk_of, solve_points
+from replica.saddle_point.ridge import responses_of, solve_points
 from solvers import student
 from solvers.quadrature import Rule, composite
 from solvers.student import blurred, lagrange, mixture, octaves
@@ -233,7 +233,7 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     weights = np.exp(-(table.kappa[0] ** 2) / 2)
     weights /= weights.sum()
     o = Overlaps(*(part[None] for part in point.overlaps))
-    field = field_on(table, bulk_of(table), o)
+    field = field_on(table, responses_of(table), o)
     tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
     rest = np.sqrt(1 - 0.8**2)
     x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)

@@ -16,7 +16,7 @@ from solvers.results import Array
 from ..equivalence.table import tabulate
 from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import bulk_of
+from ..saddle_point.ridge import responses_of
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels
 from .local_field import Field, field_on, given_tau
@@ -66,10 +66,10 @@ def _rows(overlaps: Overlaps, rows: Array) -> Overlaps:
 
 def _errors(given: LabelTable, overlaps: Overlaps) -> Array:
     """P(y f < 0) on one table, (P,)."""
-    bulk = bulk_of(given.table)
+    responses = responses_of(given.table)
     size = max(1, BLOCK // given.labels.size)
     blocks = [slice(i, i + size) for i in range(0, len(overlaps.V2), size)]
-    fields = (field_on(given.table, bulk, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
+    fields = (field_on(given.table, responses, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
     return np.concatenate([_wrong(given, field) for field in fields])
 
 

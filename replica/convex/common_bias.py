@@ -44,8 +44,8 @@ def slope_of_ridge(model: Model, table: Table, alpha: Array, points: ridge.Point
     (y - omega) / (1 + V); 0 if no bias is trained."""
     if not model.train_bias:
         return np.zeros(len(alpha))
-    bulk, o = ridge.bulk_of(table), points.overlaps
-    field = field_on(table, bulk, o)
+    responses, o = ridge.responses_of(table), points.overlaps
+    field = field_on(table, responses, o)
     R = 1 / (1 + field.response)
     error = (table.h - field.centre) ** 2 + table.spread + table.noise + field.power
     error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
@@ -75,7 +75,7 @@ def _slope(
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
-        return field_on(there, ridge.bulk_of(there), overlaps)
+        return field_on(there, ridge.responses_of(there), overlaps)
 
     before, after = beside(-STEP), beside(STEP)
     C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))

@@ -24,7 +24,14 @@ from solvers.results import Array, Result, Status
 from ..equivalence.table import Table
 from ..saddle_point import ridge
 from ..saddle_point.overlaps import Conjugates, Overlaps
-from ..saddle_point.responses import Yield
+from ..saddle_point.responses import Susceptibility
+from ..saddle_point.signal import (
+    Signal,
+    newton_system,
+    penalty_on_m,
+    rest_of_target,
+    theta_of_rest,
+)
 from .averages import Losses, at_once, losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
@@ -66,13 +73,13 @@ class Equations:
     def __init__(self, given: LabelTable, loss: Loss, longest: float = LONGEST) -> None:
         self.given, self.loss, self.table = given, loss, given.table
         self.longest = longest
-        self.bulk = ridge.bulk_of(given.table)
+        self.responses = ridge.responses_of(given.table)
         self.coordinates = Coordinates(given.table)
         self.rows = at_once(given.labels, loss)
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
-        return field_on(self.table, self.bulk, o)
+        return field_on(self.table, self.responses, o)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
@@ -85,78 +92,65 @@ class Equations:
         return Update(overlaps, hats)
 
     def _update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
-        table, bulk, field = self.table, self.bulk, self.field(o)
+        table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.given.labels, self.loss, field)
-        V_hat = bulk.averages(s.slope, alpha)  # Eq. (6.2)
-        V = bulk.overlaps(V_hat, lam)
-        V1, V2 = bulk.unpack(V)
+        V_hat = responses.averages(s.slope, alpha)  # Eq. (6.2)
+        V = responses.overlaps(V_hat, lam)
+        V1, V2 = responses.unpack(V)
         along = (s.along + field.pull * s.slope[..., None]) * table.weights[:, None]
         p_hat = np.einsum("pnk,an->pak", along, table.mu1)
-        yields = bulk.yields(V, V_hat, alpha)
-        m, theta, m_hat, theta_hat = self._spikes(s, field, alpha, V2, yields, p_hat, o)
-        psi = ridge.rest(yields, theta_hat, p_hat)  # Eq. (4.6)
-        forces = bulk.forces(V, V_hat, alpha, theta_hat, p_hat)
-        X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, forces)  # Eq. (6.3)
-        Q1, q2 = bulk.unpack(bulk.response(V_hat, lam, bulk.pack(X1, X2)))
+        susceptibility = responses.susceptibility(V, V_hat, alpha)
+        m, theta, m_hat, theta_hat = self._signal(s, alpha, V2, susceptibility, p_hat, o)
+        psi = rest_of_target(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
+        signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+        X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
+        Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
         return Update(
-            Overlaps(V1, V2, m, theta, psi, Q1 + forces.Q1, q2),
-            Conjugates(*bulk.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2),
+            Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2),
+            Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2),
         )
 
-    def _spikes(
+    def _signal(
         self,
         s: Scores,
-        field: Field,
         alpha: Array,
         V2: Array,
-        yields: Yield,
+        susceptibility: Susceptibility,
         p_hat: Array,
         o: Overlaps,
-    ) -> tuple[Array, Array, Array, Array]:
-        """m, theta and their conjugates: a Newton step on E[mu_0 s] = 0 and on theta_hat =
-        E[kappa mu_1 s], in which C has the slope E[s' | kappa].
+    ) -> Signal:
+        """m, theta and their conjugates: a Newton step on (4.5).
 
-        The unknowns are (m, phi), theta = root phi + cross p_hat, as in ridge regression.  Far
-        from the solution a loss may have no slope at all (hinge, all margins short of 1): a
+        Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
         table, combine = self.table, self.coordinates.combine
         P, free = len(V2), combine.shape[1]
-        given = (yields.cross @ p_hat.reshape(P, -1, 1))[..., 0]
+        given = theta_of_rest(susceptibility, p_hat)
         size = free + given.shape[1]
-        turn = np.zeros((P, size, size))
-        turn[:, range(free), range(free)] = 1.0
-        turn[:, free:, free:] = yields.root
-        turned = turn.transpose(0, 2, 1)
-        price = np.zeros((P, len(table.offsets)))
-        if np.isfinite(table.dimension):
-            groups = len(table.classes)
-            cost = alpha[:, None] * table.dimension * table.shares * V2[:, table.classes]
-            price[:, :groups] = 1 / cost
-        held = np.zeros((P, size, size))
-        held[:, :free, :free] = combine.T @ (price[..., None] * combine)
-        held[:, range(free, size), range(free, size)] = 1.0
+        penalty = penalty_on_m(table, alpha, V2)
         x = o.m @ self.coordinates.resolve.T
-        phi = (o.theta.reshape(P, 1, -1) - given[:, None]) @ yields.back
-        before = np.concatenate([x, phi[:, 0]], axis=1)[..., None]
+        phi = (o.theta.reshape(P, 1, -1) - given[:, None]) @ susceptibility.back
+        before = np.concatenate([x, phi[:, 0]], axis=1)
         force = (s.mean * table.weights) @ self.coordinates.regressors.T
         gram = ((s.slope * table.weights) @ self.coordinates.pairs).reshape(P, size, size)
-        matrix = turned @ gram @ turn + held
         spread = np.sqrt(s.square @ table.weights)[:, None]
-        matrix[:, range(free), range(free)] += FLOOR * spread / self.coordinates.size
         # where no slope holds m, rounding would carry it off
         force[:, :free] *= np.abs(force[:, :free]) > ROUNDING * spread
+        on_x = combine.T @ (penalty[..., None] * combine)
+        matrix, right = newton_system(gram, force, susceptibility.root, on_x, before)
+        matrix[:, range(free), range(free)] += FLOOR * spread / self.coordinates.size
         lost = ~np.isfinite(matrix).all(axis=(1, 2))
         matrix[lost] = np.eye(size)
-        step = np.linalg.pinv(matrix, hermitian=True) @ (turned @ force[..., None] - held @ before)
+        step = (np.linalg.pinv(matrix, hermitian=True) @ right[..., None])[..., 0]
         step[lost] = np.nan
         length = np.linalg.norm(step[:, :free], axis=1) / (self.longest * self.coordinates.size)
-        after = (before + step / np.maximum(1.0, length)[:, None])[..., 0]
+        after = before + step / np.maximum(1.0, length)[:, None]
         m, phi = after[:, :free] @ combine.T, after[:, free:, None]
-        theta = (yields.root @ phi)[..., 0] + given
-        theta_hat = (yields.back @ phi)[..., 0]
+        theta = (susceptibility.root @ phi)[..., 0] + given
+        theta_hat = (susceptibility.back @ phi)[..., 0]
         shape = (P, *table.loadings.shape[:2])
-        return m, theta.reshape(shape), price * m, theta_hat.reshape(shape)
+        return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 
     def errors(self, o: Overlaps) -> tuple[Array, Losses]:
         """Squared test error on noiseless targets (4.7), and the losses."""

@@ -19,7 +19,7 @@ from ..equivalence.rules import known_layers
 from ..equivalence.table import Table, tabulate
 from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import bulk_of
+from ..saddle_point.ridge import responses_of
 from .local_field import Field, field_on
 from .losses import Loss
 
@@ -171,13 +171,13 @@ def fields_at(
     ``kappa`` (n,)."""
     rule = Rule(kappa, np.full(kappa.size, 1 / kappa.size))
     table = tabulate(model, rule, target=target)
-    return table, field_on(table, bulk_of(table), overlaps)
+    return table, field_on(table, responses_of(table), overlaps)
 
 
 def fields_on_grid(model: Model, overlaps: Overlaps) -> tuple[Table, Field]:
     """The same at even values of kappa, between which sign changes are looked for."""
     table = _on_grid(model)
-    return table, field_on(table, bulk_of(table), overlaps)
+    return table, field_on(table, responses_of(table), overlaps)
 
 
 @lru_cache(maxsize=8)

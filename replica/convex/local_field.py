@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..equivalence.table import Table
 from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.responses import Bulk
+from ..saddle_point.responses import Responses
 from .label_tables import Component
 
 UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
@@ -39,16 +39,16 @@ class Field(NamedTuple):
     response: Array
 
 
-def field_on(table: Table, bulk: Bulk, o: Overlaps) -> Field:
+def field_on(table: Table, responses: Responses, o: Overlaps) -> Field:
     """C, P, S^2 and V at every point and node of ``table``, whose neurons ``bulk`` describes."""
     readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
     centre = readout @ table.regressors
-    power = bulk.pack(o.Q1, o.q2) @ bulk.moments
+    power = responses.pack(o.Q1, o.q2) @ responses.moments
     return Field(
         centre=centre,
         pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
         power=np.maximum(power, THINNEST**2 * centre**2 + 1e-300),
-        response=np.maximum(bulk.pack(o.V1, o.V2) @ bulk.moments, UNMOVED),
+        response=np.maximum(responses.pack(o.V1, o.V2) @ responses.moments, UNMOVED),
     )
 
 

@@ -8,7 +8,7 @@ from solvers.results import Array
 from ..equivalence.table import tabulate
 from ..problem.model import Model
 from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import bulk_of
+from ..saddle_point.ridge import responses_of
 from .label_tables import LabelTable, Level, first_level, label_table_at, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
 from .local_field import field_on
@@ -48,7 +48,7 @@ def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
             return None
         over_kappa, rules = tabulate(model, panels(model, layers, *KAPPA[level.kappa])), None
         if split:
-            field = field_on(over_kappa, bulk_of(over_kappa), overlaps)
+            field = field_on(over_kappa, responses_of(over_kappa), overlaps)
             here = line(model, loss, over_kappa.kappa, field)
             rules = tau_rules(here, model.labels.gaussians, *TAU[level.tau])
         return label_table_at(model, over_kappa, ahead, rules)

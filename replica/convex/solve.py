@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.fixed_point import Leave, Rows
-from solvers.newton import solve_rows
+from solvers.linear import solve_rows
 from solvers.results import Array, Status, largest
 
 from ..saddle_point import ridge

@@ -19,6 +19,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.linear import least_squares
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
@@ -27,7 +28,6 @@ from ..problem.checks import axis, logarithms
 from ..problem.labels import LabelLaw
 from ..problem.problem import Problem, check_problem, check_step
 from ..problem.srf import SpikedRandomFeatures
-from ..saddle_point.ridge import least_squares
 from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA, ETA_SCAN
 from .trained_bias import RANGE, SCAN

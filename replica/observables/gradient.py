@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.newton import solve_rows
+from solvers.linear import solve_rows
 from solvers.quadrature import Rule
 from solvers.results import Array
 
@@ -100,7 +100,7 @@ def gradient(
         table = table_of_size(model, point.nodes)
         at, penalty = np.array([float(alpha)]), np.array([float(lam)])
         found = ridge.solve_points(table, at, penalty).overlaps
-        V = ridge.bulk_of(table).pack(found.V1, found.V2)
+        V = ridge.responses_of(table).pack(found.V1, found.V2)
         moved = {
             "alpha": (table, at + 1j * STEP, penalty),
             "lam": (table, at, penalty + 1j * STEP),
@@ -119,10 +119,10 @@ def gradient(
 def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
     that V (P, D) solves the equations for."""
-    bulk = ridge.bulk_of(table)
-    residual, slope = bulk.equations(V, alpha, lam)
+    responses = ridge.responses_of(table)
+    residual, slope = responses.equations(V, alpha, lam)
     step = solve_rows(slope.real, -residual.imag)
-    return ridge.given_response(bulk, V + 1j * step, alpha, lam)[2]
+    return ridge.given_response(responses, V + 1j * step, alpha, lam)[2]
 
 
 def _parameters(problem: Problem) -> list[str]:

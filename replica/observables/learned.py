@@ -56,7 +56,7 @@ class LearnedFunction:
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""
         table, shape = at_points(self._model, kappa)
-        return (self.second_moments @ ridge.bulk_of(table).moments).reshape(shape)
+        return (self.second_moments @ ridge.responses_of(table).moments).reshape(shape)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """h(kappa).  Eq. (3.3)"""
@@ -105,5 +105,5 @@ def learned_function(
     o = ridge.solve_points(table, np.array([float(alpha)]), np.array([float(lam)])).overlaps
     known = 1.0 if point.converged else np.nan
     coefficients = np.concatenate([o.m[0], o.theta[0].ravel()]) * known
-    second = ridge.bulk_of(table).pack(o.Q1, o.q2)[0] * known
+    second = ridge.responses_of(table).pack(o.Q1, o.q2)[0] * known
     return LearnedFunction(point, coefficients, second)

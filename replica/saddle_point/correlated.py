@@ -22,7 +22,7 @@ from solvers.results import Array
 
 from ..equivalence.table import Table
 from .isotropic import Isotropic
-from .responses import Forces, Yield
+from .responses import SignalSources, Susceptibility
 from .row_covariance import RowCovariance
 
 
@@ -52,7 +52,7 @@ class Correlated(Isotropic):
         averages, _ = self._averages(V_hat, lam)
         return np.stack([averages.weighted, averages.inverse], axis=1)
 
-    def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """-dV[X] of Eq. (15.8): as for isotropic rows, and through C_e."""
         r, c = self._averages(V_hat, lam)
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
@@ -86,7 +86,7 @@ class Correlated(Isotropic):
         """x and V2."""
         return np.stack([self.covariance.at_ratio(V[:, 0] / V[:, 1])[0], V[:, 1]], axis=1)
 
-    def responses(self, U: Array) -> Array:
+    def from_coordinates(self, U: Array) -> Array:
         """V1 = V2 C_e p, and V2."""
         return self._from_share(U)[0]
 
@@ -107,21 +107,21 @@ class Correlated(Isotropic):
         dp = -(C + x * slope)
         return p, dp / (slope / C + dp / p)
 
-    def yields(self, V: Array, V_hat: Array, alpha: Array) -> Yield:
+    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """Eq. (15.7)"""
         M = (alpha * V[:, 1])[:, None, None] * self._block(V, V_hat).inverse  # (alpha/beta) M'
         order = np.arange(len(self.kept))
-        return Yield.of(M, order[:-1], order[-1:])
+        return Susceptibility.of(M, order[:-1], order[-1:])
 
-    def forces(
+    def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
-    ) -> Forces:
+    ) -> SignalSources:
         """The terms of (15.8) in nu = (theta_hat, p_hat): through V2, and directly in q_1."""
         block = self._block(V, V_hat)
         nu = np.concatenate([theta_hat[:, 0], p_hat[:, 0]], axis=1)
         X2 = alpha**2 / self.beta * np.einsum("pi,pij,pj->p", nu, block.by_tau, nu)
         Q1 = (alpha * V[:, 1]) ** 2 * np.einsum("pi,pij,pj->p", nu, block.by_force, nu)
-        return Forces(np.zeros((len(V), 1, 1)), X2[:, None], Q1[:, None, None])
+        return SignalSources(np.zeros((len(V), 1, 1)), X2[:, None], Q1[:, None, None])
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array]:
         """The averages of (5.2) with the C_e that they imply, and C_e (P,)."""

@@ -23,7 +23,7 @@ from solvers.results import Array
 
 from .group_covariance import GroupCovariance
 from .groups import Groups
-from .responses import Forces, Yield
+from .responses import SignalSources, Susceptibility
 
 
 class GroupBlock(NamedTuple):
@@ -58,15 +58,15 @@ class CorrelatedGroups(Groups):
         order = np.arange(3 * A).reshape(3, A)
         return order[: self.table.loadings.shape[1]].T.ravel(), order[2]
 
-    def yields(self, V: Array, V_hat: Array, alpha: Array) -> Yield:
+    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """Eq. (15.7)"""
         along, rest = self.kept
         M = (alpha / self.beta)[:, None, None] * self._block(V, V_hat).freed
-        return Yield.of(M, along, rest)
+        return Susceptibility.of(M, along, rest)
 
-    def forces(
+    def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
-    ) -> Forces:
+    ) -> SignalSources:
         """The terms of (15.8) in nu = (theta_hat, p_hat): through V2_b, and directly in Q_1."""
         of, A = self.covariance, self.groups
         block = self._block(V, V_hat)
@@ -91,7 +91,9 @@ class CorrelatedGroups(Groups):
         X2 = np.einsum("la,ljk,jpla,kpla->pa", of.levels, of.pairs, z, z)
         X2 += 2 * norms * np.einsum("aj,ljk,kpla->pa", of.k, of.pairs, z) + of.v * norms**2
         scale = ((alpha / self.beta) ** 2)[:, None]
-        return Forces(np.zeros((len(V), A, A)), scale * self.beta * X2, scale[..., None] * Q1)
+        return SignalSources(
+            np.zeros((len(V), A, A)), scale * self.beta * X2, scale[..., None] * Q1
+        )
 
     def _block(self, V: Array, V_hat: Array) -> GroupBlock:
         of, A = self.covariance, self.groups

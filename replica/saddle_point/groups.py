@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from solvers.newton import newton
 from solvers.results import Array
 
-from .responses import Bulk
+from .responses import Responses
 
 
-class Groups(Bulk):
+class Groups(Responses):
     """Any number of groups."""
 
     @property
@@ -37,8 +37,8 @@ class Groups(Bulk):
 
         def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
             G = self._coupling(V1_hat[rows], V2)[0]
-            bulk = np.einsum("lb,plbb->pb", omega[:, None] * c, G)  # tr C_b G_bb / d
-            total = level[rows] + bulk
+            responses = np.einsum("lb,plbb->pb", omega[:, None] * c, G)  # tr C_b G_bb / d
+            total = level[rows] + responses
             jacobian = self._stiffening(G) * -V2[:, None, :] / total[..., None]
             jacobian[:, range(self.groups), range(self.groups)] += 1
             return np.log(V2 * total / pi), jacobian
@@ -52,17 +52,17 @@ class Groups(Bulk):
         K = self._coupling(V1_hat, V2)[2]
         return self.pack(np.einsum("l,plab->pab", omega, K) / self.beta, V2)
 
-    def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """Eq. (4.10)."""
         V = self.overlaps(V_hat, lam)
-        return self._response(V, V_hat, X[:, None])[:, 0]
+        return self._second_moments(V, V_hat, X[:, None])[:, 0]
 
-    def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """log V - log of its image under (4.2)-(4.4), or their difference where signed.
 
         NaN, which Newton steps back from, where a trial V1 is not positive semidefinite.
         """
-        lost = np.any(self.resistance(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
+        lost = np.any(self.shrinkage(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
         V = np.where(lost[:, None], np.where(self.signed, 0.0, 1.0), V)
         V_hat = self.conjugates(V, alpha)
         image = self.overlaps(V_hat, lam)
@@ -112,23 +112,23 @@ class Groups(Bulk):
         slope[:, -groups:] = (d_balance / pi).swapaxes(1, 2)
         return residual, slope
 
-    def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
+    def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
         V_hat = self.conjugates(V, alpha)
         size = self.size(V)
         slope = self._slope(V, V, V_hat, alpha) * (size[:, None, :] / size[..., None])
         matrix = np.eye(V.shape[1]) - slope
-        source = self._response(V, V_hat, X[:, None])[:, 0] / size
+        source = self._second_moments(V, V_hat, X[:, None])[:, 0] / size
         return size * np.linalg.solve(matrix, source[..., None])[..., 0]
 
     def _slope(self, image: Array, V: Array, V_hat: Array, alpha: Array) -> Array:
         """R K, the derivative of (4.2)-(4.4) as a map of V, (P, D, D): R = -d image / d Vh."""
         K = self._softening(V, alpha)
-        return self._response(image, V_hat, K).transpose(0, 2, 1)
+        return self._second_moments(image, V_hat, K).transpose(0, 2, 1)
 
     def _softening(self, V: Array, alpha: Array) -> Array:
         """K = -d Vh / d V of (4.2), (P, D, D): row j holds the change of all Vh under V_j."""
-        W = self.resistance(V, self.workspace(V)) ** 2
+        W = self.shrinkage(V, self.workspace(V)) ** 2
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.moments * W[:, None]) @ self.products.T)
 
@@ -145,7 +145,7 @@ class Groups(Bulk):
         weights = self.beta * omega[:, None, None] * c[:, :, None] * c[:, None, :]
         return np.einsum("lba,plba->pba", weights, G * G)
 
-    def _response(self, V: Array, V_hat: Array, X: Array) -> Array:
+    def _second_moments(self, V: Array, V_hat: Array, X: Array) -> Array:
         """Eq. (4.10) for several sources X (P, S, D) at each point."""
         shape = X.shape
         _, V2 = self.unpack(V)

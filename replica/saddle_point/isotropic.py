@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from solvers.linear import solve_rows
 from solvers.marchenko_pastur import resolvent_averages
-from solvers.newton import solve_rows
 from solvers.results import Array
 
-from .responses import Bulk
+from .responses import Responses
 
 
-class Isotropic(Bulk):
+class Isotropic(Responses):
     """One group; packed vectors are pairs (V1, V2)."""
 
     def overlaps(self, V_hat: Array, lam: Array) -> Array:
@@ -32,13 +32,13 @@ class Isotropic(Bulk):
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         return np.array([averages.weighted, averages.inverse]).T
 
-    def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """Eqs. (4.9), (5.3)."""
         r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         X1, X2 = X.T
         return np.array([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2]).T
 
-    def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of the logarithms of both sides of (i), (ii)."""
         left, right, d_left, d_right = self._sides(V, alpha, lam)
         residual = np.log(left) - np.log(right)
@@ -49,7 +49,7 @@ class Isotropic(Bulk):
         left, right, d_left, d_right = self._sides(U, alpha, lam)
         return left - right, (d_left - d_right) / U[:, None, :]
 
-    def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
+    def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """In (i) the sources add s X.V to the left side, in (ii) s beta X1 V1."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
         source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
@@ -88,7 +88,7 @@ class Isotropic(Bulk):
         A negative constant is moved to the other side, so that all four are positive.
         """
         V1, V2 = V[:, 0], V[:, 1]
-        W = self.resistance(V, self.workspace(V))
+        W = self.shrinkage(V, self.workspace(V))
         # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2].
         E, E2 = (W @ self.means).T
         np.multiply(W, W, out=W)

@@ -11,8 +11,8 @@ at complex lam, and derivatives are taken by complex steps.
 * ``correlated.Correlated``, the same with the row covariance of the network itself;
 * ``groups.Groups``, any number of groups.
 
-They also answer how a bulk that is held back by (V, Vh) yields to forces along the spikes and
-along the rest of the target: (4.5)-(4.6), or the 2 x 2 block of (15.6).
+They also have the susceptibility of the overlaps along the spikes and along the rest of the
+target, at given (V, Vh): that of (4.5)-(4.6), or the 2 x 2 block of (15.6).
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ def _upper(groups: int) -> tuple[Array, Array]:
     return rows, columns
 
 
-class Yield(NamedTuple):
+class Susceptibility(NamedTuple):
     """Overlaps as linear functions of their conjugates, both flattened over groups:
     theta = root root^T theta_hat + cross p_hat, psi = cross^T theta_hat + own p_hat.
 
@@ -47,7 +47,7 @@ class Yield(NamedTuple):
     cross : (P, n, n')
     own : (P, n', n')
     missing : (P, n, n) or None
-        Projection on the conjugates that no overlap yields to, where there may be any.
+        Projection on the conjugates that no overlap susceptibility to, where there may be any.
     """
 
     root: Array
@@ -57,7 +57,7 @@ class Yield(NamedTuple):
     missing: Array | None = None
 
     @classmethod
-    def of(cls, M: Array, along: Array, rest: Array) -> "Yield":
+    def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
         """From the matrix M (P, N, N) of all overlaps over all conjugates, and which of them
         belong to theta and to psi."""
         values, vectors = np.linalg.eigh(M[:, along[:, None], along])
@@ -78,7 +78,7 @@ class Yield(NamedTuple):
         )
 
 
-class Forces(NamedTuple):
+class SignalSources(NamedTuple):
     """What theta_hat and p_hat add to X1 (P, A, A), to X2 (P, A) and, past the responses, to
     Q1 (P, A, A).  Eqs. (4.8), (15.8)"""
 
@@ -87,7 +87,7 @@ class Forces(NamedTuple):
     Q1: Array
 
 
-class Bulk(ABC):
+class Responses(ABC):
     """The resolvent of a bulk and its linear response, on one table."""
 
     def __init__(self, table: Table) -> None:
@@ -145,7 +145,7 @@ class Bulk(ABC):
         root = np.sqrt(np.abs(np.diagonal(first, axis1=1, axis2=2)))
         return self.pack(root[:, :, None] * root[:, None, :], np.abs(second))
 
-    def resistance(self, V: Array, out: Array | None = None) -> Array:
+    def shrinkage(self, V: Array, out: Array | None = None) -> Array:
         """1 / (1 + V(kappa)), (P, N).  Eq. (4.1)"""
         total = np.matmul(V, self.moments, out=out)
         total += 1
@@ -153,7 +153,7 @@ class Bulk(ABC):
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(Vh1, Vh2), packed (P, D).  Eq. (4.2)"""
-        return self.averages(self.resistance(V, self.workspace(V)), alpha)
+        return self.averages(self.shrinkage(V, self.workspace(V)), alpha)
 
     def workspace(self, V: Array) -> Array:
         """An array (P, N) for an intermediate that is used up before the next one: fresh
@@ -173,11 +173,11 @@ class Bulk(ABC):
         """(V1, V2), packed (P, D), from their conjugates; all real.  Eqs. (4.3)-(4.4)"""
 
     @abstractmethod
-    def response(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2) for sources X at fixed conjugates, all packed (P, D); all real.  Eq. (4.9)"""
 
     @abstractmethod
-    def balance(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Dimensionless residuals (P, D) of (4.1)-(4.4), and their derivatives (P, D, D) in
         log V (in V / size where V is signed); all real."""
 
@@ -190,19 +190,19 @@ class Bulk(ABC):
         """What ``equations`` are analytic in, (P, D): V, or V2 and something for V1."""
         return V
 
-    def responses(self, U: Array) -> Array:
+    def from_coordinates(self, U: Array) -> Array:
         """V from its coordinates, both (P, D)."""
         return U
 
     @abstractmethod
-    def respond(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
+    def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2) for sources X that do not contain Q, all packed (P, D).
 
         (4.9) with the part of (4.8) that is linear in Q moved to the left, i.e. minus the
         derivative of the solution of (4.1)-(4.4) under Vh -> Vh + s X.
         """
 
-    def yields(self, V: Array, V_hat: Array, alpha: Array) -> Yield:
+    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """theta = alpha c V2 theta_hat and psi = alpha V1 p_hat.  Eqs. (4.5)-(4.6)"""
         V1, V2 = self.unpack(V)
         A, K = self.table.loadings.shape[:2]
@@ -211,21 +211,21 @@ class Bulk(ABC):
         size = np.eye(A * K)
         own = alpha[:, None, None, None, None] * V1[:, :, None, :, None]
         own = own * np.eye(rest)[:, None, :]
-        return Yield(
+        return Susceptibility(
             root[:, :, None] * size,
             (1 / root)[:, :, None] * size,
             np.zeros((len(V), A * K, A * rest)),
             own.reshape(len(V), A * rest, A * rest),
         )
 
-    def forces(
+    def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
-    ) -> Forces:
+    ) -> SignalSources:
         """The terms of (4.8) in theta_hat (P, A, K) and p_hat (P, A, K')."""
         scale = alpha**2 / self.beta
         X1 = scale[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
         X2 = scale[:, None] * self.table.c * (theta_hat**2).sum(axis=2)
-        return Forces(X1, X2, np.zeros_like(X1))
+        return SignalSources(X1, X2, np.zeros_like(X1))
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """V at every point, ``Result.value`` (P, D).  Eqs. (4.1)-(4.4)
@@ -252,7 +252,7 @@ class Bulk(ABC):
         if slow.size == 0:
             return first
         second = newton(
-            lambda V, rows: self.balance(V, alpha[slow[rows]], lam[slow[rows]]),
+            lambda V, rows: self.log_residual(V, alpha[slow[rows]], lam[slow[rows]]),
             first.value[slow],
             size=self.size,
             signed=self.signed,

@@ -14,7 +14,7 @@ below ``FAINT`` and marked as not sharp.
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.newton import solve_rows
+from solvers.linear import solve_rows
 from solvers.results import Array, ConvergenceError
 
 from .resolvent import Resolvent
@@ -164,5 +164,5 @@ def _bordered(resolvent: Resolvent, V: Array, z: Array) -> Array:
     D = V.shape[1]
     matrix = np.zeros((len(V), D + 1, D + 1), dtype=complex)
     matrix[:, :D, :D], matrix[:, :D, D] = slope, along
-    matrix[:, D, D - resolvent.bulk.groups : D] = resolvent.ratio
+    matrix[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
     return matrix

@@ -4,7 +4,7 @@ With lam = -(alpha/beta) z, (4.1)-(4.4) give the Stieltjes transform of Phi^T Ph
 
     s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 = (alpha/beta) sum_b V_2^b.            (9.1)
 
-Of the many complex roots the right one is that of positive V at z < 0, where ``Bulk.solve``
+Of the many complex roots the right one is that of positive V at z < 0, where ``Responses.solve``
 finds it, continued along an arc |z| = const through the upper half-plane: there s and every
 V_2^b have a positive imaginary part, and down to the axis itself nothing singular happens but at
 the edges of the spectrum.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.continuation import follow, newton_complex
 from solvers.results import Array
 
-from ..saddle_point.responses import Bulk
+from ..saddle_point.responses import Responses
 from ..saddle_point.ridge import TOLERANCE
 
 HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
@@ -26,19 +26,19 @@ HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
-    """Solutions of one model at one alpha, in the coordinates U (P, D) of ``Bulk.equations``.
+    """Solutions of one model at one alpha, in the coordinates U (P, D) of ``Responses.equations``.
 
     Attributes
     ----------
-    real : Bulk
+    real : Responses
         On real kappa: for z < 0 and the signs of 1 + V.
-    bulk : Bulk
+    bulk : Responses
         The same features where z is off the negative axis: on a contour where there is one.
     alpha : float
     """
 
-    real: Bulk
-    bulk: Bulk
+    real: Responses
+    responses: Responses
     alpha: float
 
     @property
@@ -48,15 +48,15 @@ class Resolvent:
 
     def transform(self, U: Array) -> Array:
         """s (P,); the last coordinates are V_2.  Eq. (9.1)"""
-        return np.asarray(self.ratio * U[:, -self.bulk.groups :].sum(axis=1))
+        return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def equations(self, U: Array, z: Array) -> tuple[Array, Array]:
         """(4.1)-(4.4) at z (P,), and their derivatives in U."""
-        return self.bulk.equations(U, np.full(len(z), self.alpha), -self.ratio * z)
+        return self.responses.equations(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
         """Whether Im V_2 >= 0 in every group, up to rounding."""
-        second = U[:, -self.bulk.groups :]
+        second = U[:, -self.responses.groups :]
         return np.asarray((second.imag >= -HERGLOTZ * np.abs(second)).all(axis=1))
 
     def solve(self, z: Array) -> tuple[Array, NDArray[np.object_]]:
@@ -73,14 +73,14 @@ class Resolvent:
             self.real.coordinates(first.value).astype(complex),
             path,
             lambda U, place, rows: self.admissible(U),
-            size=self.bulk.size,
+            size=self.responses.size,
         )
         return np.where(found.converged[:, None], found.value, np.nan), found.status
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""
         value, settled, _ = newton_complex(
-            lambda U, rows: self.equations(U, z[rows]), start, reach=0.3, size=self.bulk.size
+            lambda U, rows: self.equations(U, z[rows]), start, reach=0.3, size=self.responses.size
         )
         return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
 
@@ -99,14 +99,14 @@ class Resolvent:
         Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
         eigenvalue of its own.
         """
-        total = 1 + self.bulk.responses(U).real @ self.real.moments
+        total = 1 + self.responses.from_coordinates(U).real @ self.real.moments
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, U: Array) -> Array:
         """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
         of no use at this z."""
-        turns, V = [], self.bulk.responses(U)
-        for bulk in (self.real, self.bulk):
-            angle = np.unwrap(np.angle(1 + V @ bulk.moments), axis=1)
+        turns, V = [], self.responses.from_coordinates(U)
+        for responses in (self.real, self.responses):
+            angle = np.unwrap(np.angle(1 + V @ responses.moments), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
         return np.asarray(np.abs(turns[0] - turns[1]))

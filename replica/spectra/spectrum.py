@@ -232,20 +232,20 @@ def spectrum(
 def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resolvent:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
-    real = ridge.bulk_of(table)
+    real = ridge.responses_of(table)
     if model.rows is not None and isinstance(table.covariance, RowCovariance):
         batch = batch_contour(model.rows.step.step_labels, table.covariance.strength)
         table = replace(table, covariance=replace(table.covariance, batch=batch))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
-            found = Resolvent(real, ridge.bulk_of(beside), alpha)
+            found = Resolvent(real, ridge.responses_of(beside), alpha)
             probes = ends.scan(found)[::PROBED]
             U = found.at(probes.astype(complex))
             inside = probes * found.transform(U).imag > ends.FAINT
             if (np.nan_to_num(found.winding(U[inside])) < 0.5).all():
                 return found
-    return Resolvent(real, ridge.bulk_of(table), alpha)
+    return Resolvent(real, ridge.responses_of(table), alpha)
 
 
 def _atom(table: Table, alpha: float) -> float:

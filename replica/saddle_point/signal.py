@@ -1,0 +1,136 @@
+"""The signal in the readout: m and theta, for the score of any loss.  Eq. (4.5)
+
+    E[mu_0^b s] = 0,    theta_b = alpha c_b V2_b theta_hat_b,    theta_hat_b = E[kappa mu_1^b s],
+
+with psi's part of theta where a network's rows couple them (15.7), and at a finite dimension
+m_b = alpha dimension share_b V2_b E[mu_0^b s].  The score depends on m and theta through the mean
+prediction C(kappa), with slope E[s' | kappa].  In the unknowns (m, phi),
+
+    theta = root phi + cross p_hat,    theta_hat = back^T phi,
+
+these are the equations of a least-squares problem with a unit penalty on phi.  The score of ridge
+regression, (h - C) / (1 + V), is linear in C: there one Newton step from anywhere is the solution.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.linear import least_norm, least_squares
+from solvers.results import Array
+
+from ..equivalence.table import Table
+from .responses import Susceptibility
+
+
+class Signal(NamedTuple):
+    """m (P, G or G + 1), theta (P, A, K) and their conjugates."""
+
+    m: Array
+    theta: Array
+    m_hat: Array
+    theta_hat: Array
+
+
+def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
+    """What stands in the place of 1 / (alpha c V2) for m, (P, G or G + 1): 0 in the limit of
+    infinite dimension and of the intercept, which are free."""
+    penalty = np.zeros((len(alpha), len(table.offsets)), V2.dtype)
+    kinds = table.classes
+    penalty[:, : len(kinds)] = 1 / table.dimension / (alpha[:, None] * table.shares * V2[:, kinds])
+    return penalty
+
+
+def newton_system(
+    gram: Array, force: Array, root: Array, penalty: Array, before: Array | None = None
+) -> tuple[Array, Array]:
+    """Matrix (P, n, n) and right side (P, n) of Newton's step in (m, phi) on Eq. (4.5).
+
+    Parameters
+    ----------
+    gram : (P, n, n)
+        -E[F F^T s'] of the regressors F of C: those of m, then those of theta.
+    force : (P, n)
+        E[F s].
+    root : (P, k, k)
+        Of :class:`Susceptibility`.
+    penalty : (P, n - k, n - k)
+        On m.
+    before : (P, n), optional
+        (m, phi) to step from; 0 unless given.
+    """
+    P, k = root.shape[:2]
+    free = gram.shape[1] - k
+    turn = np.zeros((P, free + k, free + k), root.dtype)
+    turn[:, range(free), range(free)] = 1.0
+    turn[:, free:, free:] = root
+    turned = turn.transpose(0, 2, 1)
+    matrix = turned @ gram @ turn
+    matrix[:, :free, :free] += penalty
+    matrix[:, range(free, free + k), range(free, free + k)] += 1.0
+    right = (turned @ force[..., None])[..., 0]
+    if before is not None:
+        right[:, :free] -= (penalty @ before[:, :free, None])[..., 0]
+        right[:, free:] -= before[:, free:]
+    return matrix, right
+
+
+def ridge_signal(
+    table: Table, W: Array, alpha: Array, V2: Array, susceptibility: Susceptibility, p_hat: Array
+) -> Signal:
+    """The signal of ridge regression, where ``W @ f`` is E[f / (1 + V)].
+
+    Where the mu_0 are zero or dependent, the least-norm solution is taken.
+    """
+    A, K = table.loadings.shape[:2]
+    free, loadings = len(table.offsets), table.regressors[len(table.offsets) :]
+    given = theta_of_rest(susceptibility, p_hat)
+    penalty = penalty_on_m(table, alpha, V2)
+    root = susceptibility.root
+    if free == 1:
+        gram, moment = normal_equations(table, W)
+        moment -= (gram[:, :, free:] @ given[..., None])[..., 0]
+        solution = least_norm(*newton_system(gram, moment, root, penalty[..., None]))
+    else:
+        # Many mu_0 are nearly dependent: without squaring, half the digits more.
+        held = np.concatenate([penalty, np.ones((len(W), A * K), V2.dtype)], axis=1)
+        weight = np.sqrt(W)[..., None]
+        offsets = np.broadcast_to(table.offsets.T, (len(W), *table.offsets.T.shape))
+        columns = np.concatenate([offsets, loadings.T @ root], axis=2)
+        rows = np.sqrt(held)[:, :, None] * np.eye(held.shape[1])
+        design = np.concatenate([weight * columns, rows], axis=1)
+        target = weight[..., 0] * (table.h - given @ loadings)
+        target = np.concatenate([target, np.zeros_like(held)], axis=1)
+        solution = least_squares(design, target)
+    m, phi = solution[:, :free], solution[:, free:, None]
+    theta = (root @ phi)[..., 0] + given
+    theta_hat = (susceptibility.back @ phi)[..., 0]
+    if susceptibility.missing is not None:  # what moves nothing still is what it is by definition
+        gap = W * (table.h - m @ table.offsets - theta @ loadings)
+        theta_hat = theta_hat + (susceptibility.missing @ (gap @ loadings.T)[..., None])[..., 0]
+    if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
+        gap = W * (table.h - m @ table.offsets - theta @ loadings)
+        theta_hat = gap @ loadings.T
+        theta = (root @ (root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0] + given
+    shape = (-1, A, K)
+    return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
+
+
+def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
+    """E[F F' / (1 + V)] (P, n, n) and E[F h / (1 + V)] (P, n) of the n regressors F."""
+    size = len(table.regressors)
+    gram = (W @ table.regressor_pairs).reshape(-1, size, size)
+    return gram, W @ (table.regressors * table.h).T
+
+
+def theta_of_rest(susceptibility: Susceptibility, p_hat: Array) -> Array:
+    """The part of theta that p_hat (P, A, K') causes, flat, (P, A K).  Eq. (15.7)"""
+    return np.asarray((susceptibility.cross @ p_hat.reshape(len(p_hat), -1, 1))[..., 0])
+
+
+def rest_of_target(susceptibility: Susceptibility, theta_hat: Array, p_hat: Array) -> Array:
+    """psi (P, A, K').  Eqs. (4.6), (15.7)"""
+    flat = p_hat.reshape(len(p_hat), -1, 1)
+    psi = susceptibility.own @ flat
+    psi += susceptibility.cross.transpose(0, 2, 1) @ theta_hat.reshape(len(p_hat), -1, 1)
+    return psi.reshape(p_hat.shape)
