@@ -5,24 +5,24 @@ curves come out (``solve``, ``learning_curve``), to machine precision and with a
 how far they can be trusted.
 """
 
-from .convex.losses import Loss, loss
+from .convex import Loss, loss
 from .errors import InvalidArgument
-from .observables.bounds import best_bounds, bounds
-from .observables.calibration import Calibration, calibration
-from .observables.gradient import gradient
-from .observables.learned import learned_function
-from .observables.learning_curve import learning_curve
-from .observables.optimum import optimal_eta, optimal_lambda
-from .observables.solution import Solution, solve
-from .problem.activation import Activation
-from .problem.named import activation, hermite
-from .problem.srf import SpikedRandomFeatures
-from .problem.targets import MultiIndex
-from .spectra.spectrum import spectrum
-from .steps.gradient_step import GradientStep
-from .steps.network import Network
-from .steps.several_steps import AfterStep, after_each_step
-from .steps.staircase import Staircase, staircase
+from .observables import (
+    Calibration,
+    Solution,
+    best_bounds,
+    bounds,
+    calibration,
+    gradient,
+    learned_function,
+    learning_curve,
+    optimal_eta,
+    optimal_lambda,
+    solve,
+)
+from .problem import Activation, MultiIndex, SpikedRandomFeatures, activation, hermite
+from .spectra import spectrum
+from .steps import AfterStep, GradientStep, Network, Staircase, after_each_step, staircase
 
 __version__ = "0.1.0"
 __all__ = [

@@ -1,5 +1,5 @@
 """``python -m replica``."""
 
-from .cli.main import main
+from .cli import main
 
 main()

@@ -23,9 +23,8 @@ from mpmath import mp
 from solvers.results import ConvergenceError
 
 from .errors import InvalidArgument
-from .observables import solution as curves
-from .problem.activation import ACTIVATIONS, Activation
-from .problem.srf import SpikedRandomFeatures
+from .observables import solve as solve_in_floats
+from .problem import ACTIVATIONS, Activation, SpikedRandomFeatures
 
 GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and V2 may be 1/lam
 FIRST, LAST = 4, 9  # the step in kappa is 2^-FIRST at first, 2^-LAST at most
@@ -99,7 +98,7 @@ def solve(
     """
     if not (isinstance(digits, int) and digits >= 16):
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
-    start = curves.solve(model, alpha=alpha, lam=lam).overlaps
+    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps
     _check(model)
     with mpmath.workdps(digits + GUARD):
         point = mp.mpf(alpha), mp.mpf(lam)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica.cli import output as files
+from replica import documents as files
 from replica.cli.common import problem_options, run
 from replica.cli.main import app
 from validation.cli.main import app as validation_app

@@ -1,4 +1,4 @@
-"""Layers point one way; importing the library stays light."""
+"""The house: which package may use which, through its face only, and what stays light."""
 
 import ast
 import subprocess
@@ -7,36 +7,145 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-ALLOWED = {
-    "solvers": {"solvers"},
-    "replica": {"solvers", "replica"},
-    "validation": {"solvers", "replica", "validation"},
+ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+
+# From the ground up: a package may use those before it, and single modules likewise.
+FLOORS = [
+    "solvers",
+    "replica.errors",
+    "replica.documents",
+    "replica.problem",
+    "replica.equivalence",
+    "replica.saddle_point",
+    "replica.steps",
+    "replica.convex",
+    "replica.spectra",
+    "replica.observables",
+    "replica.reference",
+    "replica",  # the public face
+    "replica.plots",
+    "replica.plotting",
+    "replica.cli",
+    "replica.__main__",
+    "validation.draw",
+    "validation.fit",
+    "validation.run",
+    "validation.compare",
+    "validation.mixtures",
+    "validation",  # its public face
+    "validation.figures",
+    "validation.cli",
+    "validation.__main__",
+]
+# What is imported inside a function, so that `import replica` stays light, and by whom.
+LAZY = {
+    "solvers.student": {"replica.convex"},  # numba
 }
 
 
-def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+def modules():
+    """Every module of the three packages: its dotted name and file."""
+    for top in ("solvers", "replica", "validation"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+FILES = dict(modules())
+
+
+def package(module):
+    """The longest entry of FLOORS that ``module`` belongs to."""
+    inside = [f for f in FLOORS if module == f or module.startswith(f + ".")]
+    exact = [f for f in inside if f not in ("replica", "validation") or f == module]
+    return max(exact, key=len, default=None)
+
+
+def imports(module):
+    """What ``module`` imports from the three packages: (module, name, inside a function?)."""
+    path = FILES[module]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    at_top = set(map(id, tree.body))
+    inside = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module.split(".")[0]
+            for alias in node.names:
+                if alias.name.split(".")[0] in ("solvers", "replica", "validation"):
+                    yield alias.name, None, id(node) not in at_top
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                up = inside.split(".")
+                up = up[: len(up) - node.level + 1]
+                base = ".".join(up + ([node.module] if node.module else []))
+            if base.split(".")[0] in ("solvers", "replica", "validation", "tests", "benchmarks"):
+                for alias in node.names:
+                    yield base, alias.name, id(node) not in at_top
 
 
-@pytest.mark.parametrize("package", ALLOWED)
-def test_imports_point_one_way(package):
-    files = list((ROOT / package).rglob("*.py"))
-    assert files
-    for path in files:
-        own = set(imported(path)) & {"tests", "benchmarks", *ALLOWED}
-        assert own <= ALLOWED[package], path
+def face(name):
+    """The names that a package offers: its ``__all__``."""
+    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return {element.value for element in node.value.elts}
+    return set()
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_go_down_and_through_faces(module):
+    own = package(module)
+    assert own is not None, f"{module} is in no package of FLOORS"
+    for base, name, lazy in imports(module):
+        there = package(base)
+        submodule = f"{base}.{name}"
+        if submodule in FILES and package(submodule) != package(base):
+            there = package(submodule)  # a package or module named by its parent
+        assert there is not None, (module, base)
+        if there == own:
+            assert not lazy, f"{module} imports {base} inside a function"
+            continue
+        assert FLOORS.index(there) < FLOORS.index(own), f"{module} looks up to {there}"
+        if lazy:
+            reached = submodule if submodule in LAZY else base
+            assert own in LAZY.get(reached, LAZY.get(there, set())), (module, base)
+        if there != "solvers" and FILES[there].name == "__init__.py" and submodule != there:
+            assert base == there, f"{module} reaches into {base}, past the face of {there}"
+            if name is None or name == "__version__":
+                continue  # `import replica`
+            assert name in face(there), f"{module} takes {name}, which {there} does not offer"
+
+
+def test_there_is_no_circle():
+    """Inside a package, too: every module can be put after all that it imports."""
+    before = {}
+    for module in FILES:
+        taken = set()
+        for base, name, lazy in imports(module):
+            if not lazy:
+                taken.add(f"{base}.{name}" if f"{base}.{name}" in FILES else base)
+        # a face is imported before what is inside, which does not import it back
+        before[module] = {
+            m
+            for m in taken
+            if m != module and not (FILES[m].name == "__init__.py" and module.startswith(m + "."))
+        }
+    done = set()
+    while len(done) < len(before):
+        ready = {m for m, needs in before.items() if m not in done and needs <= done}
+        assert ready, sorted(set(before) - done)
+        done |= ready
+
+
+def test_few_modules_lie_in_no_room():
+    assert len([m for m in FILES if m.count(".") == 1 and FILES[m].parent.name == "replica"]) <= 8
 
 
 def test_import_is_light():
     """`import replica` brings neither the plotting, the tables, the oracle nor the CLI."""
-    code = "import sys, replica; print(*sys.modules)"
-    modules = subprocess.run(
+    code = "import sys, replica, validation; print(*sys.modules)"
+    found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "pydantic", "h5py"}
-    assert not heavy & set(modules)
+    assert not heavy & set(found)

@@ -1,10 +1,8 @@
 """Finite-size experiments that check the theory."""
 
-from .compare.compare import Comparison, compare
-from .compare.ladder import Ladder, ladder
-from .draw.features import Instance, draw, trajectory
-from .run.monte_carlo import simulate
-from .run.simulation import Simulation
+from .compare import Comparison, Ladder, compare, ladder
+from .draw import Instance, draw, trajectory
+from .run import Simulation, simulate
 
 __all__ = [
     "Comparison",

@@ -4,12 +4,12 @@ from typing import Any
 
 import typer
 
-from ..observables.bounds import bounds as bound
-from ..observables.learning_curve import variants
-from ..observables.optimum import optimal_lambda
-from ..problem.describe import describe
+from .. import documents as files
+from ..observables import bounds as bound
+from ..observables import optimal_lambda, variants
+from ..plots import plot_bounds, plot_functions
+from ..problem import describe
 from . import common as common
-from . import output as files
 from .options import ProblemOptions, request
 
 
@@ -55,8 +55,6 @@ def bounds(
     if out is not None:
         common.save_points(out, document | ({"points": points} if out.suffix == ".csv" else {}))
     if plot is not None:
-        from ..plots.bounds import plot_bounds, plot_functions
-
         if len(points) > 1:
             common.save_figure(plot, plot_bounds(points, found[0].linear, asked.alpha).figure)
         else:

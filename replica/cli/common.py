@@ -19,10 +19,10 @@ import typer
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 
+from .. import documents as files
 from ..errors import InvalidArgument
-from ..observables.learning_curve import variants
-from ..problem.srf import SpikedRandomFeatures
-from . import output as files
+from ..observables import variants
+from ..problem import SpikedRandomFeatures
 from .options import ProblemOptions, Request, merge
 
 PICTURES = (".png", ".pdf", ".svg")

@@ -6,12 +6,12 @@ from typing import Any, cast
 import numpy as np
 import typer
 
-from ..observables.learning_curve import Grid, sweep
-from ..problem.describe import describe
-from ..steps.gradient_step import GradientStep
-from ..steps.several_steps import after_each_step
+from .. import documents as files
+from ..observables import Grid, sweep
+from ..plots import plot_curve
+from ..problem import describe
+from ..steps import GradientStep, after_each_step
 from . import common as common
-from . import output as files
 from .options import ProblemOptions, request
 
 
@@ -45,8 +45,6 @@ def curve(
             out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf")
         )
     if plot is not None:
-        from ..plots.curve import plot_curve
-
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:
         typer.echo(files.to_json(document))

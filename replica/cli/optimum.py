@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import typer
 
+from .. import documents as files
 from ..errors import InvalidArgument
-from ..observables.optimum import Optimum, optimal_eta, optimal_lambda
-from ..problem.describe import describe
+from ..observables import Optimum, optimal_eta, optimal_lambda
+from ..problem import describe
 from . import common as common
-from . import output as files
 from .options import ProblemOptions, request
 
 

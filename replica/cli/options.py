@@ -10,14 +10,10 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..convex.losses import LOSSES, Loss, loss
+from ..convex import LOSSES, Loss, loss
 from ..errors import InvalidArgument
-from ..problem.checks import axis
-from ..problem.laws import NAMES
-from ..problem.problem import Problem
-from ..problem.srf import SpikedRandomFeatures
-from ..steps.gradient_step import GradientStep
-from ..steps.network import MODELS
+from ..problem import NAMES, Problem, SpikedRandomFeatures, axis
+from ..steps import MODELS, GradientStep
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ..problem.describe import describe
-from ..spectra.spectrum import Spectrum
-from ..spectra.spectrum import spectrum as compute
+from .. import documents as files
+from ..plots import plot_spectrum
+from ..problem import describe
+from ..spectra import Spectrum
+from ..spectra import spectrum as compute
 from . import common as common
-from . import output as files
 from .options import ProblemOptions, request
 
 
@@ -38,8 +39,6 @@ def spectrum(
         rows = [{"x": x, "density": y} for x, y in columns]
         common.save_points(out, {"points": rows} if out.suffix == ".csv" else document)
     if plot is not None:
-        from ..plots.spectrum import plot_spectrum
-
         common.save_figure(plot, plot_spectrum(found).figure)
     if as_json:
         typer.echo(files.to_json(document))

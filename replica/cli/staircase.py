@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import documents as files
 from ..errors import InvalidArgument
-from ..steps.staircase import DEGREE, THRESHOLD, Staircase
-from ..steps.staircase import staircase as find_staircase
+from ..plots import plot_staircase
+from ..steps import DEGREE, THRESHOLD, Staircase
+from ..steps import staircase as find_staircase
 from . import common as common
-from . import output as files
 
 
 def staircase(
@@ -42,8 +43,6 @@ def staircase(
             raise InvalidArgument("out", str(out), ".json where there is no stage to write")
         common.save_points(out, document)
     if plot is not None:
-        from ..plots.curve import plot_staircase
-
         common.save_figure(plot, plot_staircase(found).figure)
     if as_json:
         typer.echo(files.to_json(document))

@@ -13,10 +13,9 @@ from scipy.special import ndtr, owens_t
 
 from solvers.results import Array
 
-from ..equivalence.table import tabulate
-from ..problem.model import Model
-from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import responses_of
+from ..equivalence import tabulate
+from ..problem import Model
+from ..saddle_point import Overlaps, responses_of
 from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
 from .layers import decision, layers_near, panels
 from .local_field import Field, field_on, given_tau

@@ -19,10 +19,9 @@ import numpy as np
 from solvers.quadrature import Rule
 from solvers.results import Array
 
-from ..equivalence.table import Table, tabulate
-from ..problem.model import Model
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Overlaps
+from ..equivalence import Table, tabulate
+from ..problem import Model
+from ..saddle_point import Overlaps, ridge
 from .averages import scores
 from .equations import Equations
 from .label_tables import LabelTable

@@ -12,8 +12,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..equivalence.table import Table
-from ..saddle_point.overlaps import Overlaps
+from ..equivalence import Table
+from ..saddle_point import Overlaps
 
 DEPENDENT = 1e-10  # of the largest singular value: combinations of offsets smaller than that are 0
 

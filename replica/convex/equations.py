@@ -21,15 +21,16 @@ from solvers.fixed_point import Leave, Rows, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status
 
-from ..equivalence.table import Table
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Conjugates, Overlaps
-from ..saddle_point.responses import Susceptibility
-from ..saddle_point.signal import (
+from ..equivalence import Table
+from ..saddle_point import (
+    Conjugates,
+    Overlaps,
     Signal,
+    Susceptibility,
     newton_system,
     penalty_on_m,
     rest_of_target,
+    ridge,
     theta_of_rest,
 )
 from .averages import Losses, at_once, losses, scores

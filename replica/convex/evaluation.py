@@ -8,7 +8,7 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from ..problem.model import Model
+from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
 from .losses import Loss

@@ -18,11 +18,8 @@ import numpy as np
 from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
 
-from ..equivalence.rules import jumps, known_layers, layers, rules
-from ..equivalence.table import Table, tabulate
-from ..problem.geometry import remainder
-from ..problem.labels import REACH
-from ..problem.model import Model
+from ..equivalence import Table, jumps, known_layers, layers, rules, tabulate
+from ..problem import Model, remainder
 
 # Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
 # half the interval where it is split; per panel of a proximal map.  kappa is what
@@ -41,6 +38,7 @@ GRADED = (6, 9, 14)
 TERMS = 40  # of a series,
 DENSER = 3  # from that many times the nodes
 LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
+OUTERMOST = 13.0  # arguments at which the values of a piecewise constant target are read
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 
@@ -235,7 +233,7 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     if not (target.kinks and rest.any()):
         return None
     kinks = np.asarray(target.kinks)
-    ends = np.concatenate([[min(-REACH, kinks[0] - 1)], kinks, [max(REACH, kinks[-1] + 1)]])
+    ends = np.concatenate([[min(-OUTERMOST, kinks[0] - 1)], kinks, [max(OUTERMOST, kinks[-1] + 1)]])
     inside = np.linspace(0, 1, 18)[1:-1]
     values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
     if np.ptp(values, axis=1).any():

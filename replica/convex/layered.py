@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from ..saddle_point.overlaps import Overlaps
+from ..saddle_point import Overlaps
 from . import solve as convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation, Task

@@ -15,11 +15,9 @@ from scipy.optimize import elementwise
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from ..equivalence.rules import known_layers
-from ..equivalence.table import Table, tabulate
-from ..problem.model import Model
-from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import responses_of
+from ..equivalence import Table, known_layers, tabulate
+from ..problem import Model
+from ..saddle_point import Overlaps, responses_of
 from .local_field import Field, field_on
 from .losses import Loss
 

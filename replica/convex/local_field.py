@@ -12,9 +12,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..equivalence.table import Table
-from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.responses import Responses
+from ..equivalence import Table
+from ..saddle_point import Overlaps, Responses
 from .label_tables import Component
 
 UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V

@@ -23,8 +23,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.checks import FINITE, number
-from ..problem.named import imported
+from ..problem import FINITE, imported, number
 
 KINDS = ("residual", "margin")
 FURTHEST = 1e3  # from the kinks to where a loss is looked at

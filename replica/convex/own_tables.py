@@ -5,10 +5,9 @@ from functools import cache
 
 from solvers.results import Array
 
-from ..equivalence.table import tabulate
-from ..problem.model import Model
-from ..saddle_point.overlaps import Overlaps
-from ..saddle_point.ridge import responses_of
+from ..equivalence import tabulate
+from ..problem import Model
+from ..saddle_point import Overlaps, responses_of
 from .label_tables import LabelTable, Level, first_level, label_table_at, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
 from .local_field import field_on

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.results import Status
 
-from ..saddle_point.overlaps import Overlaps
+from ..saddle_point import Overlaps
 from . import solve as convex
 from .common_bias import slope_of_loss
 from .equations import RESIDUAL_TOLERANCE, Slopes

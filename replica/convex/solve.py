@@ -13,8 +13,7 @@ from solvers.fixed_point import Leave, Rows
 from solvers.linear import solve_rows
 from solvers.results import Array, Status, largest
 
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Errors, Overlaps
+from ..saddle_point import Errors, Overlaps, ridge
 from .averages import Losses
 from .equations import LONGEST, RESIDUAL_TOLERANCE, TOLERANCE, Equations, Slopes
 from .label_tables import LabelTable

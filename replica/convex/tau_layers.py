@@ -16,8 +16,7 @@ import numpy as np
 from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
 
-from ..problem.geometry import remainder
-from ..problem.model import Model
+from ..problem import Model, remainder
 from .local_field import Field
 from .losses import Loss
 

@@ -1,1 +1,21 @@
-"""."""
+"""The conditional Gaussian equivalence: a model as a finite table of moments.  Eqs. (3.1)-(3.3)
+
+Activations and targets appear nowhere above these tables.
+"""
+
+from .rules import jumps, known_layers, layers, rules
+from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate
+
+__all__ = [
+    "Table",
+    "alike",
+    "at_points",
+    "jumps",
+    "known_layers",
+    "layers",
+    "rules",
+    "table_at",
+    "table_of_size",
+    "tables",
+    "tabulate",
+]

@@ -6,7 +6,7 @@ import numpy as np
 
 from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
 
-from ..problem.model import Model
+from ..problem import Model
 
 
 def rules(model: Model) -> Iterator[Rule]:

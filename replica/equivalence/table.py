@@ -21,9 +21,7 @@ from solvers.quadrature import Rule
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.geometry import distinct
-from ..problem.model import Model
-from ..problem.moments import ConditionalMoments
+from ..problem import ConditionalMoments, Model, distinct
 from .rules import rules
 
 

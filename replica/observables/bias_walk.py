@@ -11,18 +11,24 @@ import numpy as np
 
 from solvers.results import Array, Status
 
+from ..convex import (
+    Coordinates,
+    LabelTable,
+    Level,
+    Loss,
+    Losses,
+    Slopes,
+    Task,
+    first_level,
+    has_layers,
+    label_table,
+    objective,
+    own_tables,
+    slope_of_loss,
+)
 from ..convex import solve as convex
-from ..convex.averages import Losses
-from ..convex.common_bias import objective, slope_of_loss
-from ..convex.coordinates import Coordinates
-from ..convex.equations import Slopes
-from ..convex.evaluation import Task
-from ..convex.label_tables import LabelTable, Level, first_level, label_table
-from ..convex.losses import Loss
-from ..convex.own_tables import has_layers, own_tables
-from ..problem.model import Model
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Overlaps
+from ..problem import Model
+from ..saddle_point import Overlaps, ridge
 from .evaluate import any_loss
 from .trained_bias import Looks, scan
 

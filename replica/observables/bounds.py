@@ -23,11 +23,16 @@ from solvers.linear import least_squares
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
 
-from ..equivalence.table import Table, at_points, tables
-from ..problem.checks import axis, logarithms
-from ..problem.labels import LabelLaw
-from ..problem.problem import Problem, check_problem, check_step
-from ..problem.srf import SpikedRandomFeatures
+from ..equivalence import Table, at_points, tables
+from ..problem import (
+    LabelLaw,
+    Problem,
+    SpikedRandomFeatures,
+    axis,
+    check_problem,
+    check_step,
+    logarithms,
+)
 from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA, ETA_SCAN
 from .trained_bias import RANGE, SCAN

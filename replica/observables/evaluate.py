@@ -18,23 +18,30 @@ from numpy.typing import NDArray
 from solvers.fixed_point import Rows
 from solvers.results import Array, Status
 
+from ..convex import (
+    Evaluation,
+    LabelTable,
+    Loss,
+    Losses,
+    Task,
+    assign,
+    classification_error,
+    concatenate,
+    first_level,
+    has_layers,
+    label_table,
+    sharp,
+    slope_of_loss,
+    slope_of_ridge,
+    solve_layered,
+    solve_refined,
+)
 from ..convex import equations as saddle_point
 from ..convex import solve as convex
-from ..convex.averages import Losses
-from ..convex.classification import classification_error
-from ..convex.common_bias import slope_of_loss, slope_of_ridge
-from ..convex.evaluation import Evaluation, Task, assign, concatenate
-from ..convex.label_tables import LabelTable, first_level, label_table
-from ..convex.layered import solve_layered
-from ..convex.losses import Loss
-from ..convex.own_tables import has_layers
-from ..convex.refinement import solve_refined
-from ..convex.tau_layers import sharp
-from ..equivalence.table import Table, table_at
+from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem.model import Model
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Overlaps
+from ..problem import Model
+from ..saddle_point import Overlaps, ridge
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10

@@ -17,12 +17,10 @@ from solvers.linear import solve_rows
 from solvers.quadrature import Rule
 from solvers.results import Array
 
-from ..equivalence.table import Table, table_of_size, tabulate
+from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
-from ..problem.problem import Problem, check_problem
-from ..problem.srf import SpikedRandomFeatures
-from ..saddle_point import ridge
-from ..saddle_point.overlaps import Errors
+from ..problem import Problem, SpikedRandomFeatures, check_problem
+from ..saddle_point import Errors, ridge
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve
 

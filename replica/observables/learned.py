@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from ..equivalence.table import at_points, table_of_size
-from ..problem.srf import SpikedRandomFeatures
+from ..equivalence import at_points, table_of_size
+from ..problem import SpikedRandomFeatures
 from ..saddle_point import ridge
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve

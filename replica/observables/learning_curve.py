@@ -11,14 +11,10 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError
 
-from ..convex.evaluation import Evaluation
-from ..convex.losses import LOSSES, Loss
-from ..convex.losses import loss as as_loss
+from ..convex import LOSSES, Evaluation, Loss
+from ..convex import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem.checks import axis, positive
-from ..problem.describe import attributes
-from ..problem.problem import Problem, check_problem
-from ..problem.srf import SpikedRandomFeatures
+from ..problem import Problem, SpikedRandomFeatures, attributes, axis, check_problem, positive
 from .solution import evaluate
 
 if TYPE_CHECKING:

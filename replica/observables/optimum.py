@@ -15,10 +15,8 @@ import numpy as np
 from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
 
-from ..equivalence.table import table_at
-from ..problem.checks import logarithms, positive
-from ..problem.problem import Problem, check_step
-from ..problem.srf import SpikedRandomFeatures, check_model
+from ..equivalence import table_at
+from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
 from ..saddle_point import ridge
 from .solution import Solution, evaluate, solve
 

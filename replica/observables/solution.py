@@ -9,13 +9,11 @@ from typing import Any
 
 from solvers.results import Array, ConvergenceError, Status
 
-from ..convex.evaluation import Evaluation
-from ..convex.losses import Loss
-from ..convex.losses import loss as as_loss
+from ..convex import Evaluation, Loss
+from ..convex import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem.checks import positive
-from ..problem.srf import SpikedRandomFeatures, check_model
-from ..saddle_point.overlaps import Conjugates, Overlaps
+from ..problem import SpikedRandomFeatures, check_model, positive
+from ..saddle_point import Conjugates, Overlaps
 from .evaluate import climb
 from .trained_points import with_trained_bias
 

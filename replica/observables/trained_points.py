@@ -12,10 +12,8 @@ import numpy as np
 
 from solvers.results import Array, Status
 
-from ..convex.common_bias import objective
-from ..convex.evaluation import Evaluation, concatenate
-from ..convex.losses import Loss
-from ..problem.model import Model
+from ..convex import Evaluation, Loss, concatenate, objective
+from ..problem import Model
 from .bias_walk import looks
 from .evaluate import climb, is_ridge
 from .trained_bias import Looks, best_bias, scan

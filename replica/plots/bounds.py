@@ -7,8 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..observables.bounds import Bounds
-from ..observables.learned import LearnedFunction
+from ..observables import Bounds, LearnedFunction
 from .curve import LABELS, axes, finish, is_logarithmic
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..steps import Staircase
+
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-    from ..steps.staircase import Staircase
 
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",

@@ -6,7 +6,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..spectra.spectrum import Spectrum
+from ..spectra import Spectrum
 from .curve import axes, finish
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.newton import newton
 from solvers.results import Array
 
-from ..equivalence.table import Table
+from ..equivalence import Table
 from .isotropic import Isotropic
 from .responses import SignalSources, Susceptibility
 from .row_covariance import RowCovariance

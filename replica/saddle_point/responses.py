@@ -26,7 +26,7 @@ from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
 
-from ..equivalence.table import Table
+from ..equivalence import Table
 
 PATIENCE = 8  # iterations that cost as much as Newton's, for one group
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from solvers.linear import solve_rows
 from solvers.results import Array, largest
 
-from ..equivalence.table import Table
+from ..equivalence import Table
 from .correlated import Correlated
 from .correlated_groups import CorrelatedGroups
 from .groups import Groups

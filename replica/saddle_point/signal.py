@@ -19,7 +19,7 @@ import numpy as np
 from solvers.linear import least_norm, least_squares
 from solvers.results import Array
 
-from ..equivalence.table import Table
+from ..equivalence import Table
 from .responses import Susceptibility
 
 

@@ -21,10 +21,9 @@ import numpy as np
 from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
 
-from ..problem.activation import Activation
-from ..problem.labels import LabelLaw
-from ..saddle_point.row_covariance import FirstBatch
-from ..steps.first_batch import first_batch, mixed, probe
+from ..problem import Activation, LabelLaw
+from ..saddle_point import FirstBatch
+from ..steps import first_batch, mixed, probe
 from .contour import contour, sides
 
 AGREEMENT = 1e-10

@@ -21,10 +21,8 @@ from scipy.special import erf
 from solvers.quadrature import Rule, interval, refine
 from solvers.results import Array
 
-from ..equivalence.table import Table, alike
-from ..problem.activation import MOMENT_NODES, MOMENT_TOLERANCE
-from ..problem.model import Model, Student
-from ..problem.moments import Moments
+from ..equivalence import Table, alike
+from ..problem import MOMENT_NODES, MOMENT_TOLERANCE, Model, Moments, Student
 
 ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from solvers.continuation import follow, newton_complex
 from solvers.results import Array
 
-from ..saddle_point.responses import Responses
-from ..saddle_point.ridge import TOLERANCE
+from ..saddle_point import TOLERANCE, Responses
 
 HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
 

@@ -19,12 +19,10 @@ from scipy.interpolate import CubicSpline
 
 from solvers.results import Array, ConvergenceError, Status
 
-from ..equivalence.table import Table, table_at
+from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem.checks import positive
-from ..problem.srf import SpikedRandomFeatures, check_model
-from ..saddle_point import ridge
-from ..saddle_point.row_covariance import RowCovariance
+from ..problem import SpikedRandomFeatures, check_model, positive
+from ..saddle_point import RowCovariance, ridge
 from . import edges as ends
 from .batch_contour import batch_contour
 from .contour import contour_table

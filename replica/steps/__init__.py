@@ -1,1 +1,26 @@
-"""."""
+"""What giant gradient steps make of a network, and what they learn."""
+
+from .first_batch import first_batch, mixed, probe
+from .gradient_step import GradientStep
+from .network import MODELS, Network, unsuited
+from .one_step import GROUPS
+from .several_steps import AfterStep, after_each_step, first_step
+from .staircase import DEGREE, THRESHOLD, Staircase, staircase
+
+__all__ = [
+    "DEGREE",
+    "GROUPS",
+    "MODELS",
+    "THRESHOLD",
+    "AfterStep",
+    "GradientStep",
+    "Network",
+    "Staircase",
+    "after_each_step",
+    "first_batch",
+    "first_step",
+    "mixed",
+    "probe",
+    "staircase",
+    "unsuited",
+]

@@ -24,9 +24,8 @@ from solvers.quadrature import (
 )
 from solvers.results import Array
 
-from ..problem.activation import Activation
-from ..problem.labels import LabelLaw, zeros
-from ..saddle_point.row_covariance import FirstBatch
+from ..problem import Activation, LabelLaw, zeros
+from ..saddle_point import FirstBatch
 
 TOLERANCE = 1e-12
 PANEL = 2.0  # in log(1 + t y^2)

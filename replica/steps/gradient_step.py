@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ..errors import InvalidArgument
-from ..problem.srf import SpikedRandomFeatures
+from ..problem import SpikedRandomFeatures
 from .network import Network
 from .one_step import SpikedParameters, after_one_step, cosines, features_of
 from .several_steps import after_each_step

@@ -11,12 +11,8 @@ from solvers.quadrature import expectation
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.activation import Activation
-from ..problem.checks import FINITE, number
-from ..problem.geometry import Geometry
-from ..problem.srf import SpikedRandomFeatures
-from ..saddle_point.group_covariance import GroupCovariance, group_covariance
-from ..saddle_point.row_covariance import RowCovariance
+from ..problem import FINITE, Activation, Geometry, SpikedRandomFeatures, number
+from ..saddle_point import GroupCovariance, RowCovariance, group_covariance
 from .first_batch import first_batch
 from .one_step import after_one_step, features_of
 from .step import Step

@@ -17,8 +17,7 @@ import numpy as np
 from solvers.quadrature import gauss_hermite
 from solvers.results import Array
 
-from ..problem.activation import Activation
-from ..problem.srf import SpikedRandomFeatures
+from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law

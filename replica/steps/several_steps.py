@@ -21,13 +21,9 @@ import numpy as np
 from solvers.quadrature import QuadratureError, Rule, refine
 from solvers.results import Array
 
-from ..equivalence.rules import rules
-from ..equivalence.table import tabulate
+from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem.activation import LAYERS, Activation
-from ..problem.geometry import remainder
-from ..problem.moments import ConditionalMoments
-from ..problem.srf import SpikedRandomFeatures
+from ..problem import LAYERS, Activation, ConditionalMoments, SpikedRandomFeatures, remainder
 from .one_step import SpikedParameters, after_one_step
 from .step import Step
 

@@ -29,10 +29,8 @@ from solvers.quadrature import TENSOR_SIZES, QuadratureError, Rule, gauss_hermit
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem.activation import Activation
-from ..problem.named import imported
-from ..problem.targets import MultiIndex
-from ..problem.targets import target as find_target
+from ..problem import Activation, MultiIndex, imported
+from ..problem import target as find_target
 
 DEGREE = 4
 HIGHEST = 12  # degree

@@ -6,13 +6,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..problem.activation import Activation
-from ..problem.checks import FINITE, number
-from ..problem.labels import LabelLaw, label_noise
-from ..problem.laws import law
-from ..problem.named import activation
-from ..problem.problem import Problem, assign
-from ..problem.targets import MultiIndex, target
+from ..problem import (
+    FINITE,
+    Activation,
+    LabelLaw,
+    MultiIndex,
+    Problem,
+    activation,
+    assign,
+    label_noise,
+    law,
+    number,
+    target,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,7 @@
-"""."""
+"""The command ``replica-validate``."""
+
+from .main import main
+
+__all__ = [
+    "main",
+]

@@ -5,14 +5,14 @@ from typing import cast
 
 import typer
 
+from replica import documents as files
+from replica.cli import SRF, ProblemOptions, request
 from replica.cli import common as common
-from replica.cli import output as files
-from replica.cli.options import SRF, ProblemOptions, request
 from replica.errors import InvalidArgument
-from replica.problem.describe import describe
-from replica.steps.gradient_step import GradientStep
+from replica.problem import describe
+from replica.steps import GradientStep
 
-from ..compare.alignment import compare_alignment
+from ..compare import compare_alignment
 from .common import TABLES, Dimension, Rng, Seeds, single
 
 

@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from replica.cli.common import one_number
-from replica.cli.options import Request
-from replica.problem.problem import Problem
+from replica.cli import Request, one_number
+from replica.problem import Problem
 
-from ..run.cells import Simulated
+from ..run import Simulated
 
 TABLES = (".csv", ".json")
 

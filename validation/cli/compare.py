@@ -4,18 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
+from replica import documents as files
+from replica.cli import ProblemOptions, request
 from replica.cli import common as common
-from replica.cli import output as files
-from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
-from replica.observables.learning_curve import sweep
+from replica.observables import sweep
 
-from ..compare.compare import Comparison
-from ..compare.compare import compare as run_comparison
-from ..compare.ladder import Ladder
-from ..compare.ladder import ladder as run_ladder
-from ..run.cells import Simulated
-from ..run.monte_carlo import MEMORY
+from ..compare import Comparison, Ladder, dense, plot_comparison
+from ..compare import compare as run_comparison
+from ..compare import ladder as run_ladder
+from ..run import MEMORY, Simulated
 from .common import TABLES, Device, Dimension, Memory, Rng, Seeds, Store, What, Workers, single
 
 
@@ -78,8 +76,6 @@ def compare(
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        from ..compare.plotting import dense, plot_comparison
-
         theory = comparison.theory
         line, published = (
             None

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from replica.cli.common import run
+from replica.cli import run
 
 from .alignment import alignment
 from .compare import compare

@@ -2,14 +2,13 @@
 
 import typer
 
+from replica import documents as files
+from replica.cli import ProblemOptions, request
 from replica.cli import common as common
-from replica.cli import output as files
-from replica.cli.options import ProblemOptions, request
 from replica.errors import InvalidArgument
 
-from ..run.cells import Simulated
-from ..run.monte_carlo import MEMORY
-from ..run.monte_carlo import simulate as run_simulation
+from ..run import MEMORY, Simulated
+from ..run import simulate as run_simulation
 from .common import Device, Dimension, Memory, Rng, Seeds, Shard, Store, What, Workers, single
 
 

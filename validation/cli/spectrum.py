@@ -5,17 +5,16 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from replica import documents as files
+from replica.cli import ProblemOptions, leave_unless_converged, request, spectrum_document
 from replica.cli import common as common
-from replica.cli import output as files
-from replica.cli.options import ProblemOptions, request
-from replica.cli.spectrum import leave_unless_converged, spectrum_document
 from replica.errors import InvalidArgument
-from replica.spectra.spectrum import spectrum as compute
+from replica.plots import plot_spectrum
+from replica.spectra import spectrum as compute
 
-from ..compare.spectrum import eigenvalues
-from ..compare.theory import theory_of
-from ..draw.features import spiked_model
-from ..run.cells import Simulated
+from ..compare import eigenvalues, theory_of
+from ..draw import spiked_model
+from ..run import Simulated
 from .common import TABLES, Dimension, Rng, What, single
 
 
@@ -59,8 +58,6 @@ def spectrum(
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        from replica.plots.spectrum import plot_spectrum
-
         common.save_figure(plot, plot_spectrum(found, eigenvalues=values).figure)
     if as_json:
         typer.echo(files.to_json(document))

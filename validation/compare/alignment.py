@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replica.steps.gradient_step import GradientStep
-from replica.steps.several_steps import after_each_step, first_step
+from replica.steps import GradientStep, after_each_step, first_step
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, whole
-from ..draw.features import Instance, spread, trajectory
+from ..draw import Instance, seed_sequence, spread, trajectory, whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from replica.observables.learning_curve import sweep
-from replica.problem.checks import FINITE, number
-from replica.problem.problem import Problem
-from replica.problem.srf import SpikedRandomFeatures
+from replica.observables import sweep
+from replica.problem import FINITE, Problem, SpikedRandomFeatures, number
 from solvers.results import Array
 
-from ..run.monte_carlo import simulate
-from ..run.simulation import Simulation
+from ..run import Simulation, simulate
 from .theory import Theory, theory_of
 
 STANDARD_ERRORS = 4.0

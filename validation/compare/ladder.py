@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
-from replica.cli.output import plain
+from replica.documents import plain
 from replica.errors import InvalidArgument
-from replica.problem.problem import Problem
+from replica.problem import Problem
 from solvers.results import Array
 
-from ..draw.arguments import whole
-from ..run.monte_carlo import simulate
-from ..run.simulation import Simulation
+from ..draw import whole
+from ..run import Simulation, simulate
 from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
 from .theory import Theory, theory_of
 

@@ -9,12 +9,10 @@ from numpy.random import default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem.checks import axis, positive
-from replica.problem.problem import Problem
+from replica.problem import Problem, axis, positive
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, size, whole
-from ..draw.features import Instance, draw, spiked_model
+from ..draw import Instance, draw, seed_sequence, size, spiked_model, whole
 from ..fit import readout, ridge
 
 

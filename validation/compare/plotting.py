@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replica.observables.learning_curve import Grid
-from replica.plots.curve import LABELS, axes, finish, is_logarithmic
+from replica.observables import Grid
+from replica.plots import LABELS, axes, finish, is_logarithmic
 
 from .compare import Comparison
 from .ladder import Ladder

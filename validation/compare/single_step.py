@@ -17,16 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.problem.activation import Activation
-from replica.problem.checks import positive
-from replica.problem.named import activation
-from replica.problem.targets import target as find_target
+from replica.problem import Activation, activation, positive
+from replica.problem import target as find_target
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, whole
-from ..draw.features import Instance, gradient_step
-from ..draw.inputs import gaussian_inputs
-from ..fit.ridge import Fits, predict, ridge
+from ..draw import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
+from ..fit import Fits, predict, ridge
 from .alignment import cosines
 
 RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
@@ -188,4 +184,4 @@ def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> 
         for X in batch.blocks(len(layer.W)):
             yield layer.features(X), layer.targets(X) - part(X)
 
-    return ridge(blocks, np.array([batch.samples]), lam)
+    return ridge.ridge(blocks, np.array([batch.samples]), lam)

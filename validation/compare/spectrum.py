@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from replica.problem.checks import positive
-from replica.problem.problem import Problem
+from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, size, whole
-from ..draw.features import draw, spiked_model
+from ..draw import draw, seed_sequence, size, spiked_model, whole
 
 
 def eigenvalues(

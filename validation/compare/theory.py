@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from replica.errors import InvalidArgument
-from replica.problem.problem import Problem
-from replica.problem.srf import SpikedRandomFeatures
-from replica.steps.gradient_step import GradientStep
-from replica.steps.network import MODELS, unsuited
+from replica.problem import Problem, SpikedRandomFeatures
+from replica.steps import MODELS, GradientStep, unsuited
 
-from ..draw.features import spiked_model
+from ..draw import spiked_model
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, blas, eigh, lapack
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import Activation
+from replica.problem import Activation
 from solvers.results import Array
 
 EPS = np.finfo(float).eps

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from replica.problem.srf import SpikedRandomFeatures
+from replica.problem import SpikedRandomFeatures
 
 from . import arrays
 from .features import Instance, draw, shares

@@ -14,14 +14,18 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import Activation
-from replica.problem.geometry import remainder
-from replica.problem.labels import LabelLaw, LabelNoise
-from replica.problem.laws import Law
-from replica.problem.problem import Problem, check_problem
-from replica.problem.srf import SpikedRandomFeatures
-from replica.problem.targets import Target
-from replica.steps.gradient_step import GradientStep
+from replica.problem import (
+    Activation,
+    LabelLaw,
+    LabelNoise,
+    Law,
+    Problem,
+    SpikedRandomFeatures,
+    Target,
+    check_problem,
+    remainder,
+)
+from replica.steps import GradientStep
 from solvers.results import Array
 
 from . import arrays

@@ -1,16 +1,10 @@
-"""Where inputs come from: x ~ N(0, I_d), in blocks so that memory does not grow with their
-number; Gaussian mixtures and image sets from modules of their own."""
+"""Inputs x ~ N(0, I_d), in blocks so that memory does not grow with their number."""
 
 from collections.abc import Iterator
 
 from numpy.random import Generator
 
 from solvers.results import Array
-
-from ..mixtures.images import ImageSet, image_task, images
-from ..mixtures.mixtures import mixture, regression
-
-__all__ = ["ImageSet", "gaussian_inputs", "image_task", "images", "mixture", "regression"]
 
 BLOCK = 2**20  # numbers in one array of a block: 8 MiB, as fast as any larger
 

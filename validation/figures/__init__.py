@@ -26,6 +26,8 @@ NAMES = (
 FAMILIES = {"mixtures": ("1a", "1b", "1c", "2a", "2b", "2c", "3", "4", "5", "6")}
 PANELS = tuple(f"{family}/{panel}" for family, panels in FAMILIES.items() for panel in panels)
 
+__all__ = ["NAMES", "PANELS", "figure"]
+
 
 def figure(name: str) -> ModuleType:
     """The module of the figure ``name``.

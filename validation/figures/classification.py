@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import SpikedRandomFeatures, calibration, solve
-from replica.cli.output import plain
-from replica.observables.learning_curve import sweep
-from replica.plots.curve import LABELS
+from replica.documents import plain
+from replica.observables import sweep
+from replica.plots import LABELS
 
-from ..run.monte_carlo import simulate
+from ..run import simulate
 
 MODEL = SpikedRandomFeatures(
     student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep
-from replica.cli.output import plain
+from replica.documents import plain
 
-from ..compare.ladder import ladder
+from ..compare import ladder
 
 STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
 LAM = 0.1

@@ -13,10 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import replica
-from replica.cli.output import plain
-from replica.plots.bounds import plot_bounds, plot_family, plot_functions, plot_learned
+from replica.documents import plain
+from replica.plots import plot_bounds, plot_family, plot_functions, plot_learned
 
-from ..compare.learned import measure
+from ..compare import measure
 
 STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 RATE = 3.0

@@ -24,15 +24,23 @@ from matplotlib.figure import Figure
 from numpy.random import SeedSequence
 
 import replica
-from replica.cli.output import plain
+from replica.documents import plain
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from ..mixtures.heat_map import shared_draws
-from ..mixtures.hermite_expansion import EquivalenceWarning, inside, needed_order
-from ..mixtures.hermite_model import side_by_side
-from ..mixtures.images import image_task, images
-from ..mixtures.mixtures import Scaling, mixture, regression, scaling
+from ..mixtures import (
+    EquivalenceWarning,
+    Scaling,
+    image_task,
+    images,
+    inside,
+    mixture,
+    needed_order,
+    regression,
+    scaling,
+    shared_draws,
+    side_by_side,
+)
 from ..run import store
 from .mixtures_drawing import draw_map, draw_sweep
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica.cli.output import plain
+from replica.documents import plain
 from solvers.results import Array
 
 LABELS = {

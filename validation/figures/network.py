@@ -17,12 +17,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
-from replica.cli.output import plain
-from replica.plots.curve import LABELS
-from replica.problem.srf import SpikedRandomFeatures
+from replica.documents import plain
+from replica.plots import LABELS
+from replica.problem import SpikedRandomFeatures
 
-from ..compare.plotting import BARS
-from ..run.monte_carlo import simulate
+from ..compare import BARS
+from ..run import simulate
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
 CASES: dict[str, dict[str, Any]] = {

@@ -16,13 +16,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
-from replica.cli.output import plain
-from replica.observables.learning_curve import sweep
-from replica.plots.curve import LABELS
-from replica.problem.laws import law
-from replica.steps.one_step import GROUPS
+from replica.documents import plain
+from replica.observables import sweep
+from replica.plots import LABELS
+from replica.problem import law
+from replica.steps import GROUPS
 
-from ..run.monte_carlo import simulate
+from ..run import simulate
 
 STEP: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {

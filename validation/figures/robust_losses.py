@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import SpikedRandomFeatures
-from replica.cli.output import plain
-from replica.observables.learning_curve import sweep
-from replica.plots.curve import LABELS
+from replica.documents import plain
+from replica.observables import sweep
+from replica.plots import LABELS
 
-from ..run.monte_carlo import simulate
+from ..run import simulate
 
 MODEL = SpikedRandomFeatures(
     student="tanh",

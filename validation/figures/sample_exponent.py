@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica.cli.output import plain
+from replica.documents import plain
 
-from ..compare.single_step import initial_layer, single_step
+from ..compare import initial_layer, single_step
 
 TEACHER = "he1({z}) + he2({z})/2 + he4({z})/24"
 TARGET = f"({TEACHER.format(z='z1')} + {TEACHER.format(z='z2')})/2"

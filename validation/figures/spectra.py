@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import replica
-from replica.cli.output import plain
-from replica.plots.spectrum import plot_spectrum
+from replica.documents import plain
+from replica.plots import plot_spectrum
 
-from ..compare.spectrum import eigenvalues
+from ..compare import eigenvalues
 
 ONE = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE = replica.GradientStep(

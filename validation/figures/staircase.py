@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
-from replica.cli.output import plain
-from replica.steps.several_steps import first_step
+from replica.documents import plain
+from replica.steps import first_step
 
-from ..compare.alignment import alignment
+from ..compare import alignment
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 ROWS: list[tuple[str, Any, tuple[float, float], str]] = [

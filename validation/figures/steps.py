@@ -12,13 +12,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
-from replica.cli.output import plain
-from replica.observables.learning_curve import sweep
-from replica.plots.curve import LABELS
+from replica.documents import plain
+from replica.observables import sweep
+from replica.plots import LABELS
 
-from ..compare.alignment import spike
-from ..draw.features import trajectory
-from ..run.monte_carlo import simulate
+from ..compare import spike
+from ..draw import trajectory
+from ..run import simulate
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
 STEP = (2.0, 1.0)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 
-from replica.convex.losses import Loss
+from replica.convex import Loss
 from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from replica.convex.losses import Loss
+from replica.convex import Loss
 from solvers.results import Array
 
 from ..draw import arrays

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from replica.observables.trained_bias import RANGE
+from replica.observables import RANGE
 from solvers.results import Array
 
 from ..draw import arrays

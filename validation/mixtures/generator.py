@@ -14,7 +14,7 @@ import numpy as np
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, whole
+from ..draw import seed_sequence, whole
 from .images import ImageSet
 
 LATENT, HIDDEN, BATCH = 32, 256, 64

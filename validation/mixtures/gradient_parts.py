@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import default_rng
 
-from replica.problem.activation import Activation
-from replica.problem.named import activation
+from replica.problem import Activation, activation
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence
+from ..draw import seed_sequence
 from .hermite_expansion import expand
 from .hermite_model import Task, bulk_scale, gradient
 

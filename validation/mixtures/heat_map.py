@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.problem.named import activation
+from replica.problem import activation
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence
+from ..draw import seed_sequence
 from .hermite_model import fit, gradient
 from .mixtures import Mixture, Scaling, mixture, regression
 

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial, factorial2
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import ACTIVATIONS, Activation
-from replica.problem.named import activation
+from replica.problem import ACTIVATIONS, Activation, activation
 from solvers.quadrature import Rule, refine
 from solvers.results import Array
 

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import Activation
-from replica.problem.checks import positive
-from replica.problem.named import activation
+from replica.problem import Activation, activation, positive
 from solvers.results import Array
 
-from ..draw.arguments import seed_sequence, whole
-from ..fit.ridge import ridge
+from ..draw import seed_sequence, whole
+from ..fit import ridge
 from .hermite_expansion import expand
 
 TEST_SAMPLES = 5  # over the training samples, as published
@@ -167,7 +165,7 @@ def fit(features: Array, y: Array, penalty: float) -> Array:
     precision, by their singular values, whose condition is only its root.
     """
     try:
-        fitted = ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
+        fitted = ridge.ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
         return np.asarray(fitted.readouts[:, 0, 0])
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)

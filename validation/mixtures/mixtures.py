@@ -19,11 +19,10 @@ from numpy.random import Generator, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem.activation import Activation
-from replica.problem.named import activation
+from replica.problem import Activation, activation
 from solvers.results import Array
 
-from ..draw.arguments import whole
+from ..draw import whole
 
 ROUNDING = 1e-12  # of an alignment matrix that is on the edge of what is possible
 

@@ -15,16 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.convex.losses import LOSSES, Loss
-from replica.problem.problem import Problem
-from replica.problem.srf import SpikedRandomFeatures
+from replica.convex import LOSSES, Loss
+from replica.problem import Problem, SpikedRandomFeatures
 from solvers.results import Array
 
-from ..draw import arrays
-from ..draw.arguments import size
-from ..draw.conditional_gaussian import draw_gaussian
-from ..draw.features import Instance, draw, spiked_model
-from ..draw.inputs import gaussian_inputs
+from ..draw import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
 from ..fit import convex_readout, measures, readout, ridge
 from .threads import one_thread
 

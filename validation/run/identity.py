@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 
 from replica import __version__
-from replica.convex.losses import Loss
-from replica.problem.activation import Activation
-from replica.problem.describe import describe
-from replica.problem.labels import LabelNoise
-from replica.problem.laws import Law
-from replica.problem.targets import MultiIndex
+from replica.convex import Loss
+from replica.problem import Activation, LabelNoise, Law, MultiIndex, describe
 
 from .cells import Experiment
 

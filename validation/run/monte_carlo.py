@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replica.convex.losses import loss as as_loss
+from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
-from replica.problem.checks import positive
-from replica.problem.problem import Problem
+from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draw.arguments import byte_count, fraction, seed_sequence, whole
-from ..draw.arrays import check_device
-from ..draw.features import spiked_model
+from ..draw import byte_count, check_device, fraction, seed_sequence, spiked_model, whole
 from . import executors
 from . import store as cell_store
 from .cells import ERRORS, Experiment, Simulated, run_cell

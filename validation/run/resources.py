@@ -4,7 +4,7 @@ import numpy as np
 
 from replica.errors import InvalidArgument
 
-from ..draw.inputs import BLOCK
+from ..draw import BLOCK
 from ..fit import ridge
 from .cells import Experiment, Simulated
 

@@ -9,10 +9,9 @@ import scipy
 from numpy.random import SeedSequence
 
 from replica import __version__
-from replica.cli.output import plain
-from replica.convex.losses import Loss
-from replica.problem.describe import attributes, describe
-from replica.problem.problem import Problem
+from replica.convex import Loss
+from replica.documents import plain
+from replica.problem import Problem, attributes, describe
 from solvers.results import Array
 
 from .cells import Experiment

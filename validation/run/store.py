@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from replica.cli.output import plain
+from replica.documents import plain
 from replica.errors import InvalidArgument
 from solvers.results import Array
 

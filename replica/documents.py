@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from .errors import InvalidArgument
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:

@@ -1,0 +1,21 @@
+"""Figures of results, under their public name; ``replica.plots`` is where they are made."""
+
+from .plots import (
+    plot_bounds,
+    plot_curve,
+    plot_family,
+    plot_functions,
+    plot_learned,
+    plot_spectrum,
+    plot_staircase,
+)
+
+__all__ = [
+    "plot_bounds",
+    "plot_curve",
+    "plot_family",
+    "plot_functions",
+    "plot_learned",
+    "plot_spectrum",
+    "plot_staircase",
+]
