@@ -61,7 +61,7 @@ def solve(model, *, alpha, lam, eigenvalues):
     Parameters
     ----------
     model : replica.SpikedRandomFeatures
-        Its r, c and gamma are those of THEORY 2.
+        Its r, c and gamma are those of docs/theory.md 2.
     alpha, lam : float
     eigenvalues : array (p,)
         As from ``spectrum(model.c, model.beta)``.

@@ -42,7 +42,7 @@ class ReferenceSolution:
     test_error, train_error : mpf
         Eq. (4.11)
     V1, V2, m, theta, psi, Q1, q2 : mpf
-        The overlaps of THEORY 4.
+        The overlaps of docs/theory.md 4.
     residual : mpf
         Largest relative violation of (4.1)-(4.10) by these numbers.
     change : mpf
@@ -68,7 +68,7 @@ class ReferenceSolution:
 def solve(
     model: SpikedRandomFeatures, *, alpha: float, lam: float, digits: int = 30
 ) -> ReferenceSolution:
-    """Errors and overlaps at one point, to about ``digits`` - 8 digits.  THEORY 4
+    """Errors and overlaps at one point, to about ``digits`` - 8 digits.  docs/theory.md 4
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The Marchenko-Pastur law: the spectrum of W W^T for p unit rows in dimension d.
 
 W is p x d with rows uniform on the sphere, beta = p / d; the law has mean 1, edges
-(1 +- sqrt(beta))^2 and an atom 1 - 1/beta at 0 when beta > 1 (THEORY 5).
+(1 +- sqrt(beta))^2 and an atom 1 - 1/beta at 0 when beta > 1 (docs/theory.md 5).
 """
 
 from typing import NamedTuple

@@ -4,7 +4,7 @@ A rule is a set of nodes and of weights that sum to 1.  Three families:
 
 * trapezoidal on a finite interval with Gaussian weights: geometric convergence for
   analytic integrands, also those with poles near the real axis or a growing Fourier
-  frequency, where Gauss-Hermite is slow (THEORY 14.2);
+  frequency, where Gauss-Hermite is slow (docs/theory.md 14.2);
 * piecewise Gauss-Legendre, its panels split at given points: for kinks and jumps, and
   with panels shrinking towards those points for layers of any width;
 * Gauss-Hermite, exact for polynomials and there by name.

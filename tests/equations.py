@@ -1,4 +1,4 @@
-"""THEORY (4.1)-(4.12) typed as they stand, one point at a time, for any number of groups.
+"""Eqs. (4.1)-(4.12) typed as they stand, one point at a time, for any number of groups.
 
 The tests compare the library's rearranged forms with these.  Arrays: m1, m2, m0 (A, N),
 kappa (K, N), h, k (N,), g (K', N), weights w (N,).

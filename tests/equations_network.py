@@ -1,6 +1,6 @@
-"""THEORY (15.2)-(15.8) typed as they stand, one point at a time, with numerical derivatives.
+"""Eqs. (15.2)-(15.8) typed as they stand, one point at a time, with numerical derivatives.
 
-The row norms enter as THEORY 15 does not have them: one more coordinate of every neuron, of
+The row norms enter as in (15.9)-(15.13): one more coordinate of every neuron, of
 variance v/d and covariance k/d with its row, on which Vh1 does not act.
 """
 

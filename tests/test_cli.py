@@ -31,7 +31,7 @@ def document(capsys, line):
 
 
 def test_published_rows(capsys):
-    """THEORY 13, rows 1 and 2, out of the command line to the printed digits."""
+    """docs/theory.md 13, rows 1 and 2, out of the command line to the printed digits."""
     found = document(capsys, f"{STEP} --alpha 0.2:3:5 --lam 0.1")
     assert {name: round(x, 7) for name, x in found["srf"].items()} == {
         "r": 1.1340555, "c": 1.0189732, "gamma": 0.9718544,
@@ -56,7 +56,7 @@ def test_published_rows(capsys):
     ],
 )
 def test_published_parameters(capsys, problem, expected, digits):
-    """THEORY 13, rows 3 to 5."""
+    """docs/theory.md 13, rows 3 to 5."""
     srf = document(capsys, f"curve --student {problem} --alpha 1 --lam 0.1")["srf"]
     assert tuple(round(srf[name], digits) for name in ("r", "c", "gamma")) == expected
 

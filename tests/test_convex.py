@@ -66,7 +66,7 @@ def by_nodes(loss):
 
 
 def test_reference_of_the_logistic_loss():
-    """THEORY 13: .17203 to 1e-4 (simulated .1709 +- .0018)."""
+    """docs/theory.md 13: .17203 to 1e-4 (simulated .1709 +- .0018)."""
     point = solve(SIGN, alpha=2.0, lam=0.05, loss="logistic")
     assert point.classification_error == pytest.approx(0.17203, abs=1e-4)
     # 80 nodes instead of 24 to 54 change it by 3e-8, finer rules by less (measured)
@@ -105,7 +105,8 @@ def test_labels_of_two_values_by_ridge_regression():
 
 
 def original_residuals(model, alpha, lam, of, point, kappa=120):
-    """(6.1)-(6.3), (4.3)-(4.6), (4.9) as THEORY 6 prints them, for one group, labels that are a
+    """(6.1)-(6.3), (4.3)-(4.6), (4.9) as
+    docs/theory.md 6 prints them, for one group, labels that are a
     sign, and a margin loss: integrated over omega, with the law of (y, tau) given omega in
     closed form; kinks of the score are split by a fine rule instead."""
     table = tabulate(model, trapezoid(kappa))

@@ -18,7 +18,7 @@ SINE = words("--student tanh --target sin --r 1.1 --c 1 --gamma 0.97 --noise 0.0
 
 
 def test_curve_of_labels(capsys):
-    """THEORY 13's point, with the columns that labels and a loss add."""
+    """docs/theory.md 13's point, with the columns that labels and a loss add."""
     options = words("--alpha 2 --lam 0.05 --loss logistic --json")
     assert run(app, ["curve", *SIGN, *options]) == 0
     document = json.loads(capsys.readouterr().out)

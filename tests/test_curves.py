@@ -13,7 +13,7 @@ ALPHA = [0.2, 0.9, 1.6, 2.3, 3.0]
 
 
 def test_published_curve():
-    """THEORY 13, row 2, to the printed digits."""
+    """docs/theory.md 13, row 2, to the printed digits."""
     curve = replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
     assert curve.test_error.values[:, 0].round(7).tolist() == [
         0.0484829, 0.0425039, 0.0373113, 0.0343047, 0.0325182,
@@ -25,7 +25,7 @@ def test_published_curve():
 
 
 def test_random_features_keep_the_constant():
-    """THEORY 14.6: relu/relu random features need m != 0; simulation gave .293 +- 2 %."""
+    """docs/theory.md 14.6: relu/relu random features need m != 0; simulation gave .293 +- 2 %."""
     model = replica.GradientStep(student="relu", target="relu", alpha0=1, eta=0).srf(beta=1.0)
     assert replica.solve(model, alpha=2, lam=0.1).test_error == pytest.approx(0.293, rel=0.02)
 

@@ -36,7 +36,7 @@ def test_optimal_penalty(model):
 
 
 def test_outliers_are_noise_of_their_variance_to_ridge_regression():
-    """0.1 times 9, on top of 0.05: THEORY 4 knows the variance of labels alone."""
+    """0.1 times 9, on top of 0.05: docs/theory.md 4 knows the variance of labels alone."""
     plain = replace(OUTLIERS, label_noise=None, noise=0.95)
     for at in (dict(alpha=0.7, lam=0.1), dict(alpha=2.0, lam=3.0)):
         one, two = (gradient(model, **at) for model in (OUTLIERS, plain))

@@ -1,4 +1,5 @@
-"""Problem objects: ranges and messages; one giant step: THEORY 2 and its published numbers."""
+"""Problem objects: ranges and messages; one giant step:
+docs/theory.md 2 and its published numbers."""
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_problems_are_frozen_and_compare_by_value():
     assert hash(step) == hash(GradientStep(**STEP))
 
 
-# THEORY 13; the first two to the printed digits, the ReLU rows to their four.
+# docs/theory.md 13; the first two to the printed digits, the ReLU rows to their four.
 @pytest.mark.parametrize(
     ("student", "target", "alpha0", "eta", "expected", "digits"),
     [

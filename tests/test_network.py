@@ -1,4 +1,5 @@
-"""THEORY 15: the network itself, its row covariance and the fluctuation of its row norms."""
+"""docs/theory.md 15: the network itself, its row covariance and the fluctuation of its row
+norms."""
 
 from dataclasses import replace
 
@@ -25,7 +26,7 @@ def step(**changes):
 
 @pytest.mark.parametrize(
     ("target", "alpha0", "eta", "alpha", "lam", "test", "train"),
-    [  # the table of THEORY 15
+    [  # the table of docs/theory.md 15
         ("sin", 0.3, 6.0, 2.0, 0.01, 0.6347090, 0.1559121),
         ("tanh", 0.3, 6.0, 1.0, 0.1, 0.3731705, 0.1290069),
         ("tanh", 0.5, 1.0, 3.0, 0.01, 0.1443159, 0.0661348),
@@ -42,7 +43,7 @@ def test_references(target, alpha0, eta, alpha, lam, test, train):
 
 @pytest.mark.parametrize(("eta", "test"), [(5.0, 0.41259), (20.0, 0.62417)])
 def test_references_at_large_steps(eta, test):
-    """Below the table of THEORY 15: alpha = 2, lam = .01, printed to five digits."""
+    """Below the table of docs/theory.md 15: alpha = 2, lam = .01, printed to five digits."""
     model = step(eta=eta).network(beta=1.0, row_norms=False)
     assert replica.solve(model, alpha=2.0, lam=0.01).test_error == pytest.approx(test, abs=6e-6)
 

@@ -1,4 +1,5 @@
-"""Rules for Gaussian expectations: exactness, the measured facts of THEORY 14.2, refusal."""
+"""Rules for Gaussian expectations: exactness, the measured facts of
+docs/theory.md 14.2, refusal."""
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_large_gauss_hermite_does_not_overflow():
 
 
 def test_trapezoid_beats_gauss_hermite_on_poles():
-    """THEORY 14.2: at 128 nodes Gauss-Hermite still errs by 5e-7 on tanh^2(1/2 + 2z), the
+    """docs/theory.md 14.2: at 128 nodes Gauss-Hermite still errs by 5e-7 on tanh^2(1/2 + 2z), the
     trapezoid rule by rounding."""
 
     def f(z):

@@ -74,7 +74,8 @@ def test_default_accuracy_at_limits(model, point):
 
 
 def test_published_setting():
-    """THEORY 13: r, c, gamma and the five points of its first setting, to all digits given."""
+    """docs/theory.md 13: r, c, gamma and the five points of its first setting, to all digits
+    given."""
     step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     model = step.srf(beta=1.0)
     parameters = [round(value, 7) for value in (model.r, model.c, model.gamma)]

@@ -63,7 +63,7 @@ def test_general_and_closed_forms_agree(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_derivatives_in_lambda(model):
-    """d/dlam of the training objective is q2 / 2, and of the free energy V2 (THEORY 4).
+    """d/dlam of the training objective is q2 / 2, and of the free energy V2 (docs/theory.md 4).
 
     Central differences with a relative step 1e-4 err by about 1e-8 of the value.
     """

@@ -1,4 +1,5 @@
-"""Several giant steps, THEORY 10: published row, exact recursions, the first step, refusals."""
+"""Several giant steps,
+docs/theory.md 10: published row, exact recursions, the first step, refusals."""
 
 import json
 from dataclasses import replace
@@ -33,7 +34,7 @@ def parameters(step):
 
 
 def test_published_row():
-    """THEORY 13, last row, to the printed digits; and the errors below its table."""
+    """docs/theory.md 13, last row, to the printed digits; and the errors below its table."""
     found = parameters(THREE)
     assert [tuple(round(x, 4) for x in row) for row in found] == [
         (0.4629, 1.0211, 0.7937),
@@ -46,7 +47,7 @@ def test_published_row():
 
 
 def literal_second_step(eta, alpha0):
-    """THEORY 10 for tanh and sin as it is written, by 300-node Gauss-Hermite sums."""
+    """docs/theory.md 10 for tanh and sin as it is written, by 300-node Gauss-Hermite sums."""
     z, w = roots_hermitenorm(300)
     w = w / w.sum()
     step = GradientStep(student="tanh", target="sin", alpha0=alpha0, eta=eta)
@@ -71,7 +72,7 @@ def literal_second_step(eta, alpha0):
 
 def test_second_step_is_the_equations_typed_again():
     step = GradientStep(student="tanh", target="sin", steps=[(1.5, 0.8), (1.5, 0.8)])
-    # 300 Gauss-Hermite nodes leave 1e-8 of tanh' (poles at i pi/2, THEORY 14.2).
+    # 300 Gauss-Hermite nodes leave 1e-8 of tanh' (poles at i pi/2, docs/theory.md 14.2).
     assert parameters(step)[1] == pytest.approx(literal_second_step(0.8, 1.5), rel=1e-7)
 
 
@@ -157,7 +158,8 @@ def test_noise_of_the_steps_and_of_the_readout():
 
 @pytest.mark.parametrize("law", ["outliers:0.1:9", "student:4", "flip:0.1", "logistic", "probit"])
 def test_first_step_with_noisy_labels(law):
-    """One pair is the one-step form: THEORY 2 knows these labels by their first two moments."""
+    """One pair is the one-step form:
+    docs/theory.md 2 knows these labels by their first two moments."""
     of = {"student": "relu", "target": "tanh", "label_noise": law}
     one = GradientStep(alpha0=2.0, eta=1.5, **of).srf(beta=1.0)
     steps = GradientStep(steps=[(2.0, 1.5)], **of).srf(beta=1.0)
@@ -211,7 +213,7 @@ def test_cosines_of_rows_and_gradients():
 
 
 def test_first_direction_of_two_teachers():
-    """THEORY 11: (h_1(sigma_1*), h_1(sigma_2*)), normalised; here (4, 1)."""
+    """docs/theory.md 11: (h_1(sigma_1*), h_1(sigma_2*)), normalised; here (4, 1)."""
     step = GradientStep(
         student="relu", target="(4*z1 + z1**2 + z2)/2", readout="gaussian", steps=[(1, 2)] * 2
     )

@@ -1,4 +1,5 @@
-"""Which directions are learned, THEORY 11: facts, invariances, errors; expressions as targets."""
+"""Which directions are learned,
+docs/theory.md 11: facts, invariances, errors; expressions as targets."""
 
 import json
 import pickle
@@ -115,7 +116,7 @@ def test_tensors_of_a_smooth_function():
     w = w / w.sum()
     a = [float(hermite_e.hermeval(z, np.eye(5)[k]) * np.tanh(z) @ w) for k in range(5)]
     found = staircase("tanh(z1)*tanh(z2)")
-    # 200 Gauss-Hermite nodes integrate tanh to 1e-9 (THEORY 14.2).
+    # 200 Gauss-Hermite nodes integrate tanh to 1e-9 (docs/theory.md 14.2).
     assert found.tensors[2][0, 1] == pytest.approx(a[1] ** 2, rel=1e-7)
     assert found.tensors[4][0, 0, 0, 1] == pytest.approx(a[3] * a[1], rel=1e-6)
     assert found.error < 1e-9

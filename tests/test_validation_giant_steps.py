@@ -123,8 +123,8 @@ def test_alignment_of_noisy_labels(law, of):
 
 @pytest.mark.slow
 def test_network_after_each_of_three_steps():
-    """THEORY 13: (r, c, gamma) within 2 % and the test error within 5 % after every step, the
-    network's own departure from its sRF (some 4 % at the third) included."""
+    """docs/theory.md 13: (r, c, gamma) within 2 % and the test error within 5 % after every step,
+    the network's own departure from its sRF (some 4 % at the third) included."""
     draws, errors = 8, []
     parameters = [
         [

@@ -11,7 +11,7 @@ E s' times the standard deviation that xi has in omega,
 
     dE/dt = -(alpha / beta) E[dC s + dP.(tau s - P s') + d(S^2) s' / 2 + dV s^2 / 2],
 
-where d is d/dt at fixed overlaps.  THEORY 6, 7
+where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 """
 
 import numpy as np

@@ -1,4 +1,5 @@
-"""Points of a loss with kinks or bends whose layers no shared table resolves: THEORY 6 on tables
+"""Points of a loss with kinks or bends whose layers no shared table resolves:
+docs/theory.md 6 on tables
 of their own, with panels over kappa that close in on the layers of the solution.
 
 Where the layers are is known once the point is solved, roughly: on the last shared table, or at

@@ -1,4 +1,4 @@
-"""Convex losses of the readout, by name or as functions.  THEORY 6.
+"""Convex losses of the readout, by name or as functions.  docs/theory.md 6.
 
 A loss is a convex function rho of one number t,
 

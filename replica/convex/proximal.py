@@ -1,4 +1,4 @@
-"""Nodes along the proximal map of a loss, for averages over t0.  THEORY 6
+"""Nodes along the proximal map of a loss, for averages over t0.  docs/theory.md 6
 
 With t = prox(t0) as the variable nothing has to be solved for:
 

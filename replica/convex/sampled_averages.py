@@ -251,7 +251,7 @@ def _labels(labels: Labels, field: Field, z: Array) -> tuple[Array | float, Arra
 def _labels_by_steps(
     labels: Labels, field: Field, z: Array
 ) -> tuple[Array | float, Array, Array, Array]:
-    """tau is N(t, v) given omega, and y changes at the steps.  THEORY 6"""
+    """tau is N(t, v) given omega, and y changes at the steps.  docs/theory.md 6"""
     assert labels.steps is not None
     v = (remaining(field) / field.power)[..., None]
     tau = (field.pull[..., 0] / np.sqrt(field.power))[..., None] * z

@@ -1,4 +1,5 @@
-"""Any convex loss: points on a table of labels, and what another table leaves of them.  THEORY 6
+"""Any convex loss: points on a table of labels, and what another table leaves of them.
+docs/theory.md 6
 
 Many points at once from nothing, or one from a solution and the slopes of the equations on another
 table; how ``Equations`` are solved is said there.

@@ -1,4 +1,4 @@
-"""The conditional Gaussian equivalence as a finite table.  THEORY 3, [C] Result 3.2.
+"""The conditional Gaussian equivalence as a finite table.  docs/theory.md 3, [C] Result 3.2.
 
 Given the projection kappa of an input on the spikes, a feature is equivalent to
 

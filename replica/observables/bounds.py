@@ -1,7 +1,7 @@
 """What the trained network can and cannot learn along the spikes: bounds on its test error.
 
-THEORY 8, [C] Eqs. (26)-(28) and App. E.  For given features, optimised over the ridge penalty
-and at every alpha, L <= inf_lam epsilon_g <= U with
+docs/theory.md 8, [C] Eqs. (26)-(28) and App. E.  For given features, optimised over the ridge
+penalty and at every alpha, L <= inf_lam epsilon_g <= U with
 
     U = E (k - h^2) + min_m E (h - mu_0.m)^2,                                    (8.1)
     L = E (k - h^2) - E |g|^2 + min_{m, theta} E (h - C)^2
@@ -322,7 +322,7 @@ def _weighted_fit(table: Table, columns: Array, targets: Array) -> Array:
 
 def linear_error(model: SpikedRandomFeatures) -> float:
     """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, with the constant kept where none can be fitted:
-    an odd student without biases and intercept.  THEORY 8"""
+    an odd student without biases and intercept.  docs/theory.md 8"""
     target = LabelLaw(model.labels.mean).averages()
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)

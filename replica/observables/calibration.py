@@ -1,4 +1,4 @@
-"""Is a probability that the trained network states a frequency?  THEORY 6, logistic loss.
+"""Is a probability that the trained network states a frequency?  docs/theory.md 6, logistic loss.
 
 The network states P(y = 1) = 1 / (1 + exp(-f)).  Given the projection kappa of the input on the
 spike, f ~ N(C(kappa), S^2(kappa)), so that the mean stated probability there is a Gaussian

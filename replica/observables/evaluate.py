@@ -68,7 +68,7 @@ def is_ridge(model: Model, loss: Loss) -> bool:
 
 
 def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
-    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  THEORY 4"""
+    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 4"""
     tol = QUADRATURE_TOLERANCE if tol is None else tol
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
@@ -101,7 +101,7 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
 
 
 def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
-    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  THEORY 6"""
+    """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = has_layers(model, loss)
     table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)

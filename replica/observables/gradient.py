@@ -1,6 +1,7 @@
 """How the errors change with every parameter, by implicit differentiation of the fixed point.
 
-The saddle point F(V; p) = 0 of THEORY 4 moves by dV = -(dF/dV)^-1 dF/dp, and everything after
+The saddle point F(V; p) = 0 of docs/theory.md 4 moves by dV = -(dF/dV)^-1 dF/dp, and everything
+after
 V is explicit.  Both are evaluated by a complex step: at p + i h with h = 1e-20 one Newton step
 from the real solution makes V right to first order in h, the imaginary part of an error over h
 is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A

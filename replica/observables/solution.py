@@ -87,7 +87,7 @@ def solve(
     quadrature_tol: float | None = None,
     raise_on_failure: bool = False,
 ) -> Solution:
-    """Test error, training error and overlaps at one point.  THEORY 4, 6
+    """Test error, training error and overlaps at one point.  docs/theory.md 4, 6
 
     Parameters
     ----------

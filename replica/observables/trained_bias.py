@@ -1,6 +1,7 @@
-"""A bias common to all neurons, trained with the readout.  THEORY 7, [C] App. C.8.
+"""A bias common to all neurons, trained with the readout.  docs/theory.md 7, [C] App. C.8.
 
-The bias t minimises the training objective of THEORY 4, a function of one variable around the
+The bias t minimises the training objective of
+docs/theory.md 4, a function of one variable around the
 solver, which knows its slope, too (``common_bias``).  It may have several minima: looks at even
 biases tell their basins, a cubic between two looks how deep each is, and the bottom is where the
 slope vanishes.  Looks may be off: the objective itself is asked for the bottom of every basin

@@ -25,7 +25,7 @@ BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # last step to the bottom
 def with_trained_bias(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None
 ) -> Evaluation:
-    """The points (alpha[i], lam[i]), arrays (P,), each at its best bias.  THEORY 7"""
+    """The points (alpha[i], lam[i]), arrays (P,), each at its best bias.  docs/theory.md 7"""
     points = list(_each(alpha, lam))
     if is_ridge(model, loss):
         seen = _looks_at_ridge(model, alpha, lam, loss)

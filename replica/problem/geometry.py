@@ -1,7 +1,7 @@
 """Groups of neurons and their spikes as arrays: shapes checked, equal groups merged.
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, with orthonormal spikes
-u_k at cosines gamma_tk = w_t . u_k to the target's directions.  THEORY 2
+u_k at cosines gamma_tk = w_t . u_k to the target's directions.  docs/theory.md 2
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@
 
 The former are noise laws for regression, the latter channels.  Everything Gaussian is integrated
 in closed form: noise with outliers is a mixture of two Gaussians, and Student's t has a table of
-its sum with one.  ``LabelLaw`` holds all that the steps (THEORY 2, 10, 15) and the readout
-(THEORY 3-6) ask of labels.
+its sum with one.  ``LabelLaw`` holds all that the steps (docs/theory.md 2, 10, 15) and the readout
+(docs/theory.md 3-6) ask of labels.
 """
 
 from dataclasses import dataclass

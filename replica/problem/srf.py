@@ -1,8 +1,9 @@
 """Spiked random features (sRF): what the steps leave of the network, with a readout to fit.
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere,
-u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions.  THEORY 2
-With ``rows``, the w_i have the covariance that the network's own step gives them.  THEORY 15
+u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions.
+docs/theory.md 2 With ``rows``, the w_i have the covariance that the network's own step gives them.
+docs/theory.md 15
 """
 
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""The bulk of the network itself: one group whose rows have a covariance.  THEORY 15.
+"""The bulk of the network itself: one group whose rows have a covariance.  docs/theory.md 15.
 
 In the variable x of ``row_covariance`` the resolvent equations (15.5) are those of isotropic
 rows of an effective variance C_e(x), with x C_e = beta Vh1 V1; so closed forms, Newton's

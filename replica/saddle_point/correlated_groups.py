@@ -1,4 +1,4 @@
-"""The bulk of the network itself with several readout values.  THEORY 15
+"""The bulk of the network itself with several readout values.  docs/theory.md 15
 
 The equations of ``groups`` with the levels of B; and overlaps along u, the rest zeta of w_* and
 the row norms from

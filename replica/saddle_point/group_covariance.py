@@ -1,4 +1,4 @@
-"""The row covariances of groups of neurons with several readout values.  THEORY 15"""
+"""The row covariances of groups of neurons with several readout values.  docs/theory.md 15"""
 
 from dataclasses import dataclass
 

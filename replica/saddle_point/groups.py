@@ -1,4 +1,4 @@
-"""The bulk of several groups of neurons.  THEORY 4.
+"""The bulk of several groups of neurons.  docs/theory.md 4.
 
 Rows of group b have covariance C_b/d, and the groups share the inputs: their responses couple
 through the A x A matrix G of (4.3).  The C_b are c_b for an sRF; in general they commute, and

@@ -1,4 +1,5 @@
-"""The bulk of one group of neurons: isotropic rows, so a Marchenko-Pastur resolvent.  THEORY 5
+"""The bulk of one group of neurons: isotropic rows, so a Marchenko-Pastur resolvent.
+docs/theory.md 5
 
 For Newton and for the linear response, the two sides of (4.3)-(4.4) would cancel to the
 last digits near the interpolation thresholds alpha = beta and alpha = 1, so the equations

@@ -1,7 +1,7 @@
 """The order parameters and their conjugates, as arrays over points.
 
 P points (pairs alpha, lambda), A groups of neurons, K spikes, K' remaining target
-directions.  Names follow THEORY 4.
+directions.  Names follow docs/theory.md 4.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The bulk of the weights, as the ridge equations see it.  THEORY 4.
+"""The bulk of the weights, as the ridge equations see it.  docs/theory.md 4.
 
 The responses V1 (A x A, symmetric) and V2 (A) of P points travel as one packed vector
 (P, D): the upper triangle of V1, then V2.  With ``moments`` B(kappa), V(kappa) = V . B.

@@ -1,4 +1,4 @@
-"""Ridge regression on the features: the saddle point and its errors.  THEORY 4.
+"""Ridge regression on the features: the saddle point and its errors.  docs/theory.md 4.
 
 The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does; everything else is
 linear algebra, written here for any number of groups A, spikes K and remaining target

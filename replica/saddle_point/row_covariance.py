@@ -1,4 +1,4 @@
-"""The row covariance that one gradient step leaves in the bulk of the weights.  THEORY 15.
+"""The row covariance that one gradient step leaves in the bulk of the weights.  docs/theory.md 15.
 
 For an odd student and uniform first-step readout, given the first batch (X0, y), the rows of
 W minus their common spike are independent with covariance C/d,

@@ -1,4 +1,4 @@
-"""Levels that stand for the spectrum of B, for groups of several readout values.  THEORY 15
+"""Levels that stand for the spectrum of B, for groups of several readout values.  docs/theory.md 15
 
 Groups of readout a_b have C_b = 1 + a_b^2 b B: they commute, and all that the equations ask of
 B are integrals of 1/(1 + t l), 0 <= t <= t_max, over its spectral measures: of the trace, and

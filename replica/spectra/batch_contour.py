@@ -1,4 +1,4 @@
-"""The law of a label of the first batch beside the real line.  THEORY 9 and 15.
+"""The law of a label of the first batch beside the real line.  docs/theory.md 9 and 15.
 
 In the spectrum of a network, the averages over the first batch have poles, too: where
 1 + (b/alpha0) x y^2 nearly vanishes, a sample of that label makes an eigenvalue of the rows'

@@ -1,4 +1,4 @@
-"""Expectations over kappa on a contour beside the real line.  THEORY 4 and 9.
+"""Expectations over kappa on a contour beside the real line.  docs/theory.md 4 and 9.
 
 At z = x + i0 the averages (4.2) have poles next to the real line wherever 1 + V(kappa) nearly
 vanishes: samples whose features are so large, or so small, that they make eigenvalues of their

@@ -1,4 +1,4 @@
-"""Where the spectrum begins and ends.  THEORY 9.
+"""Where the spectrum begins and ends.  docs/theory.md 9.
 
 Outside the spectrum V is real and z a smooth function of s along the curve of real solutions;
 an edge is where the curve turns back, dz/ds = 0.  There the Jacobian of (4.1)-(4.4) is singular

@@ -1,4 +1,5 @@
-"""The saddle point at complex penalty: the resolvent of the features.  THEORY 9, [C] App. F.
+"""The saddle point at complex penalty: the resolvent of the features.
+docs/theory.md 9, [C] App. F.
 
 With lam = -(alpha/beta) z, (4.1)-(4.4) give the Stieltjes transform of Phi^T Phi / n at z,
 

@@ -1,4 +1,4 @@
-"""The eigenvalues of the features' covariance Phi^T Phi / n.  THEORY 9, [C] App. F.
+"""The eigenvalues of the features' covariance Phi^T Phi / n.  docs/theory.md 9, [C] App. F.
 
 The bulk of p = beta d eigenvalues from n = alpha d samples has the Stieltjes transform of
 (9.1), found by continuation from the negative axis (``resolvent``), a density
@@ -155,7 +155,7 @@ class Spectrum:
 def spectrum(
     model: SpikedRandomFeatures, alpha: float, *, quadrature_tol: float = QUADRATURE_TOLERANCE
 ) -> Spectrum:
-    """The limiting spectrum of the features' covariance.  THEORY 9
+    """The limiting spectrum of the features' covariance.  docs/theory.md 9
 
     A fraction of a second for one group of neurons, seconds for a few; the equations of the
     dozens of groups that stand for a continuous readout take many minutes.

@@ -1,6 +1,7 @@
 """The law of a label of the first batch, with the input's projection on the target direction.
 
-Everything THEORY 15 averages is a function of y times 1, s or s^2: even in y with 1 and s^2, odd
+Everything docs/theory.md 15 averages is a function of y times 1, s or s^2: even in y with 1 and
+s^2, odd
 with s.  Here y = sigma_*(s) + sqrt(Delta) xi, Delta being random if there are outliers, or +-1
 of mean m(s).  A fine rule is found first; as the functions are smooth in log(1 + t y^2), a few
 tens of Chebyshev points in it then carry the weights of all its nodes.

@@ -25,7 +25,7 @@ class GradientStep(Step):
     eta : float
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
     steps : sequence of pairs (alpha0, eta)
-        In the place of alpha0 and eta: several steps, each on a fresh batch.  THEORY 10
+        In the place of alpha0 and eta: several steps, each on a fresh batch.  docs/theory.md 10
     noise : float
         Variance Delta of the label noise, in the steps and in the readout's data.
     step_noise : float, optional
@@ -72,14 +72,14 @@ class GradientStep(Step):
         return features_of(self, after, beta=beta)
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
-        """The network itself after the step, without the sRF's approximation.  THEORY 15
+        """The network itself after the step, without the sRF's approximation.  docs/theory.md 15
 
         Parameters
         ----------
         beta : float
             Width over input dimension, p/d.
         row_norms : bool
-            Whether the fluctuation of the row norms is kept, which THEORY 15 leaves out.
+            Whether the fluctuation of the row norms is kept, which (15.1)-(15.8) leave out.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class GradientStep(Step):
 
 
 def _after_several(step: Step) -> SpikedParameters:
-    """The one group of neurons that several steps leave.  THEORY 10"""
+    """The one group of neurons that several steps leave.  docs/theory.md 10"""
     last = after_each_step(step)[-1]
     gamma = cosines(last.gamma)
     return SpikedParameters(last.r, last.c, gamma, None, step.bias.values[0], 0.0)

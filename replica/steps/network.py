@@ -1,4 +1,5 @@
-"""The rows of the network itself after one giant step, and the model that has them.  THEORY 15"""
+"""The rows of the network itself after one giant step, and the model that has them.
+docs/theory.md 15"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -93,7 +94,7 @@ def Network(
     """The network after its step, with fresh readout data to fit: ``step.network(beta=...)``.
 
     Its spike and bulk variance are those of the sRF; its bulk has the covariance that the step
-    gives it.  For an odd student, a single-index target and no biases.  THEORY 15
+    gives it.  For an odd student, a single-index target and no biases.  docs/theory.md 15
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def _largest_strength(step: Step, h_check: float) -> float:
 
 def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:
     """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
-    norm as in THEORY 15."""
+    norm, as in (15.1)-(15.8)."""
     student, alpha0, eta = step.student, step.alpha0, step.eta
     h1, h_check = student.slope_moments()
     batch = first_batch(step.step_labels, _largest_strength(step, h_check))

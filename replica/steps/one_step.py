@@ -1,5 +1,5 @@
 """One giant gradient step: (eta, alpha0) -> loadings r, bulk variances c, cosines gamma.
-THEORY 2, [C] Result 3.1; several steps are in ``several_steps``.
+docs/theory.md 2, [C] Result 3.1; several steps are in ``several_steps``.
 
 The step adds to row i the same direction (the spike: length r_i, cosine gamma with the
 target) and independent noise that, with the part of the row itself that the step rescales,

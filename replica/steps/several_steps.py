@@ -1,15 +1,15 @@
 """Several giant steps, each on a fresh batch: (alpha_t, eta_t) -> (r, c, gamma) after each.
-THEORY 10 (ext).
+docs/theory.md 10 (ext).
 
 Before step t every row is r u + sqrt(c) w_i: a spike r u that all rows share, u unit with
 cosines gamma to the target's directions, and a bulk of variance c.  The gradient adds to the
 spike a part along u, a part along the target's other directions and a noise common to all rows;
 it rescales the bulk and adds independent noise to it.  The result is again of this form, so that
 one recursion serves every step.  At initialisation r = 0, c = 1 and gamma = 0: the spike is
-empty, the whole target is in the other directions, and the first step is that of THEORY 2.
+empty, the whole target is in the other directions, and the first step is that of docs/theory.md 2.
 
-The bulk is taken as isotropic and independent of the batches before, as in THEORY 2; in the
-network it keeps a row covariance (THEORY 15), which several steps accumulate.
+The bulk is taken as isotropic and independent of the batches before, as in docs/theory.md 2; in the
+network it keeps a row covariance (docs/theory.md 15), which several steps accumulate.
 """
 
 from collections.abc import Iterator
@@ -140,7 +140,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
 
 def first_step(step: Step) -> FirstStep:
     """Direction and cosines of the neurons after the first step of ``step``, for any law of the
-    readout and of the bias.  THEORY 2, 11
+    readout and of the bias.  docs/theory.md 2, 11
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which directions of a target a network learns, and with how many samples.  THEORY 11, [D]
+"""Which directions of a target a network learns, and with how many samples.  docs/theory.md 11, [D]
 
 A target g(z) of r orthonormal directions has Hermite tensors C_k = E He_k(z) g(z).  A giant step
 on n samples sees the first that is not zero: it learns the range of C_k if n is of order d^k, and

@@ -286,7 +286,7 @@ SPIKES = dict(
     noise=0.1,
 )  # fmt: skip
 
-# Of (problem, alpha, lam).  Those of THEORY 13, 15 and 17 are named by section.
+# Of (problem, alpha, lam).  Those of docs/theory.md 13, 15 and 17 are named by section.
 RIDGE = {
     **{f"13 curve {alpha}": (srf(**PUBLISHED), alpha, 0.1) for alpha in (0.2, 0.9, 1.6, 2.3, 3.0)},
     # the ends of the range
@@ -499,7 +499,7 @@ OTHERS = {
     ),
     "curve of penalties": Point(
         "convex", curve, given(**SIGN), dict(alpha=[1.0, 2.0], lam=[0.03, 0.1], loss="logistic")),
-    # After the steps: THEORY 13
+    # After the steps: docs/theory.md 13
     **{
         f"13 features {student}-{target}": Point(
             "ridge", parameters, srf(student=student, target=target, alpha0=alpha0, eta=eta), {})

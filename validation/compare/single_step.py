@@ -5,8 +5,8 @@ The published experiment of [D]: the labels lose their estimated mean and linear
     y -> y - A - B.x,   A = (1/n) sum y,   B = (1/n) sum y x,
 
 so that a step on n ~ d^2 samples sees the second Hermite tensor of the target instead of the
-first (THEORY 11); one step (1.1) of rate eta p is made and the readout fitted by (1.2), both on
-these n samples.  Samples are generated anew at each pass over them - linear part, gradient,
+first (docs/theory.md 11); one step (1.1) of rate eta p is made and the readout fitted by (1.2),
+both on these n samples.  Samples are generated anew at each pass over them - linear part, gradient,
 features, residuals - so that memory does not grow with n.
 """
 

@@ -1,4 +1,4 @@
-"""Figures 1 to 6 of [M]: network and Hermite model on mixtures and images.  THEORY 12
+"""Figures 1 to 6 of [M]: network and Hermite model on mixtures and images.  docs/theory.md 12
 
 Panels 1a-1c, 2a-2c and 6 are sweeps of one quantity around n = m = k = 1000, beta_s = .74,
 alpha_s = 1/2, two components of equal shares with one spike each, orthogonal, lam = 1e-4, labels

@@ -3,7 +3,7 @@
 Left and middle: few samples in the step, so much noise in the gradient.  The noise has a row
 covariance, which the sRF replaces by isotropic rows of the same variance.  Right: many samples
 and little noise, but a linear target, which a student that saturates fits worse the more it
-does: there the fluctuation of the row norms is what counts.  THEORY 15
+does: there the fluctuation of the row norms is what counts.  docs/theory.md 15
 
 The theory is drawn at the dimension simulated, which matters for the shortest spikes alone:
 they need a large overlap m, which costs m^2 / p.  In the limit any spike is better than none.

@@ -1,6 +1,7 @@
 """The gradient of the first step as a spike and a bulk, and how both shrink with the width.
 
-    G = u v^T + Delta,  u = h_1 w / sqrt(k),  v = X^T y / m,  h_1 = E sigma'(b z):      THEORY 12
+    G = u v^T + Delta,  u = h_1 w / sqrt(k),  v = X^T y / m,  h_1 = E sigma'(b z):
+    docs/theory.md 12
 
 u v^T is what the mean slope h_1 of the activation makes of the labels; Delta is the rest.  With
 n, m and k growing together, spikes of theta = n^s (0 <= s < 1) and y = sigma_*(xi . x) of xi along

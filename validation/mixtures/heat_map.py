@@ -1,6 +1,6 @@
 """The network's generalisation error over (split, data spread), one set of draws for all cells.
 
-A heat map of [M] (THEORY 12) recomputes everything for every cell.  But its cells differ in
+A heat map of [M] (docs/theory.md 12) recomputes everything for every cell.  But its cells differ in
 theta and eta alone: standard normal inputs Z, first layer F_0, second layer and spikes are shared
 by all cells of a seed, and since a component's inputs are
 

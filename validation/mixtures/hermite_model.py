@@ -1,4 +1,5 @@
-"""The network after one step and its Hermite models, side by side on the same draws.  THEORY 12
+"""The network after one step and its Hermite models, side by side on the same draws.
+docs/theory.md 12
 
     F rows ~ N(0, I/tr), w ~ N(0, I/k), f(x) = w . sigma(F x) / sqrt(k),
     G = (1/m) k^(-1/2) [w (y - f(X))^T o sigma'(F X^T)] X,  F^ = F + eta G,

@@ -1,6 +1,7 @@
 """Two classes of images as a task: IDX and NPZ files, preprocessing, more draws than images.
 
-Images are read as rows x in [0, 1]^n.  As in the paper (THEORY 12), each class is centred, both
+Images are read as rows x in [0, 1]^n.  As in the paper (docs/theory.md 12), each class is centred,
+both
 are scaled to the same trace, E |x|^2 = theta, and N(0, I) is added: tr Sigma = n + theta.  Labels
 are +1 for the first class, -1 for the second.
 

@@ -1,4 +1,4 @@
-"""Gaussian mixtures with spiked covariances, and labels on them.  THEORY 12
+"""Gaussian mixtures with spiked covariances, and labels on them.  docs/theory.md 12
 
 Component j has probability rho_j and x ~ N(0, I + sum_i theta_ji gamma_ji gamma_ji^T): r
 orthonormal spikes gamma_ji each, aligned between components, gamma_ji . gamma_j'i = alignment,
