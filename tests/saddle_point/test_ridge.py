@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from equations import free_energy, hats, residuals, response, responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from replica.saddle_point import responses as bulk_module
 from replica.saddle_point import ridge
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors, Overlaps
+from tests.oracles.equations import free_energy, hats, residuals, response, responses
 
 MODELS = [
     dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97),

@@ -21,7 +21,7 @@ def python_files():
     found = {
         p for name in ("solvers", "replica", "validation") for p in ROOT.rglob(f"{name}/**/*.py")
     }
-    found |= set(ROOT.glob("benchmarks/*.py")) | set(ROOT.glob("tests/*.py")) | {ROOT / "run.py"}
+    found |= set(ROOT.glob("benchmarks/*.py")) | set(ROOT.glob("tests/**/*.py")) | {ROOT / "run.py"}
     return sorted(p for p in found if not {".venv", "build"} & set(p.relative_to(ROOT).parts))
 
 

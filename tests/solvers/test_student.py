@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import poch
-from test_convex import MODELS, by_nodes
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
@@ -23,6 +22,7 @@ from replica.saddle_point.ridge import responses_of, solve_points
 from solvers import student
 from solvers.quadrature import Rule, composite
 from solvers.student import blurred, lagrange, mixture, octaves
+from tests.convex.test_solve import MODELS, by_nodes
 
 NUS = [2.05, 2.5, 3.0, 5.0, 30.0, 1e9]
 

@@ -3,7 +3,6 @@ norms."""
 
 from dataclasses import replace
 
-import equations_network as literal
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,7 @@ from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
 from replica.steps.network import row_covariance
 from solvers.quadrature import trapezoid
+from tests.oracles import equations_network as literal
 
 
 def step(**changes):

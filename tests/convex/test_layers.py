@@ -8,7 +8,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
-from test_convex import MODELS, SIGN, by_nodes, original_residuals
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
@@ -26,6 +25,7 @@ from replica.equivalence.rules import known_layers
 from replica.equivalence.table import tabulate
 from solvers.quadrature import gauss_legendre, trapezoid
 from solvers.results import Status
+from tests.convex.test_solve import MODELS, SIGN, by_nodes, original_residuals
 
 ONE = np.ones(1)
 THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric

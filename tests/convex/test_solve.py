@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from equations import response, responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -24,6 +23,7 @@ from replica.saddle_point import ridge
 from replica.steps.one_step import after_one_step
 from solvers.quadrature import trapezoid
 from solvers.results import Status
+from tests.oracles.equations import response, responses
 
 SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 SINE = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
 README = (ROOT / "README.md").read_text()
 
 

@@ -26,7 +26,8 @@ def slow_cell(folder, *arguments, **options):
 def main(folder):
     import dask
     from distributed import Client, LocalCluster
-    from test_validation_engine import MODEL, OPTIONS
+
+    from tests.validation.test_engine import MODEL, OPTIONS
 
     dask.config.set({"distributed.scheduler.worker-ttl": None})
     monte_carlo.run_cell = partial(slow_cell, folder)

@@ -119,9 +119,9 @@ def test_functions_that_cannot_travel_stay_here(caplog):
 def test_dask_with_a_worker_killed(reference, tmp_path):
     """Cells of a worker that is killed are run by another; the result is the same."""
     pytest.importorskip("distributed")
-    script = Path(__file__).with_name("dask_kill.py")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", script, tmp_path],
+        [sys.executable, "-W", "ignore", "-m", "tests.validation.dask_kill", tmp_path],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=120,
@@ -217,7 +217,7 @@ def children_of(pid):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look in")
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (
-        "import time\nfrom validation import executors\n"
+        "import time\nfrom validation.run import executors\n"
         "if __name__ == '__main__':\n    list(executors.results(time.sleep, [60] * 2, None, 2))\n"
     )
     script = tmp_path / "sleeper.py"

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from equations import free_energy, hats, residuals, responses
 from scipy.stats import cauchy, laplace, norm, poisson
 
 import replica
@@ -16,6 +15,7 @@ from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors, Overlaps
 from replica.steps.one_step import after_one_step
+from tests.oracles.equations import free_energy, hats, residuals, responses
 
 STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))

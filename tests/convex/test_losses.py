@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
-from test_convex import by_nodes
 
 from replica import Activation, InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
 from replica.problem.labels import label_noise, mean_label, zeros
 from replica.problem.named import activation
 from solvers.piecewise import average_proximal, average_score
+from tests.convex.test_solve import by_nodes
 
 NAMES = [
     "square", "huber:0.5", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge",
