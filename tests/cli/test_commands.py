@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from replica import documents as files
-from replica.cli.common import problem_options, run
+from replica.cli.common import run
 from replica.cli.main import app
-from validation.cli.main import app as validation_app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
+
+
 POINT = f"{STEP} --alpha 1 --lam 0.1"
 
 
@@ -170,15 +171,6 @@ def test_a_bias_of_groups_is_used_and_given_once(tmp_path, capsys):
     assert "given once" in capsys.readouterr().err
 
 
-def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "boom.py").write_text("1 / 0\n")
-    assert replica(f"{POINT} --student boom:f") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "--student" in line
-    assert "division by zero" in line
-
-
 def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     """Two spikes, four groups and a target of two directions from the user's own module."""
     from replica import MultiIndex, SpikedRandomFeatures, solve
@@ -205,84 +197,6 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
         gamma=[[0.9, 0], [0, 0.8]],
     )
     assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
-
-
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        (f"{STEP} --alpha -1 --lam 1", ["--alpha", "-1", "positive"]),
-        (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
-        (f"{STEP} --alpha 1 --lam nan", ["--lam", "nan"]),
-        (f"{POINT} --student foo", ["--student", "foo", "tanh, erf, sin"]),
-        (f"{POINT} --target numpy:sum", ["--target", "sum", "elementwise"]),
-        (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),
-        (f"{STEP} --alpha 1:2:0 --lam 1", ["--alpha", "1:2:0", "start:stop:count"]),
-        (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log"]),
-        (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
-        (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .nc"]),
-        (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
-        (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
-        (f"{POINT} --beta 0", ["--beta", "positive"]),
-        (f"{POINT} --eta=-2", ["--eta", "-2", "0 or more"]),
-        (f"{POINT} --gamma 2", ["--gamma"]),
-        ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
-        ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
-        (f"{POINT} --nonsense 1", ["--nonsense"]),
-        (f"{POINT} --student he1/0", ["--student", "he1/0"]),
-        (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "start:stop:count"]),
-        (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
-        (f"{POINT} --bias x", ["--bias"]),
-        (
-            "curve --student tanh --target sin --r 1 --c 1 --gamma 0 --alpha 1 --lam 1 --readout 1",
-            ["--readout", "--alpha0"],
-        ),
-        ("curves", ["curves"]),
-        (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
-        ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
-    ],
-)
-def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert replica(line) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    for part in parts:
-        assert part in err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("application", "line"),
-    [
-        (app, "curve --groups 1"),  # of files alone
-        (app, "curve --no-intercept"),
-        (app, "bounds --lam 1"),
-        (app, "spectrum --lam 1"),
-        (app, "optimum --loss hinge"),
-        (validation_app, "simulate --model srf"),
-        (validation_app, "alignment --r 1"),
-        (validation_app, "spectrum --train-bias"),
-    ],
-)
-def test_an_option_that_would_be_ignored_is_refused(application, line, capsys):
-    assert run(application, line.split()) == 2
-    (refusal,) = capsys.readouterr().err.splitlines()
-    assert refusal.startswith(f"error: No such option: {line.split()[1]}")
-
-
-def test_only_known_options_are_left_out():
-    with pytest.raises(KeyError, match="lamda"):
-        problem_options(without=("lam", "lamda"))
-
-
-def test_every_mistake_in_a_problem_file(tmp_path, capsys):
-    path = tmp_path / "problem.toml"
-    path.write_text('student = 3\nwidth = 2\nalpha = "1:2"\nlam = {}\n')
-    assert replica(f"curve --config {path}") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    for key in ("student", "width", "alpha", "lam"):
-        assert f"{key}: " in line
 
 
 def test_unconverged_points_are_null_and_exit_1(capsys, caplog, monkeypatch):

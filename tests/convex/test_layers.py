@@ -7,80 +7,24 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
 from replica.convex import layers
-from replica.convex import sampled_averages as sampled_fields
 from replica.convex import solve as convex
 from replica.convex.averages import scores
-from replica.convex.classification import bivariate, classification_error
 from replica.convex.equations import Equations
 from replica.convex.label_tables import Level, first_level, label_table, label_table_at
 from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
-from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
 from replica.equivalence.rules import known_layers
 from replica.equivalence.table import tabulate
 from solvers.quadrature import gauss_legendre, trapezoid
 from solvers.results import Status
-from tests.convex.test_solve import MODELS, SIGN, by_nodes, original_residuals
+from tests.convex.problems import MODELS, SIGN, by_nodes
+from tests.oracles.equations_convex import original_residuals
 
 ONE = np.ones(1)
-THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric
-    student="relu",
-    target=replica.Activation(
-        lambda z: np.where(z > 0.7, 1.0, np.where(z > -0.4, -1.0, 1.0)), kinks=(-0.4, 0.7)
-    ),
-    r=0.8,
-    c=1.0,
-    gamma=0.6,
-    label_noise="flip:0.05",
-)
-
-
-@pytest.mark.parametrize("correlation", [-0.999, -0.5, 0.0, 0.3, 0.95])
-def test_two_correlated_gaussians(correlation):
-    """Against scipy's integration, asked for 1e-13; zeros and infinities included."""
-    points = [-2.3, -0.4, -1e-308, 0.0, 1e-9, 0.8, 3.1]
-    law = multivariate_normal(cov=[[1, correlation], [correlation, 1]])
-    for h in points:
-        for k in points:
-            found = bivariate(np.array(h), np.array(k), np.array(correlation))
-            assert float(found) == pytest.approx(law.cdf([h, k]), abs=1e-12)
-        assert float(bivariate(np.array(h), np.array(40.0), np.array(correlation))) == (
-            pytest.approx(ndtr(h), abs=1e-15)
-        )
-
-
-@pytest.mark.parametrize("model", [SIGN, MODELS["flipped"], THREE], ids=["sign", "flip", "three"])
-@pytest.mark.parametrize("loss", ["logistic", "absolute"])
-def test_steps_are_summed_exactly(model, loss):
-    """The closed form of the label's law given the local field, against Bayes' rule on 104 or
-    more nodes of tau that split at the steps (1e-8, their own error)."""
-    given = label_table(model, Level(2, 6, 3))
-    labels = given.labels
-    of = replica.loss(loss)
-    summed = by_nodes(
-        Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
-    )
-    overlaps = solve_points(given, of, ONE, 0.1 * ONE)[0].overlaps
-    field = Equations(given, of).field(overlaps)
-    assert labels.steps is not None
-    exact = scores(labels, summed, field)
-    for mine, theirs in zip(exact, scores(labels._replace(steps=None), summed, field), strict=True):
-        assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
-    by_steps = classification_error(model, overlaps, 1e-9)[0]
-    # the same from its definition, kappa and tau summed
-    ((tau, weights, mean, *_),) = labels.components
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
-    sd = np.sqrt(field.power - (field.pull**2).sum(axis=-1))[..., None]
-    below = ndtr(-centre / sd)
-    up = (1 + mean) / 2
-    wrong = (weights * (up * below + (1 - up) * (1 - below))).sum(axis=-1)
-    # 54 nodes of kappa leave 1e-4 of the decision's layer
-    assert by_steps == pytest.approx(wrong @ given.table.weights, abs=2e-4)
 
 
 @pytest.mark.parametrize("lam", [1.0, 10.0, 1e3])
@@ -93,14 +37,6 @@ def test_large_penalties_take_no_more_nodes(name, lam):
         assert point.converged
         assert point.nodes <= 128
         assert point.iterations <= 12  # of the last level, from the one before
-
-
-def test_decision_at_a_large_penalty():
-    """lam -> inf: f is m mu_0(kappa) and its class the sign of kappa, whose error is the angle
-    between the spike and the target; corrections are of order 1 / lam."""
-    point = solve(SIGN, alpha=2.0, lam=1e7, loss="logistic")
-    angle = np.arccos(0.8) / np.pi
-    assert point.classification_error == pytest.approx(angle, rel=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "lam"), [(0.5, 0.01), (0.5, 3.0), (2.0, 10.0)])
@@ -237,35 +173,6 @@ def test_a_zero_of_rounding_alone(monkeypatch):
     assert (
         len(layers_near(SIGN, overlaps.overlaps, lambda table, _: 1e3 * (table.kappa - 0.01))) == 3
     )
-
-
-def test_layers_known_beforehand():
-    """A kink of the target is blurred by tau, a neuron's by its other inputs."""
-    (neuron, target) = known_layers(SIGN)
-    assert neuron == pytest.approx((0.0, np.sqrt(1.3) / 1.5))
-    assert target == pytest.approx((0.0, 0.75))
-    assert known_layers(replace(SIGN, r=5e-324))[0][1] == np.inf
-
-
-@pytest.mark.parametrize("pull", [0.0, 0.2, 0.6])
-def test_a_smooth_teacher_is_summed_as_a_series(pull, monkeypatch):
-    """Mehler's series given the local field against Bayes' rule on 76 nodes of tau, for a
-    prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
-    table, labels = label_table(MODELS["logistic teacher"], Level(5, 8, 5))
-    assert labels.series is not None
-    shape = (1, table.weights.size)
-    field = Field(
-        centre=0.3 * table.kappa,
-        pull=np.full((*shape, 1), 2 * pull),
-        power=np.full(shape, 4.0),
-        response=np.full(shape, 1.5),
-    )
-    of = replica.loss("logistic")
-    exact = scores(labels._replace(series=None), of, field)
-    monkeypatch.setattr(sampled_fields, "_labels_by_nodes", None)  # which is not asked for
-    found = scores(labels, of, field)
-    for mine, theirs in zip(found, exact, strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-11)
 
 
 @pytest.mark.parametrize("name", ["logistic teacher", "flipped"])

@@ -1,24 +1,20 @@
 """Losses and laws of labels: proximal maps, Gaussian averages, parsing, refusals."""
 
-import itertools
 import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-from scipy.integrate import quad
 
-from replica import Activation, InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
-from replica.problem.labels import label_noise, mean_label, zeros
-from replica.problem.named import activation
-from solvers.piecewise import average_proximal, average_score
-from tests.convex.test_solve import by_nodes
+from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
+from tests.convex.problems import by_nodes
 
 NAMES = [
     "square", "huber:0.5", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge",
 ]  # fmt: skip
+
+
 PIECEWISE = [name for name in NAMES if name != "logistic"]
 
 
@@ -94,70 +90,6 @@ def test_score_is_minus_the_derivative_in_the_prox(name):
     assert smooth.mean() > 0.98
 
 
-@pytest.mark.parametrize("name", PIECEWISE)
-@pytest.mark.parametrize(("mean", "sd", "V"), [(0.3, 0.7, 0.4), (-2.0, 3.0, 5.0), (1.4, 0.1, 1e4)])
-def test_gaussian_averages_are_exact(name, mean, sd, V):
-    """Against adaptive quadrature on the pieces, asked for 1e-11."""
-    of = loss(name)
-    kinks = sorted(
-        k + V * s
-        for k in of.kinks
-        for s in (of.derivative(np.nextafter(k, -9)), of.derivative(np.nextafter(k, 9)))
-    )
-    ends = [mean - 12 * sd, *(k for k in kinks if abs(k - mean) < 12 * sd), mean + 12 * sd]
-
-    def average(function):
-        parts = (
-            quad(
-                lambda x: float(function(np.array([x]))[0]) * stats.norm.pdf(x, mean, sd),
-                low, high, epsabs=1e-12, epsrel=1e-11, points=[mean], limit=200,
-            )[0]
-            for low, high in itertools.pairwise(ends)
-        )  # fmt: skip
-        return sum(parts)
-
-    def at(part):
-        return lambda x: of.score(x, np.full_like(x, V))[part]
-
-    exact = average_score(of.pieces, np.array(mean), np.array(sd), np.array(V))
-    after = average_proximal(of.pieces, np.array(mean), np.array(sd), np.array(V))
-    before = average_proximal(of.pieces, np.array(mean), np.array(sd), np.array(0.0))
-    expected = [
-        average(at(0)),
-        average(at(1)),
-        average(lambda x: at(0)(x) ** 2),
-        average(at(2)),
-        average(lambda x: at(2)(x) ** 2),
-        average(lambda x: of.value(at(2)(x))),
-        average(of.value),
-    ]
-    # sums of a few terms of the size of the integrand, known to 1e-11
-    assert [*exact, *after, before.value] == pytest.approx(expected, rel=1e-9, abs=1e-10)
-
-
-@pytest.mark.parametrize("name", ["absolute", "hinge", "quantile:0.3"])
-def test_averages_do_not_cancel_at_a_small_response(name):
-    """V -> 0: g -> -rho' and E g' -> -(jump of rho') times the density at the kink; the
-    corrections are of order V."""
-    of, mean, sd, V = loss(name), np.array(0.3), np.array(0.7), np.array(1e-9)
-    found = average_score(of.pieces, mean, sd, V)
-    (kink,) = of.kinks
-    left, right = of.derivative(np.array([kink - 1, kink + 1]))
-    below = stats.norm.cdf(kink, 0.3, 0.7)
-    assert found.mean == pytest.approx(-left * below - right * (1 - below), abs=1e-8)
-    assert found.square == pytest.approx(left**2 * below + right**2 * (1 - below), abs=1e-8)
-    assert found.slope == pytest.approx((left - right) * stats.norm.pdf(kink, 0.3, 0.7), rel=1e-7)
-
-
-def test_averages_do_not_cancel_at_a_large_response():
-    """Samples that end beside the kink: the score is (1 - t0) / V below 1 and 0 above, 1e-9 of
-    what the flat of the proximal map reaches at its other end."""
-    sd, V = 0.7, 1e9
-    found = average_score(loss("hinge").pieces, np.array(1.0), np.array(sd), np.array(V))
-    expected = [sd / (V * np.sqrt(2 * np.pi)), -1 / (2 * V), sd**2 / (2 * V**2)]
-    assert [float(x) for x in found] == pytest.approx(expected, rel=1e-13, abs=0)
-
-
 def test_losses_are_convex_and_continuous_at_their_knots():
     for name in PIECEWISE:
         of = loss(name)
@@ -193,12 +125,6 @@ def test_margins_need_labels_of_two_values():
         )
 
 
-@pytest.mark.parametrize("text", ["student:2", "outliers:2:1", "flip:0.6", "flip", "cauchy", 3])
-def test_laws_of_labels_are_checked(text):
-    with pytest.raises(InvalidArgument, match="label_noise must be"):
-        label_noise(text)
-
-
 def test_a_rough_proximal_map_is_that_of_points_nearby():
     """Rows at a kink are exact; all others end a Newton step after they came within the slack,
     and rows of the first kind do not keep them at it."""
@@ -220,41 +146,3 @@ def test_a_rough_proximal_map_is_that_of_points_nearby():
     moved = np.abs(t0) > 3
     assert np.abs(reached - t0)[moved].max() < 1e-5
     assert rough == pytest.approx(exact, abs=1e-5)
-
-
-@pytest.mark.parametrize("text", ["outliers:0.2:9", "student:5", "flip:0.2", "logistic", "probit"])
-def test_drawn_labels_follow_their_law(text):
-    """Mean and variance of 2e5 labels, within five standard errors."""
-    law, rng = label_noise(text), np.random.default_rng(0)
-    count, target = 200_000, 0.4
-    y = law.apply(np.full(count, target), rng)
-    if law.binary:
-        mean = 2 * float(law.probability(np.array(target))) - 1
-        variance = 1 - mean**2
-        assert set(np.unique(y)) == {-1.0, 1.0}
-    else:
-        mean, variance = target, law.variance
-        # the fourth moment of Student's t with 5 degrees of freedom is 9 variances squared
-        assert y.var() == pytest.approx(variance, rel=5 * np.sqrt(12 / count))
-    assert y.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / count))
-
-
-def test_zeros_of_a_target_are_found():
-    found = zeros(activation("he3"))  # x^3 - 3x
-    assert found == pytest.approx([-np.sqrt(3), 0, np.sqrt(3)], abs=1e-12)
-    flipped = mean_label(activation("he3"), label_noise("flip:0.1"))
-    assert flipped(np.array([-3.0, 3.0])).tolist() == pytest.approx([-0.8, 0.8])
-    assert flipped.kinks == pytest.approx(found)
-
-
-@pytest.mark.parametrize("target", ["sign", "sin", "relu", "he2", "tanh"])
-@pytest.mark.parametrize("variance", [1e-3, 0.7])
-def test_moments_of_a_flipped_label(target, variance):
-    """E[y | z] is a step function, whatever the target: its closed-form moments against panels
-    that end at the steps (1e-12, the tolerance of that integral)."""
-    flipped = mean_label(activation(target), label_noise("flip:0.1"))
-    by_panels = Activation(flipped.function, kinks=flipped.kinks)
-    shift = np.linspace(-3.0, 3.0, 13)
-    c = np.full_like(shift, variance)
-    for mine, theirs in zip(flipped.moments(shift, c), by_panels.moments(shift, c), strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-12)

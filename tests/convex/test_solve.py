@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, ndtr
-from scipy.stats import norm
+from scipy.special import expit
 
 import replica
-from replica import InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, solve
+from replica import Loss, SpikedRandomFeatures, solve
 from replica.convex.averages import scores
 from replica.convex.coordinates import Coordinates
 from replica.convex.equations import Equations
@@ -20,49 +19,10 @@ from replica.convex.label_tables import Level, label_table
 from replica.convex.solve import slopes_near, solve_points
 from replica.equivalence.table import tabulate
 from replica.saddle_point import ridge
-from replica.steps.one_step import after_one_step
 from solvers.quadrature import trapezoid
 from solvers.results import Status
-from tests.oracles.equations import response, responses
-
-SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
-SINE = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
-MODELS = {
-    "sign": SIGN,
-    "flipped": replace(SIGN, label_noise="flip:0.1", beta=0.6),
-    "logistic teacher": SpikedRandomFeatures(
-        student="relu", target="3*he1", r=0.8, c=1.0, gamma=0.8, label_noise="logistic"
-    ),
-    "outliers": SpikedRandomFeatures(**SINE, noise=0.05, label_noise="outliers:0.1:9"),
-    "student": SpikedRandomFeatures(**SINE, beta=1.5, label_noise="student:3:0.3"),
-    "groups": SpikedRandomFeatures(
-        student="relu", target="relu", r=[0.8, -0.4, 1.2], c=[1, 1.2, 0.9], gamma=0.7, noise=0.1
-    ),
-    "intercept": SpikedRandomFeatures(
-        student="relu", target="softplus", r=0.5, c=1.0, gamma=0.9, noise=0.1, intercept=True
-    ),
-    "two spikes": SpikedRandomFeatures(
-        student="tanh",
-        target=MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2),
-        r=[[1, 0.5], [1, -0.5]],
-        c=1.0,
-        gamma=[[0.9, 0], [0, 1.0]],
-        noise=0.1,
-    ),
-    "at a dimension": SpikedRandomFeatures(**SINE, noise=0.05, dimension=300.0),
-    "network": replica.GradientStep(
-        student="tanh", target="sin", alpha0=0.5, eta=2.0, noise=0.1
-    ).network(beta=1.0),
-}
-REAL = ["outliers", "student", "groups", "intercept", "two spikes", "at a dimension", "network"]
-RESIDUAL = ["huber:0.5", "absolute", "quantile:0.3"]
-MARGIN = ["logistic", "hinge", "squared_hinge"]
-
-
-def by_nodes(loss):
-    """A piecewise quadratic loss whose averages are left to quadrature."""
-    object.__setattr__(loss, "pieces", None)
-    return loss
+from tests.convex.problems import MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes
+from tests.oracles.equations_convex import original_residuals
 
 
 def test_reference_of_the_logistic_loss():
@@ -104,62 +64,6 @@ def test_labels_of_two_values_by_ridge_regression():
         assert point.classification_error == pytest.approx(linear.classification_error, rel=1e-7)
 
 
-def original_residuals(model, alpha, lam, of, point, kappa=120):
-    """(6.1)-(6.3), (4.3)-(4.6), (4.9) as
-    docs/theory.md 6 prints them, for one group, labels that are a
-    sign, and a margin loss: integrated over omega, with the law of (y, tau) given omega in
-    closed form; kinks of the score are split by a fine rule instead."""
-    table = tabulate(model, trapezoid(kappa))
-    gamma, beta = model.gamma, model.beta
-    rho = np.sqrt(1 - gamma**2)
-    o, c = point.overlaps, model.c
-    ratio = alpha / beta
-    mu0, mu1, m2, kappa = table.offsets[0], table.mu1[0], table.mu2sq[0], table.kappa[0]
-    C = mu0 * o.m[0] + mu1 * kappa * o.theta[0, 0]
-    pull = mu1 * o.psi[0, 0]
-    V = mu1**2 * o.V1[0, 0] + m2 * o.V2[0]
-    sd = np.sqrt(mu1**2 * o.Q1[0, 0] + m2 * o.q2[0])
-    fine, weights = trapezoid(4001)
-    E = np.zeros((5, kappa.size))
-    for j in range(kappa.size):
-        omega = C[j] + sd[j] * fine
-        centre = pull[j] * fine / sd[j]
-        v = 1 - pull[j] ** 2 / sd[j] ** 2
-        edge = (gamma * kappa[j] + rho * centre) / (rho * np.sqrt(v))
-        for y in (1.0, -1.0):
-            P = ndtr(y * edge)
-            tau = centre * P + y * np.sqrt(v) * norm.pdf(edge)
-            g, slope, _ = of.score(y * omega, np.full_like(omega, V[j]))
-            s = y * g
-            E[:, j] += [
-                weights @ (P * s),
-                weights @ (P * slope),
-                weights @ (P * s**2),
-                weights @ (tau * s),
-                weights @ (P * (y * omega < 0)),
-            ]
-    s, slope, square, along, wrong = E
-    n = table.weights
-    V1_hat = np.array([[-ratio * n @ (mu1**2 * slope)]])
-    V2_hat = np.array([-ratio * n @ (m2 * slope)])
-    V1, V2, G, tau_b = responses(table, o.V2, V1_hat, V2_hat, lam)
-    theta_hat = n @ (kappa * mu1 * s)
-    p_hat = n @ (mu1 * (along - pull * slope))
-    X1 = np.array([[ratio * n @ (mu1**2 * square) + alpha * ratio * p_hat**2]])
-    X2 = np.array([ratio * n @ (m2 * square) + alpha * ratio * c * theta_hat**2])
-    Q1, q2 = response(table, o.V1, o.V2, V1_hat, X1, X2, G, tau_b)
-    return {
-        "V1": V1[0, 0] / o.V1[0, 0] - 1,
-        "V2": V2[0] / o.V2[0] - 1,
-        "m": n @ (mu0 * s) / np.sqrt(n @ (mu0**2) * (n @ square)),
-        "theta": alpha * c * o.V2[0] * theta_hat - o.theta[0, 0],
-        "psi": alpha * o.V1[0, 0] * p_hat - o.psi[0, 0],
-        "Q1": Q1[0, 0] / o.Q1[0, 0] - 1,
-        "q2": q2[0] / o.q2[0] - 1,
-        "classification": n @ wrong / point.classification_error - 1,
-    }
-
-
 @pytest.mark.parametrize("name", MARGIN)
 def test_original_equations_hold(name):
     """1e-10 where s' is continuous; 4001 nodes, .005 apart, leave 1e-4 of its jumps, and 1e-5
@@ -172,6 +76,8 @@ def test_original_equations_hold(name):
 
 
 QUICK = [("outliers", loss) for loss in RESIDUAL] + [("sign", loss) for loss in MARGIN]
+
+
 OTHERS = [
     *((name, loss) for name in REAL if name not in ("outliers", "two spikes") for loss in RESIDUAL),
     *((name, loss) for name in ("flipped", "logistic teacher") for loss in MARGIN),
@@ -365,57 +271,6 @@ def test_a_point_does_not_depend_on_its_grid():
     together = curve.sel(alpha=1.0, lam=0.1)
     for name in ("test_error", "train_loss", "loss_error", "classification_error"):
         assert float(together[name]) == pytest.approx(getattr(alone, name), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_trained_bias_minimises_the_loss():
-    """The bias found is no worse than its neighbours."""
-    step = replica.GradientStep(student="relu", target="softplus", alpha0=3, eta=1.0)
-    model = replace(step.srf(beta=1.0), train_bias=True, noise=0.1)
-    point = solve(model, alpha=1.5, lam=0.1, loss="huber:0.5", quadrature_tol=1e-5)
-
-    def objective(bias):
-        fixed = replace(model, train_bias=False, bias=bias)
-        found = solve(fixed, alpha=1.5, lam=0.1, loss="huber:0.5", quadrature_tol=1e-5)
-        return 1.5 * found.train_loss + 0.05 * found.overlaps.q2.sum()
-
-    low = objective(point.trained_bias)
-    assert low <= min(objective(point.trained_bias + shift) for shift in (-0.05, 0.05)) + 1e-9
-
-
-def test_step_sees_the_law_of_the_labels():
-    """(2.2): of flipped signs E zy shrinks by 1 - 2q and E y^2 stays 1; of real labels the
-    variance counts, wherever it comes from."""
-    step = dict(student="tanh", alpha0=2.0, eta=1.0)
-    flipped = replica.GradientStep(target="sign", label_noise="flip:0.1", **step)
-    h1 = 0.8 * np.sqrt(2 / np.pi)
-    assert after_one_step(flipped).gamma == pytest.approx(h1 / np.sqrt(h1**2 + 0.5), rel=1e-10)
-    outliers = replica.GradientStep(target="sin", label_noise="outliers:0.1:5", **step)
-    gaussian = replica.GradientStep(target="sin", noise=0.5, **step)
-    assert after_one_step(outliers)[:3] == pytest.approx(after_one_step(gaussian)[:3], rel=1e-12)
-    student = replica.GradientStep(target="sin", label_noise="student:5", **step)
-    with pytest.raises(InvalidArgument, match="label noise with all its moments"):
-        student.network(beta=1.0)
-
-
-def test_calibration_against_brute_force():
-    """The mean stated probability at kappa from its definition, and the frequency from Phi."""
-    point = solve(SIGN, alpha=2.0, lam=0.05, loss="logistic")
-    found = replica.calibration(point, [0.7])
-    rho = 0.6  # sqrt(1 - .8^2)
-    assert found.frequency[0] == pytest.approx(float(ndtr(0.8 * 0.7 / rho)), rel=1e-9)
-    z = np.random.default_rng(0).standard_normal(400_000)
-    features = SIGN.student.moments(np.array([1.5 * 0.7]), np.array([1.3]))
-    first = features.first / np.sqrt(1.3)
-    o = point.overlaps
-    centre = features.mean * o.m[0] + first * 0.7 * o.theta[0, 0]
-    sd = np.sqrt(first**2 * o.Q1[0, 0] + features.variance * o.q2[0])
-    sample = expit(centre + sd * z)
-    assert found.predicted[0] == pytest.approx(
-        sample.mean(), abs=5 * sample.std() / np.sqrt(z.size)
-    )
-    with pytest.raises(InvalidArgument, match="logistic"):
-        replica.calibration(solve(SIGN, alpha=2.0, lam=0.05), [0.0])
 
 
 log = st.floats(0, 1)

@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from solvers.minima import minima
 from solvers.results import ConvergenceError
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
@@ -165,23 +164,6 @@ def test_optimum_at_an_edge_is_reported():
         replica.optimal_lambda(model, alpha=1.0, lam=(1.0, 0.1))
     with pytest.raises(InvalidArgument):
         replica.optimal_eta(STEP, alpha=1.0)
-
-
-def test_all_minima_are_found():
-    """A polynomial of known minima in one variable, their products in two."""
-    roots = np.array([-1.3, -0.4, 0.2, 0.9, 1.4])
-    f = np.polynomial.Polynomial.fromroots(roots).integ()
-    (low, *_) = found = minima(f, [np.linspace(-2, 2, 24)])
-    assert sorted(one.place[0] for one in found if not one.at_edge) == pytest.approx(
-        roots[::2], abs=1e-9
-    )
-    assert low.value == pytest.approx(min(f(roots)), rel=1e-12)
-    pairs = minima(
-        lambda x, y: f(x)[:, None] + f(y), [np.linspace(-1.6, 1.6, 18), np.linspace(-1.6, 1.6, 18)]
-    )
-    assert sum(not one.at_edge for one in pairs) == 9
-    assert pairs[0].place == pytest.approx([low.place[0]] * 2, abs=1e-8)
-    assert minima(lambda x: np.full(x.size, np.nan), [np.arange(4.0)]) == []
 
 
 def test_nothing_converged_raises(monkeypatch):

@@ -4,11 +4,28 @@ import numpy as np
 import pytest
 
 import replica
-from replica import InvalidArgument
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
 
+STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
+RAGGED = SpikedRandomFeatures(
+    student="sigmoid",
+    target="sin",
+    r=[0.3, 1.2, -0.7],
+    c=[1.0, 0.6, 2.0],
+    bias=[0, -1, 0.5],
+    fractions=[0.2, 0.5, 0.3],
+    gamma=0.7,
+    beta=1.3,
+    noise=0.1,
+)
+
 MODEL = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+
+
 ALPHA = [0.2, 0.9, 1.6, 2.3, 3.0]
 
 
@@ -116,3 +133,20 @@ def test_nearly_aligned_kinked_targets(gamma, target):
     assert point.test_error == pytest.approx(
         limit.test_error, rel=3 * np.sqrt(1 - gamma**2) + 1e-10
     )
+
+
+@pytest.mark.parametrize(
+    "grids", [{}, {"beta": [0.5, 1]}, {"noise": [0, 1]}], ids=["point", "beta", "noise"]
+)
+def test_learning_curves_of_groups(grids, tmp_path):
+    """Datasets of general models, and their files."""
+    curve = replica.learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
+    assert bool(curve.converged.all())
+    assert "r" not in curve
+    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
+
+
+def test_a_grid_may_change_the_number_of_groups():
+    step = GradientStep(**STEP, readout="gaussian", train_bias=False, intercept=True)
+    curve = replica.learning_curve(step, alpha=1, lam=0.1, beta=1.0, eta=[0, 0.5])
+    assert bool(curve.converged.all())

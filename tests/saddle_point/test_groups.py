@@ -1,24 +1,23 @@
 """Several groups and spikes: reductions to one group, exact identities, convergence."""
 
-import pickle
-from functools import lru_cache
-
 import numpy as np
 import pytest
-from scipy.stats import cauchy, laplace, norm, poisson
 
 import replica
-from replica import GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures
+from replica import GradientStep, MultiIndex, SpikedRandomFeatures
 from replica.equivalence.table import tables
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.overlaps import Errors, Overlaps
-from replica.steps.one_step import after_one_step
-from tests.oracles.equations import free_energy, hats, residuals, responses
+from replica.saddle_point.overlaps import Errors
+from tests.oracles.equations import residuals
 
 STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
+
+
 RAGGED = SpikedRandomFeatures(
     student="sigmoid",
     target="sin",
@@ -155,109 +154,11 @@ def test_kinds_solve_the_equations_of_all_groups():
     assert max(found.values()) < 1e-8, found
 
 
-@lru_cache
-def random_model(seed):
-    """A model of up to five groups, one or two spikes and one or two target directions."""
-    rng = np.random.default_rng(seed)
-    groups, spikes, directions = rng.integers(2, 6), rng.integers(1, 3), rng.integers(1, 3)
-    functions = {
-        1: replica.activation("sin"),
-        2: MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2),
-    }
-    gamma = rng.normal(size=(directions, spikes))
-    gamma *= rng.uniform(0.3, 1) / np.linalg.norm(gamma, 2)
-    return SpikedRandomFeatures(
-        student=rng.choice(["tanh", "sigmoid", "relu"]),
-        target=functions[int(directions)],
-        r=rng.normal(size=(groups, spikes)),
-        c=rng.uniform(0.5, 2, groups),
-        bias=rng.normal(size=groups),
-        fractions=rng.dirichlet(np.ones(groups)),
-        gamma=gamma,
-        beta=rng.uniform(0.4, 2.5),
-        noise=rng.choice([0.0, 0.2]),
-    )
-
-
-def solved(model, alpha, lam):
-    """Table and one point on it; identities hold on any rule, so the first will do."""
-    table, _ = tables(model, 0)
-    points = ridge.solve_points(table, np.array([alpha]), np.array([lam]))
-    overlaps = Overlaps(*(part[0] for part in points.overlaps))
-    return table, overlaps, Errors(*(part[0] for part in points.errors))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_models_solve_the_original_equations(seed):
-    """(4.1)-(4.11) as printed, to 1e-10; theta, a small difference, to 1e-8 of itself."""
-    table, o, e = solved(random_model(seed), 0.9, 0.05)
-    found = residuals(table, 0.9, 0.05, o, e)
-    assert found.pop("theta") < 1e-8
-    assert max(found.values()) < 1e-10, found
-    smallest = np.linalg.eigvalsh(o.Q1 - o.psi @ o.psi.T).min()
-    assert smallest >= -1e-12 * np.trace(o.Q1)  # Q1 dominates psi psi^T
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_models_satisfy_the_identities(seed):
-    """dE/dlam = q2/2, dF/dlam = V2, and F stationary in all six arguments, to 1e-7.
-
-    Central differences with relative steps of 1e-4 and 1e-5 err by about 1e-8.
-    """
-    model, alpha, lam, step = random_model(seed), 0.9, 0.05, 5e-6
-
-    def objective(lam):
-        table, o, e = solved(model, alpha, lam)
-        V_hat = hats(table, o.V1, o.V2, alpha)
-        V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
-        fit = 0.5 * alpha / model.beta * e.train + 0.5 * lam * o.q2.sum()
-        return fit, free_energy(table, alpha, lam, V1, V2, *V_hat, tau, G)
-
-    table, o, _ = solved(model, alpha, lam)
-    up, down = np.array(objective(lam + step)), np.array(objective(lam - step))
-    expected = [0.5 * o.q2.sum(), o.V2.sum()]
-    assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-7)
-    V_hat = hats(table, o.V1, o.V2, alpha)
-    point = [*responses(table, o.V2, *V_hat, lam)[:2], *V_hat]
-    V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
-    point = [V1, V2, *V_hat, tau, G]
-    for i, argument in enumerate(point):
-        for x in np.ndindex(argument.shape):
-            if argument.ndim == 2 and x[0] > x[1]:
-                continue
-            values = []
-            for sign in (1, -1):
-                moved = [part.copy() for part in point]
-                change = sign * 1e-5 * np.abs(argument).max()
-                for place in {x, x[::-1]}:  # matrices stay symmetric
-                    moved[i][place] += change
-                values.append(free_energy(table, alpha, lam, *moved))
-            assert abs(values[0] - values[1]) / 2e-5 < 1e-7
-
-
 def test_threshold_with_groups():
     """alpha = beta with small lam, where plain iteration takes thousands of steps."""
     point = replica.solve(RAGGED, alpha=1.3, lam=1e-9)
     assert point.converged
     assert point.iterations < 100
-
-
-def test_gaussian_readout_converges():
-    """In the number of groups, and to what a scipy.stats law of the same kind gives."""
-    exact = GradientStep(**STEP, readout=norm()).srf(beta=1.0)
-    named = GradientStep(**STEP, readout="gaussian")
-    at = dict(alpha=np.array([0.9]), lam=np.array([0.1]))
-    reference = errors(exact, **at)
-    assert errors(named.srf(beta=1.0), **at) == pytest.approx(reference, rel=1e-12)
-    after = after_one_step(named)
-    assert after.error <= 1e-6
-    gaps = []
-    for count in (8, 16, 24):
-        values, shares = named.readout.discretise(count)
-        step = GradientStep(**STEP, readout=(values.tolist(), shares.tolist()))
-        gaps.append(np.abs(errors(step.srf(beta=1.0), **at) / reference - 1).max())
-    assert gaps[0] > 10 * gaps[1] > 100 * gaps[2]
-    assert gaps[2] < 1e-4
 
 
 def test_merged_kinds_at_a_finite_dimension():
@@ -278,56 +179,6 @@ def test_scale_of_a_student_does_not_matter():
     assert b.test_error == pytest.approx(a.test_error, rel=1e-9)
 
 
-def test_a_bias_at_the_edge_of_the_search_is_flagged():
-    """A softplus student of a linear target wants an ever larger bias."""
-    model = SpikedRandomFeatures(
-        student="softplus", target="linear", r=1, c=1, gamma=0.9, train_bias=True
-    )
-    point = replica.solve(model, alpha=2, lam=0.1)
-    assert not point.converged
-    assert "edge" in point.status.value
-    assert np.isnan(point.test_error)
-
-
-@pytest.mark.parametrize(
-    "grids", [{}, {"beta": [0.5, 1]}, {"noise": [0, 1]}], ids=["point", "beta", "noise"]
-)
-def test_learning_curves_of_groups(grids, tmp_path):
-    """Datasets of general models, and their files."""
-    curve = replica.learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
-    assert bool(curve.converged.all())
-    assert "r" not in curve
-    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
-
-
-def test_a_grid_may_change_the_number_of_groups():
-    step = GradientStep(**STEP, readout="gaussian", train_bias=False, intercept=True)
-    curve = replica.learning_curve(step, alpha=1, lam=0.1, beta=1.0, eta=[0, 0.5])
-    assert bool(curve.converged.all())
-
-
-def test_named_models_cross_processes():
-    step = GradientStep(**(STEP | dict(student="relu")), readout="gaussian")
-    assert pickle.loads(pickle.dumps(step)) == step
-
-
-def test_without_a_step_the_readout_law_does_not_matter():
-    still = STEP | dict(eta=0)
-    plain = errors(GradientStep(**still).srf(beta=1.0))
-    assert (
-        errors(GradientStep(**still, readout="gaussian").srf(beta=1.0)).tolist() == plain.tolist()
-    )
-
-
-def test_a_law_needs_tails_that_a_few_groups_can_hold():
-    """A heavy-tailed law reports the error of its groups, and warns of it."""
-    step = GradientStep(**STEP, readout=laplace())
-    with pytest.warns(UserWarning, match="48 groups stand for"):
-        model = step.srf(beta=1.0)
-    assert model.law_error == after_one_step(step).error > 1e-4
-    assert GradientStep(**STEP, readout="gaussian").srf(beta=1.0).law_error <= 1e-6
-
-
 def test_two_spikes_that_span_one_direction_are_one():
     """Loadings on two spikes, all along (cos, sin): the same as one spike of that length."""
     angle = 0.7
@@ -346,13 +197,6 @@ def test_multi_index_of_one_direction_is_a_single_index():
     assert errors(multi) == pytest.approx(errors(single), rel=1e-9)
 
 
-def test_a_step_learns_the_first_hermite_direction():
-    """For g = (sin z1 + 2 sin z2) / 3 the spike points along (1, 2)."""
-    target = MultiIndex(lambda a, b: (np.sin(a) + 2 * np.sin(b)) / 3, dimension=2)
-    model = GradientStep(student="tanh", target=target, alpha0=np.inf, eta=1.0).srf(beta=1.0)
-    assert np.array(model.gamma)[:, 0] == pytest.approx(np.array([1, 2]) / np.sqrt(5), rel=1e-9)
-
-
 def test_intercept_removes_a_constant():
     """With an intercept, a constant added to the target costs nothing."""
     shifted = replica.Activation(lambda x: np.sin(x) + 5.0, name="sin + 5")
@@ -360,27 +204,6 @@ def test_intercept_removes_a_constant():
     plain = errors(SpikedRandomFeatures(target="sin", **fields))
     # 25 in 1e-2 of power: five digits of the sixteen are lost
     assert errors(SpikedRandomFeatures(target=shifted, **fields)) == pytest.approx(plain, rel=1e-9)
-
-
-def test_trained_bias_beats_every_fixed_one():
-    """The bias found has the lowest training objective of a fine grid, which it lies on."""
-    step = GradientStep(student="relu", target="tanh", alpha0=3, eta=1.0, train_bias=True)
-    point = replica.solve(step.srf(beta=1.0), alpha=1.5, lam=0.1)
-
-    def objective(p):
-        return 1.5 * p.train_error + 0.1 * float(p.overlaps.q2.sum())
-
-    fixed = [
-        SpikedRandomFeatures(
-            student="relu", target="tanh", r=m.r, c=m.c, gamma=m.gamma, bias=float(t)
-        )
-        for m in [step.srf(beta=1.0)]
-        for t in np.linspace(-6, 6, 61)
-    ]
-    values = [objective(replica.solve(model, alpha=1.5, lam=0.1)) for model in fixed]
-    # at -6 almost no neuron is ever active, and the point is flagged
-    assert objective(point) <= np.nanmin(values) + 1e-12
-    assert abs(point.trained_bias - np.linspace(-6, 6, 61)[np.nanargmin(values)]) < 0.2
 
 
 def test_dimension_tends_to_the_limit():
@@ -393,33 +216,6 @@ def test_dimension_tends_to_the_limit():
         gaps.append(np.abs(errors(finite) / limit - 1).max())
     assert gaps[0] == pytest.approx(10 * gaps[1], rel=0.05)
     assert gaps[1] == pytest.approx(10 * gaps[2], rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (dict(r=[1, 2], c=[1, 2, 3]), "r must be of shape"),
-        (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be one for each group"),
-        (dict(r=[1, 2], fractions=[1.5, -0.5]), "fractions must be 0 or more"),
-        (dict(r=[[1, 2]], gamma=0.5), "gamma must be of shape"),
-        (dict(r=[[1, 2]], gamma=[0.8, 0.8]), "gamma must be a cosine"),
-        (dict(c=[1, 0]), "c must be positive"),
-        (dict(fractions=1), "r must be of shape"),
-        (dict(r=[[1, 2], [3]]), "r must be of shape"),
-        (dict(r=[[], []], gamma=[]), "r must be of shape"),
-    ],
-)
-def test_shapes_are_checked(changes, message):
-    with pytest.raises(InvalidArgument, match=message):
-        SpikedRandomFeatures(**(dict(student="tanh", target="sin", r=1, c=1, gamma=0.5) | changes))
-
-
-@pytest.mark.parametrize(
-    "readout", ["x", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None, poisson(3), cauchy()]
-)
-def test_bad_laws(readout):
-    with pytest.raises(InvalidArgument, match="readout must be"):
-        GradientStep(**STEP, readout=readout)
 
 
 def test_too_many_spikes_are_refused_with_their_cost():

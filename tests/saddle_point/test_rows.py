@@ -152,98 +152,6 @@ def test_functionals_of_a_drawn_matrix():
     assert mean[0] == pytest.approx(expected[0], rel=0.01)
 
 
-def test_fluctuation_of_drawn_rows():
-    """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from validation.draw.features import gradient_step, sphere_rows
-
-    d, p, alpha0 = 400, 20_000, 2.0
-    problem = step(target="sin", alpha0=alpha0, eta=3.0)
-    of = row_covariance(problem)
-    rng = np.random.default_rng(3)
-    v, along = [], []
-    for _ in range(3):
-        X = rng.standard_normal((round(alpha0 * d), d))
-        y = np.sin(X[:, 0])
-        W = sphere_rows(p, d, rng)
-        after = gradient_step(W, [(X, y)], student=problem.student, eta=3.0)
-        g = X.T @ y / len(y)
-        u = g / np.linalg.norm(g)
-        rows = after - after.mean(axis=0)
-        norm = (rows**2).sum(axis=1) - (rows @ u) ** 2
-        norm -= norm.mean()
-        v.append(d * norm.var())
-        along.append(d * norm @ (rows @ u) / p)
-    y, (w, ws, _) = of.batch.y, of.batch.weights
-    f = of.k[0] * y + of.k[1] * y**3
-    g_k = w @ (f * y) / alpha0 + (ws @ f) * (ws @ y)
-    N = np.sqrt((ws @ y) ** 2 + w @ y**2 / alpha0)
-    # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
-    assert np.mean(v) == pytest.approx(of.v, rel=0.06)
-    assert np.mean(along) == pytest.approx(g_k / N, rel=0.06)
-
-
-def test_row_norms_matter():
-    """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
-    from validation.run.monte_carlo import simulate
-
-    problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
-    theory, equal = (
-        replica.solve(problem.network(beta=2.0, row_norms=n), alpha=3.0, lam=0.03)
-        for n in (True, False)
-    )
-    for d in (100, 200):
-        found = simulate(problem, alpha=3.0, lam=0.03, dimension=d, seeds=12, rng=1, beta=2.0)
-        mean, stderr = found.test_mean[0, 0], found.test_stderr[0, 0]
-        # a finite-size bias of 20/d is what a comparison allows for
-        assert abs(mean - theory.test_error) <= 3 * stderr + 20 / d * theory.test_error
-        assert equal.test_error - mean > 6 * stderr
-
-
-SETTINGS = [
-    # target, alpha0, eta, beta, noise, alpha, lam
-    ("tanh", 0.2, 1.0, 1.0, 0.0, 1.5, 0.1),
-    ("sin", 0.2, 3.0, 0.5, 0.2, 2.0, 0.05),
-    ("tanh", 0.2, 6.0, 2.0, 0.0, 1.0, 0.1),
-    ("sin", 0.3, 1.0, 1.0, 0.2, 1.5, 0.1),
-    ("tanh", 0.3, 3.0, 0.5, 0.0, 2.0, 0.05),
-    ("sin", 0.3, 6.0, 2.0, 0.2, 1.0, 0.1),
-    ("tanh", 0.5, 1.0, 1.0, 0.0, 1.5, 0.1),
-    ("sin", 0.5, 3.0, 0.5, 0.2, 2.0, 0.05),
-    ("tanh", 0.5, 6.0, 2.0, 0.0, 1.0, 0.1),
-    ("sin", 1.0, 1.0, 1.0, 0.2, 1.5, 0.1),
-    ("tanh", 1.0, 3.0, 0.5, 0.0, 2.0, 0.05),
-    ("sin", 1.0, 6.0, 2.0, 0.2, 1.0, 0.1),
-    ("tanh", 3.0, 1.0, 1.0, 0.0, 1.5, 0.1),
-    ("sin", 3.0, 3.0, 0.5, 0.2, 2.0, 0.05),
-    ("tanh", 3.0, 6.0, 2.0, 0.0, 1.0, 0.1),
-]
-
-
-@pytest.mark.slow
-def test_simulated_networks():
-    """The network's own theory describes networks at d = 1000; the sRF does not."""
-    from validation.run.monte_carlo import simulate
-
-    z = {"network": [], "srf": []}
-    for target, alpha0, eta, beta, noise, alpha, lam in SETTINGS:
-        problem = step(target=target, alpha0=alpha0, eta=eta, noise=noise)
-        found = simulate(problem, alpha=alpha, lam=lam, dimension=1000, seeds=10, rng=7, beta=beta)
-        for name, model in (
-            ("network", problem.network(beta=beta)),
-            ("srf", problem.srf(beta=beta)),
-        ):
-            point = replica.solve(model, alpha=alpha, lam=lam)
-            z[name].append((point.test_error - found.test_mean[0, 0]) / found.test_stderr[0, 0])
-    within = {name: np.mean(np.abs(values) <= 3) for name, values in z.items()}
-    # found: all 15, and 8 of 15
-    assert within["network"] >= 0.9
-    assert within["srf"] <= 0.7
-    # z has Student's t of 9 degrees of freedom, E z^2 = 9/7; its mean over 15 settings has a
-    # standard deviation of .6, and the sRF's was 125
-    assert np.mean(np.square(z["network"])) < 2.5
-    assert np.mean(np.square(z["srf"])) > 25
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     alpha0=st.floats(-1, 2).map(lambda e: 10**e),
@@ -341,35 +249,6 @@ def test_several_readouts_without_noise_are_an_srf():
     assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)  # as for one group
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "beta", "alpha", "lam"),
-    [
-        (dict(target="sin", alpha0=0.3, readout=[0.5, 1.5]), 1.0, 2.0, 0.05),
-        (dict(alpha0=0.3, eta=4.0, readout=[-1, 1]), 2.0, 1.0, 0.1),
-        (dict(target="sin", alpha0=0.3, step_noise=0.5, noise=0.1), 0.5, 2.0, 0.05),
-        (dict(student="erf", target="he1", alpha0=20.0, readout=[0.5, 1.5]), 2.0, 3.0, 0.03),
-    ],
-)
-def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, lam):
-    from validation.compare.compare import compare
-
-    comparison = compare(
-        step(**changes),
-        alpha=alpha,
-        lam=lam,
-        dimension=500,
-        seeds=10,
-        rng=3,
-        beta=beta,
-        finite_size=True,
-    )
-    # theory at d = 500 without further allowance for its size than 1 %
-    assert comparison.test.agrees(0.01).all()
-    assert comparison.train.agrees(0.01).all()
-    assert "network itself" in comparison.verdict
-
-
 @pytest.mark.parametrize(
     ("law", "same"),
     [
@@ -388,36 +267,6 @@ def test_limits_of_label_noise(law, same):
             for changes in (law, same)
         )
         assert one.test_error == pytest.approx(other.test_error, rel=rel)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "loss"),
-    [
-        (dict(target="sin", alpha0=2.0, label_noise="outliers:0.1:4"), "huber:0.5"),
-        (dict(target="sin", alpha0=2.0, label_noise="outliers:0.1:4"), "square"),
-        (dict(target="tanh", alpha0=1.0, label_noise="flip:0.1"), "logistic"),
-        (dict(target="3*he1", alpha0=2.0, label_noise="logistic"), "square"),
-    ],
-)
-def test_simulated_networks_of_noisy_labels(changes, loss):
-    """The first batch sees the noise, too: outliers in it make large rows."""
-    from validation.compare.compare import compare
-
-    comparison = compare(
-        step(eta=3.0, **changes),
-        alpha=2.0,
-        lam=0.1,
-        loss=loss,
-        dimension=500,
-        seeds=12,
-        rng=4,
-        beta=1.0,
-    )
-    # 3 % for the size: outliers to the fourth power in the norms of the rows
-    assert comparison.test.agrees(0.03).all()
-    assert comparison.train.agrees(0.03).all()
-    assert "network itself" in comparison.verdict
 
 
 def test_curves_over_the_fields_of_the_step():

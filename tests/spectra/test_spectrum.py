@@ -1,7 +1,5 @@
 """The spectrum: closed forms, moments, exact identities, and simulated eigenvalues."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -9,16 +7,16 @@ from hypothesis import strategies as st
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.spectra.batch_contour import batch_contour
 from replica.spectra.contour import complex_moments
 from replica.spectra.spectrum import QUADRATURE_TOLERANCE
-from solvers.continuation import newton_complex
 from solvers.results import Status
-from validation.compare.learned import measure
-from validation.compare.spectrum import eigenvalues
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
 THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
+
+
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
 
 
@@ -135,61 +133,6 @@ def test_two_bulks_and_their_edges():
     assert (np.diff(s.real) > 0).all()
 
 
-NETWORKS = [
-    ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
-    ("tanh", "sign", 0.26, 0.6, 0.2, 0.77, 1.4),
-    ("tanh", "sign", 1.0, 2.0, 0.02, 1.0, 2.0),
-    ("tanh", "he1", 1.0, 2.0, 1e-3, 1.0, 2.0),  # too little noise to turn it
-    ("sin", "tanh", 0.25, 0.36, 0.2, 1.1, 0.93),
-    ("sin", "he1", 1.13, 2.62, 0.0, 0.6, 2.8),  # labels of any size
-    ("erf", "relu", 2.0, 1.0, 0.0, 1.5, 0.7),  # a target without continuation
-]
-
-
-@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
-def test_network_mass_and_mean(student, target, alpha0, eta, noise, beta, alpha):
-    """Samples of the first batch make eigenvalues of the rows' covariance, and these show."""
-    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    found = replica.spectrum(step.network(beta=beta), alpha)
-    assert found.converged
-    assert found.mass_error < 1e-6  # the bar
-    table = found.resolvent.real.table
-    mean = table.weights @ (table.c[0] * table.mu1[0] ** 2 + table.mu2sq[0])
-    # tails are cut off where x times the density is 1e-10
-    assert found.moment(1) == pytest.approx(mean, rel=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("law", "eta"), [("outliers:0.1:9", 1.0), ("outliers:0.1:4", 3.0), ("flip:0.1", 1.0)]
-)
-def test_network_mass_with_noisy_labels(law, eta):
-    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=eta, label_noise=law)
-    found = replica.spectrum(step.network(beta=0.8), 1.4)
-    assert found.converged  # the mass to 1e-6 among the rest
-
-
-@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
-def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
-    """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
-    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    y, weights = batch_contour(step)
-    assert np.iscomplexobj(y) or (noise == 0 and target in ("sign", "relu"))
-    edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
-    nodes, w = np.polynomial.legendre.leggauss(6)
-    s = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-    w = (np.diff(edges)[:, None] * w / 2).ravel() * np.exp(-(s**2) / 2) / np.sqrt(2 * np.pi)
-    xi = np.linspace(-9, 9, 1201)
-    density = np.exp(-(xi**2) / 2)
-    density /= density.sum()
-    labels = step.target(s)[:, None] + np.sqrt(noise) * xi
-    for t in (0.7, 0.5j, -0.3 + 0.4j, -2 + 1j):
-        for power, row in ((0, 0), (2, 2)):
-            expected = (w * s**power) @ (labels**2 / (1 + t * labels**2)) @ density
-            found = (weights[row] * y**2 / (1 + t * y**2)).sum()
-            # the nodes agree with the real rule to 1e-10 of E y^2 at real t
-            assert found == pytest.approx(expected, rel=1e-8)
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(["tanh", "erf", "relu", "sin"]),
@@ -267,78 +210,3 @@ def test_what_is_refused():
     found = replica.spectrum(ONE.srf(beta=1), 2.0, quadrature_tol=1e-30)
     assert not found.converged
     assert found.quadrature_error < QUADRATURE_TOLERANCE
-
-
-def test_newton_gives_up():
-    """x^2 + 1 from far away on the real axis: no root within reach."""
-
-    def system(x, rows):
-        return x**2 + 1, (2 * x)[..., None]
-
-    _, settled, _ = newton_complex(system, np.array([[0.5 + 0j], [1j]]), reach=0.3)
-    assert settled.tolist() == [False, True]
-
-
-def off_by(step, beta, alpha, dimension, seeds, z):
-    """Relative errors of the transform at z, and of the leading eigenvalue."""
-    model = step.srf(beta=beta)
-    found = replica.spectrum(model, alpha)
-    values = eigenvalues(model, alpha=alpha, dimension=dimension, seeds=seeds, rng=3)
-    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
-    leading = values[:, -1].mean() / (values.shape[1] * found.outliers[0])
-    return np.abs(simulated / found.stieltjes(z) - 1), abs(leading - 1), values, found
-
-
-@pytest.mark.parametrize("step", [ONE, THREE])
-@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
-def test_simulated_eigenvalues(step, beta, alpha):
-    """d = 400, three draws: 3 % is three times what corrections of order 1/d leave at d = 1200;
-    the leading eigenvalue fluctuates like n^(-1/2)."""
-    z = np.array([0.05 + 0.05j, 0.3 + 0.1j, 1 + 0.1j])
-    transform, leading, values, found = off_by(step, beta, alpha, 400, 3, z)
-    assert transform.max() < 0.03
-    assert leading < 0.1
-    assert np.mean(values < 1e-9) == pytest.approx(found.atom, abs=1e-2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [ONE, THREE])
-@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
-def test_simulated_eigenvalues_at_size(step, beta, alpha):
-    """d = 1200, Im z >= 0.02: the transform to 1 %, the leading eigenvalue to 2 %."""
-    z = np.array([0.05 + 0.02j, 0.1 + 0.05j, 0.3 + 0.05j, 1 + 0.1j, 3.5 + 0.02j])
-    transform, leading, _, _ = off_by(step, beta, alpha, 1200, 8, z)
-    assert transform.max() < 0.01
-    assert leading < 0.02
-
-
-def test_network_is_closer_than_its_srf():
-    """Small alpha0: the network's own rows make the histogram, and its theory follows it."""
-    step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
-    values = eigenvalues(step, alpha=2.0, beta=1.0, dimension=300, seeds=3, rng=1)
-    z = np.array([0.02 + 0.1j, 0.1 + 0.1j, 0.5 + 0.1j, 1 + 0.1j])
-    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
-    own, published = (
-        np.abs(replica.spectrum(model, 2.0).stieltjes(z) / simulated - 1)
-        for model in (step.network(beta=1.0), step.srf(beta=1.0))
-    )
-    assert own.max() < 0.04  # of order 1/d
-    assert (published > 0.1).all()
-    assert (own < published / 4).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("dimension", "seeds"), [(300, 16), (600, 8)])
-def test_learned_function_of_a_simulated_network(dimension, seeds):
-    """Mean and variance of the output along the spike: 4 standard errors from the theory at
-    the simulated dimension (the limit is 3 to 8 % off in the variance there), with the 1 %
-    that nearby sizes leave."""
-    model = replace(ONE.srf(beta=1.0), dimension=dimension)
-    kappa = np.array([-2.0, -1.0, 0.0, 0.5, 1.5])
-    learned = replica.learned_function(model, alpha=1.0, lam=0.1)
-    found = measure(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=seeds, rng=5)
-    off = found.mean - learned.mean(kappa)
-    error = off.std(axis=0, ddof=1) / np.sqrt(seeds)
-    assert (np.abs(off.mean(axis=0)) < 4 * error + 1e-3).all()
-    ratio = (found.variance / learned.variance(kappa)).mean(axis=1)
-    assert abs(ratio.mean() - 1) < 4 * ratio.std(ddof=1) / np.sqrt(seeds) + 0.01

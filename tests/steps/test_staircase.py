@@ -1,21 +1,13 @@
 """Which directions are learned,
 docs/theory.md 11: facts, invariances, errors; expressions as targets."""
 
-import json
-import pickle
-from math import factorial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import hermite_e
 
-from replica import GradientStep, InvalidArgument, MultiIndex, solve, staircase
-from replica.cli.common import run
-from replica.cli.main import app
-from replica.plots.curve import plot_staircase
-from replica.problem.expressions import Expression, is_expression
+from replica import InvalidArgument, MultiIndex, staircase
 from replica.problem.targets import target
 from replica.steps.staircase import MARGIN
 from solvers.quadrature import QuadratureError
@@ -202,101 +194,6 @@ def test_what_cannot_be_integrated_is_refused():
 def test_mistakes(arguments, message):
     with pytest.raises(InvalidArgument, match=message):
         staircase(**arguments)
-
-
-# Expressions
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("z1 + z1*z2", 2.0 + 2 * 3),
-        ("-z1**2/4 - +z2", -4.0),
-        ("he3(z2)/6 + 1e-1*z1", 3 + 0.2),
-        ("tanh(z1)*exp(z2) + cos(z1) + abs(-z1)", np.tanh(2) * np.exp(3) + np.cos(2) + 2),
-        ("relu(z1 - z2) + sigmoid(0*z1)", 0.5),
-    ],
-)
-def test_expressions(text, value):
-    assert float(Expression(text)(np.array(2.0), np.array(3.0))) == pytest.approx(value, rel=1e-14)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["z1 +", "z5 + z1", "__import__('os') + z1", "z1.real", "z1 if z1 else 0", "z1 & 2", "z1[0]",
-     "he2(z1, z1)", "nope(z1)", "z1 + x", "lambda z1: z1", "z1 + 'a'", "z1 + 1j",
-     "(" * 500 + "z1", "+".join(["z1"] * 20_000)],
-)  # fmt: skip
-def test_anything_else_is_refused(text):
-    with pytest.raises(InvalidArgument, match="target must be arithmetic in z1"):
-        Expression(text)
-
-
-def test_expressions_are_targets_everywhere():
-    assert not is_expression("he1+he2/2")
-    assert not is_expression("some.module:z1")
-    step = GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
-    plain = GradientStep(student="relu", target="he1+he2/2", alpha0=3, eta=1)
-    one, other = (solve(s.srf(beta=1.0), alpha=1.0, lam=0.1).test_error for s in (step, plain))
-    # Tensor quadrature to 1e-11 on one side, closed forms on the other.
-    assert one == pytest.approx(other, rel=1e-9)
-    assert step == GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
-    assert pickle.loads(pickle.dumps(step)) == step  # as worker processes need it
-    with pytest.raises(InvalidArgument, match="finite"):
-        GradientStep(student="relu", target="1/(0*z1)", alpha0=3, eta=1)
-
-
-# The command
-
-
-def document(capsys, *line):
-    assert run(app, ["staircase", *line, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_command(capsys, tmp_path):
-    found = document(capsys, "--target", CLIMB)
-    assert (found["leap"], found["learned_linearly"]) == (1, 3)
-    assert [(point["step"], point["samples"]) for point in found["points"]] == [
-        (1, "d"), (2, "d"), (3, "d"),
-    ]  # fmt: skip
-    assert np.array(found["tensors"][3]).shape == (3, 3, 3)
-    assert found["tensors"][3][0][1][2] == pytest.approx(1 / factorial(3) * 6)
-    picture, table = tmp_path / "s.png", tmp_path / "s.csv"
-    line = ["staircase", "--target", "he2", "--plot", str(picture), "--out", str(table)]
-    assert run(app, line) == 0
-    shown = capsys.readouterr().out
-    assert "information exponent 2; batches of n ~ d samples learn nothing" in shown
-    assert picture.stat().st_size > 1000
-    assert table.read_text().startswith("step,leap,samples,strength,direction,explained\n1,2,d^2,")
-
-
-def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "stairs.py").write_text("def g(a, b):\n    return a + a * b\n")
-    found = document(capsys, "--target", "stairs:g", "--dimension", "2")
-    np.testing.assert_allclose(found["directions"], np.eye(2), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ([], "--target must be given"),
-        (["--target", "z9+z1"], "--target must be arithmetic"),
-        (["--target", "z1", "--degree", "40"], "--degree must be an integer from 1 to 12"),
-        (["--target", "z1", "--out", "x.nc"], "--out must be a file name ending in .csv, .json"),
-        (["--target", "he6", "--out", "x.csv"], "--out must be .json where there is no stage"),
-    ],
-)
-def test_mistakes_on_the_command_line(capsys, line, message):
-    assert run(app, ["staircase", *line]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_nothing_found_is_said(capsys):
-    assert run(app, ["staircase", "--target", "he6"]) == 0
-    assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out
-    assert not plot_staircase(staircase("he6")).lines
 
 
 def test_multi_index_objects_and_names():

@@ -1,0 +1,103 @@
+"""One line for every mistake on the command line and in a problem file."""
+
+import pytest
+
+from replica.cli.common import problem_options, run
+from replica.cli.main import app
+from validation.cli.main import app as validation_app
+
+STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
+
+
+POINT = f"{STEP} --alpha 1 --lam 0.1"
+
+
+def replica(line, *more):
+    return run(app, [*line.split(), *more])
+
+
+def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boom.py").write_text("1 / 0\n")
+    assert replica(f"{POINT} --student boom:f") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--student" in line
+    assert "division by zero" in line
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (f"{STEP} --alpha -1 --lam 1", ["--alpha", "-1", "positive"]),
+        (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
+        (f"{STEP} --alpha 1 --lam nan", ["--lam", "nan"]),
+        (f"{POINT} --student foo", ["--student", "foo", "tanh, erf, sin"]),
+        (f"{POINT} --target numpy:sum", ["--target", "sum", "elementwise"]),
+        (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),
+        (f"{STEP} --alpha 1:2:0 --lam 1", ["--alpha", "1:2:0", "start:stop:count"]),
+        (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log"]),
+        (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
+        (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .nc"]),
+        (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
+        (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
+        (f"{POINT} --beta 0", ["--beta", "positive"]),
+        (f"{POINT} --eta=-2", ["--eta", "-2", "0 or more"]),
+        (f"{POINT} --gamma 2", ["--gamma"]),
+        ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
+        ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
+        (f"{POINT} --nonsense 1", ["--nonsense"]),
+        (f"{POINT} --student he1/0", ["--student", "he1/0"]),
+        (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "start:stop:count"]),
+        (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
+        (f"{POINT} --bias x", ["--bias"]),
+        (
+            "curve --student tanh --target sin --r 1 --c 1 --gamma 0 --alpha 1 --lam 1 --readout 1",
+            ["--readout", "--alpha0"],
+        ),
+        ("curves", ["curves"]),
+        (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
+        ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
+    ],
+)
+def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert replica(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    for part in parts:
+        assert part in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("application", "line"),
+    [
+        (app, "curve --groups 1"),  # of files alone
+        (app, "curve --no-intercept"),
+        (app, "bounds --lam 1"),
+        (app, "spectrum --lam 1"),
+        (app, "optimum --loss hinge"),
+        (validation_app, "simulate --model srf"),
+        (validation_app, "alignment --r 1"),
+        (validation_app, "spectrum --train-bias"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(application, line, capsys):
+    assert run(application, line.split()) == 2
+    (refusal,) = capsys.readouterr().err.splitlines()
+    assert refusal.startswith(f"error: No such option: {line.split()[1]}")
+
+
+def test_only_known_options_are_left_out():
+    with pytest.raises(KeyError, match="lamda"):
+        problem_options(without=("lam", "lamda"))
+
+
+def test_every_mistake_in_a_problem_file(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text('student = 3\nwidth = 2\nalpha = "1:2"\nlam = {}\n')
+    assert replica(f"curve --config {path}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    for key in ("student", "width", "alpha", "lam"):
+        assert f"{key}: " in line

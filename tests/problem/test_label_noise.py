@@ -1,0 +1,52 @@
+"""Laws of label noise: draws, mean labels and their moments, refusals."""
+
+import numpy as np
+import pytest
+
+from replica import Activation, InvalidArgument
+from replica.problem.labels import label_noise, mean_label, zeros
+from replica.problem.named import activation
+
+
+@pytest.mark.parametrize("text", ["student:2", "outliers:2:1", "flip:0.6", "flip", "cauchy", 3])
+def test_laws_of_labels_are_checked(text):
+    with pytest.raises(InvalidArgument, match="label_noise must be"):
+        label_noise(text)
+
+
+@pytest.mark.parametrize("text", ["outliers:0.2:9", "student:5", "flip:0.2", "logistic", "probit"])
+def test_drawn_labels_follow_their_law(text):
+    """Mean and variance of 2e5 labels, within five standard errors."""
+    law, rng = label_noise(text), np.random.default_rng(0)
+    count, target = 200_000, 0.4
+    y = law.apply(np.full(count, target), rng)
+    if law.binary:
+        mean = 2 * float(law.probability(np.array(target))) - 1
+        variance = 1 - mean**2
+        assert set(np.unique(y)) == {-1.0, 1.0}
+    else:
+        mean, variance = target, law.variance
+        # the fourth moment of Student's t with 5 degrees of freedom is 9 variances squared
+        assert y.var() == pytest.approx(variance, rel=5 * np.sqrt(12 / count))
+    assert y.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / count))
+
+
+def test_zeros_of_a_target_are_found():
+    found = zeros(activation("he3"))  # x^3 - 3x
+    assert found == pytest.approx([-np.sqrt(3), 0, np.sqrt(3)], abs=1e-12)
+    flipped = mean_label(activation("he3"), label_noise("flip:0.1"))
+    assert flipped(np.array([-3.0, 3.0])).tolist() == pytest.approx([-0.8, 0.8])
+    assert flipped.kinks == pytest.approx(found)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin", "relu", "he2", "tanh"])
+@pytest.mark.parametrize("variance", [1e-3, 0.7])
+def test_moments_of_a_flipped_label(target, variance):
+    """E[y | z] is a step function, whatever the target: its closed-form moments against panels
+    that end at the steps (1e-12, the tolerance of that integral)."""
+    flipped = mean_label(activation(target), label_noise("flip:0.1"))
+    by_panels = Activation(flipped.function, kinks=flipped.kinks)
+    shift = np.linspace(-3.0, 3.0, 13)
+    c = np.full_like(shift, variance)
+    for mine, theirs in zip(flipped.moments(shift, c), by_panels.moments(shift, c), strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-12)

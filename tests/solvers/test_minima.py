@@ -1,0 +1,23 @@
+"""All minima of a function on a grid."""
+
+import numpy as np
+import pytest
+
+from solvers.minima import minima
+
+
+def test_all_minima_are_found():
+    """A polynomial of known minima in one variable, their products in two."""
+    roots = np.array([-1.3, -0.4, 0.2, 0.9, 1.4])
+    f = np.polynomial.Polynomial.fromroots(roots).integ()
+    (low, *_) = found = minima(f, [np.linspace(-2, 2, 24)])
+    assert sorted(one.place[0] for one in found if not one.at_edge) == pytest.approx(
+        roots[::2], abs=1e-9
+    )
+    assert low.value == pytest.approx(min(f(roots)), rel=1e-12)
+    pairs = minima(
+        lambda x, y: f(x)[:, None] + f(y), [np.linspace(-1.6, 1.6, 18), np.linspace(-1.6, 1.6, 18)]
+    )
+    assert sum(not one.at_edge for one in pairs) == 9
+    assert pairs[0].place == pytest.approx([low.place[0]] * 2, abs=1e-8)
+    assert minima(lambda x: np.full(x.size, np.nan), [np.arange(4.0)]) == []

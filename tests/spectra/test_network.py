@@ -1,0 +1,62 @@
+"""The spectrum of the network itself, whose first batch shows."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep
+from replica.spectra.batch_contour import batch_contour
+
+NETWORKS = [
+    ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
+    ("tanh", "sign", 0.26, 0.6, 0.2, 0.77, 1.4),
+    ("tanh", "sign", 1.0, 2.0, 0.02, 1.0, 2.0),
+    ("tanh", "he1", 1.0, 2.0, 1e-3, 1.0, 2.0),  # too little noise to turn it
+    ("sin", "tanh", 0.25, 0.36, 0.2, 1.1, 0.93),
+    ("sin", "he1", 1.13, 2.62, 0.0, 0.6, 2.8),  # labels of any size
+    ("erf", "relu", 2.0, 1.0, 0.0, 1.5, 0.7),  # a target without continuation
+]
+
+
+@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
+def test_network_mass_and_mean(student, target, alpha0, eta, noise, beta, alpha):
+    """Samples of the first batch make eigenvalues of the rows' covariance, and these show."""
+    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
+    found = replica.spectrum(step.network(beta=beta), alpha)
+    assert found.converged
+    assert found.mass_error < 1e-6  # the bar
+    table = found.resolvent.real.table
+    mean = table.weights @ (table.c[0] * table.mu1[0] ** 2 + table.mu2sq[0])
+    # tails are cut off where x times the density is 1e-10
+    assert found.moment(1) == pytest.approx(mean, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("law", "eta"), [("outliers:0.1:9", 1.0), ("outliers:0.1:4", 3.0), ("flip:0.1", 1.0)]
+)
+def test_network_mass_with_noisy_labels(law, eta):
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=eta, label_noise=law)
+    found = replica.spectrum(step.network(beta=0.8), 1.4)
+    assert found.converged  # the mass to 1e-6 among the rest
+
+
+@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
+def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
+    """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
+    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
+    y, weights = batch_contour(step)
+    assert np.iscomplexobj(y) or (noise == 0 and target in ("sign", "relu"))
+    edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
+    nodes, w = np.polynomial.legendre.leggauss(6)
+    s = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
+    w = (np.diff(edges)[:, None] * w / 2).ravel() * np.exp(-(s**2) / 2) / np.sqrt(2 * np.pi)
+    xi = np.linspace(-9, 9, 1201)
+    density = np.exp(-(xi**2) / 2)
+    density /= density.sum()
+    labels = step.target(s)[:, None] + np.sqrt(noise) * xi
+    for t in (0.7, 0.5j, -0.3 + 0.4j, -2 + 1j):
+        for power, row in ((0, 0), (2, 2)):
+            expected = (w * s**power) @ (labels**2 / (1 + t * labels**2)) @ density
+            found = (weights[row] * y**2 / (1 + t * y**2)).sum()
+            # the nodes agree with the real rule to 1e-10 of E y^2 at real t
+            assert found == pytest.approx(expected, rel=1e-8)

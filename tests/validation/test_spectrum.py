@@ -1,0 +1,64 @@
+"""Simulated eigenvalues against the spectrum."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep
+from validation.compare.spectrum import eigenvalues
+
+ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
+THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
+
+
+SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
+
+
+def off_by(step, beta, alpha, dimension, seeds, z):
+    """Relative errors of the transform at z, and of the leading eigenvalue."""
+    model = step.srf(beta=beta)
+    found = replica.spectrum(model, alpha)
+    values = eigenvalues(model, alpha=alpha, dimension=dimension, seeds=seeds, rng=3)
+    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    leading = values[:, -1].mean() / (values.shape[1] * found.outliers[0])
+    return np.abs(simulated / found.stieltjes(z) - 1), abs(leading - 1), values, found
+
+
+@pytest.mark.parametrize("step", [ONE, THREE])
+@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
+def test_simulated_eigenvalues(step, beta, alpha):
+    """d = 400, three draws: 3 % is three times what corrections of order 1/d leave at d = 1200;
+    the leading eigenvalue fluctuates like n^(-1/2)."""
+    z = np.array([0.05 + 0.05j, 0.3 + 0.1j, 1 + 0.1j])
+    transform, leading, values, found = off_by(step, beta, alpha, 400, 3, z)
+    assert transform.max() < 0.03
+    assert leading < 0.1
+    assert np.mean(values < 1e-9) == pytest.approx(found.atom, abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [ONE, THREE])
+@pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
+def test_simulated_eigenvalues_at_size(step, beta, alpha):
+    """d = 1200, Im z >= 0.02: the transform to 1 %, the leading eigenvalue to 2 %."""
+    z = np.array([0.05 + 0.02j, 0.1 + 0.05j, 0.3 + 0.05j, 1 + 0.1j, 3.5 + 0.02j])
+    transform, leading, _, _ = off_by(step, beta, alpha, 1200, 8, z)
+    assert transform.max() < 0.01
+    assert leading < 0.02
+
+
+def test_network_is_closer_than_its_srf():
+    """Small alpha0: the network's own rows make the histogram, and its theory follows it."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+    values = eigenvalues(step, alpha=2.0, beta=1.0, dimension=300, seeds=3, rng=1)
+    z = np.array([0.02 + 0.1j, 0.1 + 0.1j, 0.5 + 0.1j, 1 + 0.1j])
+    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    own, published = (
+        np.abs(replica.spectrum(model, 2.0).stieltjes(z) / simulated - 1)
+        for model in (step.network(beta=1.0), step.srf(beta=1.0))
+    )
+    assert own.max() < 0.04  # of order 1/d
+    assert (published > 0.1).all()
+    assert (own < published / 4).all()
