@@ -199,12 +199,10 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
 
 
-def test_unconverged_points_are_null_and_exit_1(capsys, caplog, monkeypatch):
-    """With an unreachable residual bound every point is flagged; the document is still printed."""
-    from replica.observables import evaluate as ladders
-
-    monkeypatch.setattr(ladders, "RESIDUAL_TOLERANCE", -1.0)
-    assert replica(POINT + " --json") == 1
+def test_unconverged_points_are_null_and_exit_1(capsys, caplog):
+    """The best bias lies beyond those that are searched; the document is still printed."""
+    line = "curve --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
+    assert replica(f"{line} --alpha 2 --lam .1 --json") == 1
     (point,) = json.loads(capsys.readouterr().out)["points"]
     assert point["test_error"] is None
     assert point["converged"] is False

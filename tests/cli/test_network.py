@@ -12,9 +12,17 @@ from validation.cli.main import app as validate_app
 from validation.figures import network as network_figure
 
 NETWORK = "theory of the network itself"
+
+
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
+
+
 LINE = "--student tanh --target tanh --alpha0 .5 --eta 3 --alpha 1 --lam .1"
+
+
 RELU = LINE.replace("--student tanh", "--student relu")
+
+
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 
@@ -134,27 +142,6 @@ def test_a_comparison_with_noise_of_the_step_alone(capsys):
     assert (found["problem"]["noise"], found["problem"]["step_noise"]) == (0, 0.4)
     model = replica.GradientStep(**STEP, step_noise=0.4).network(beta=1.0)
     assert found["points"][0]["theory_test"] == replica.solve(model, alpha=1, lam=0.1).test_error
-
-
-@pytest.mark.parametrize(("more", "thin"), [("", 2), ("--model srf", 0)])
-def test_the_picture_shows_the_srf_as_thinner_lines(more, thin, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr("replica.cli.common.save_figure", lambda path, it: drawn.append(it))
-    line = LINE.replace("--alpha 1", "--alpha .5,2")
-    validate(f"compare {line} {SMALL} {more} --plot {tmp_path / 'a.png'}")
-    lines = drawn[0].axes[0].get_lines()
-    theory = [one for one in lines if "theory" in str(one.get_label())]
-    published = [one for one in lines if "sRF" in str(one.get_label())]
-    assert (len(theory), len(published)) == (2, thin)
-    own = replica.GradientStep(**STEP)
-    model = own.srf(beta=1.0) if more else own.network(beta=1.0)
-    # solved with the curve's other points, which rounds differently
-    point = replica.solve(model, alpha=2, lam=0.1)
-    assert theory[0].get_ydata()[-1] == pytest.approx(point.test_error, rel=1e-12)
-    srf = replica.solve(own.srf(beta=1.0), alpha=2, lam=0.1)
-    for one, value in zip(published, (srf.test_error, srf.train_error), strict=False):
-        assert one.get_linewidth() < theory[0].get_linewidth()
-        assert one.get_ydata()[-1] == pytest.approx(value, rel=1e-12)
 
 
 def test_figure(tmp_path):

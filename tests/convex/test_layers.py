@@ -10,17 +10,13 @@ from scipy.special import ndtr
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.convex import layers
-from replica.convex import solve as convex
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
 from replica.convex.label_tables import Level, first_level, label_table, label_table_at
 from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.convex.solve import solve_points
-from replica.equivalence.rules import known_layers
 from replica.equivalence.table import tabulate
 from solvers.quadrature import gauss_legendre, trapezoid
-from solvers.results import Status
 from tests.convex.problems import MODELS, SIGN, by_nodes
 from tests.oracles.equations_convex import original_residuals
 
@@ -129,52 +125,6 @@ def test_panels_close_in_on_the_layers():
     assert np.abs(rule.nodes).max() < REACH
 
 
-@pytest.mark.parametrize("lam", [1e-4, 0.05, 10.0])
-@pytest.mark.parametrize("name", ["logistic", "hinge"])
-def test_lines_place_wide_layers(name, lam, monkeypatch):
-    """Between nodes of a grid, against roots: to an eighth of their width, by what a second
-    difference allows at most, and with 3/4 to 5/4 of their slope."""
-    loss = replica.loss(name)
-    given = label_table(SIGN, Level(3, 3, 3))
-    overlaps = solve_points(given, loss, 2 * ONE, lam * ONE)[0].overlaps
-    placed = []
-
-    def counted(*problem, original=layers._placed):
-        placed.append(problem[4].size)
-        return original(*problem)
-
-    monkeypatch.setattr(layers, "_placed", counted)
-    for levels, blur in ((kinks_of(loss, True), 0.0 if loss.kinks else 1.0), (decision, 0.0)):
-        problem = SIGN, overlaps, levels, blur
-        placed.clear()
-        found, few = np.array(layers_near(*problem)).T, sum(placed)
-        placed.clear()
-        with monkeypatch.context() as no_lines:
-            no_lines.setattr(layers, "CURVED", -1.0)
-            exact, all_of_them = np.array(layers_near(*problem)).T, sum(placed)
-        assert found.shape == exact.shape
-        assert few < all_of_them
-        at, width = exact
-        assert (np.abs(found[0] - at) <= width / 8).all()
-        assert found[1] == pytest.approx(width, rel=0.34)
-
-
-def test_a_zero_of_rounding_alone(monkeypatch):
-    """A sign change on the grid that is none when asked again, as of odd functions at 0."""
-    monkeypatch.setattr(layers, "CURVED", -1.0)
-    overlaps = solve_points(label_table(SIGN, Level(1, 1, 1)), replica.loss("hinge"), ONE, ONE)[0]
-    grid = layers.fields_on_grid(SIGN, overlaps.overlaps)[0].kappa.size
-
-    def levels(table, field):
-        return 1e3 * (table.kappa - 0.01 if table.kappa.size == grid else np.ones_like(table.kappa))
-
-    placed = layers_near(SIGN, overlaps.overlaps, levels)[len(known_layers(SIGN)) :]
-    assert placed == []  # and so wide that it is none
-    assert (
-        len(layers_near(SIGN, overlaps.overlaps, lambda table, _: 1e3 * (table.kappa - 0.01))) == 3
-    )
-
-
 @pytest.mark.parametrize("name", ["logistic teacher", "flipped"])
 def test_wide_predictions_near_separable_labels(name):
     """At lam = 1e-4 predictions spread over tens of the scale on which the loss bends: the
@@ -191,48 +141,19 @@ def test_wide_predictions_near_separable_labels(name):
     assert rise / (high.lam - low.lam) == pytest.approx(0.5 * middle.overlaps.q2.sum(), rel=1e-5)
 
 
-def test_a_hopeless_table_is_left_early(monkeypatch):
-    """A point whose layers the first table does not see is handed over before it is solved there,
-    others are not; answers are those without."""
-    statuses = []
-
-    def seen(*problem, original=convex.solve_points, **options):
-        found = original(*problem, **options)
-        statuses.append(found[0].status[0])
-        return found
-
-    monkeypatch.setattr(convex, "solve_points", seen)
-    for lam, expected in ((1e-4, Status.LEFT), (0.05, Status.CONVERGED)):
-        statuses.clear()
-        early = solve(SIGN, alpha=2.0, lam=lam, loss="logistic", raise_on_failure=True)
-        assert statuses[0] is expected
-        with monkeypatch.context() as never:
-            never.setattr(convex, "CLOSE", 0.0)
-            late = solve(SIGN, alpha=2.0, lam=lam, loss="logistic", raise_on_failure=True)
-        for part in ("test_error", "train_loss", "classification_error"):
-            # of which each is within 1e-6
-            assert getattr(early, part) == pytest.approx(getattr(late, part), rel=2e-6)
-
-
-def test_what_is_left_early_is_not_taken_up_again(monkeypatch):
-    """In a block with points that go on, on the tables after the first."""
-    blocks = []
-
-    def seen(given, loss, alpha, lam, *rest, original=convex.solve_points, **options):
-        found = original(given, loss, alpha, lam, *rest, **options)
-        blocks.append((lam.tolist(), found[0].status.tolist()))
-        return found
-
-    monkeypatch.setattr(convex, "solve_points", seen)
-    lam = np.geomspace(1e-5, 10, 40)
-    curve = replica.learning_curve(SIGN, alpha=2.0, lam=lam, loss="squared_hinge")
+def test_penalties_whose_layers_the_first_table_misses():
+    """Solved together with those for which it is fine: each as alone, and as on finer tables."""
+    lam = np.geomspace(1e-4, 10, 6)
+    curve = replica.learning_curve(SIGN, alpha=2.0, lam=lam, loss="logistic")
     assert curve.converged.all()
-    (penalties, statuses), *later = blocks
-    assert penalties == lam.tolist()
-    left = {at for at, status in zip(penalties, statuses, strict=True) if status is Status.LEFT}
-    assert 5 < len(left) < 35
-    for penalties, _ in later:
-        assert not left.intersection(penalties)
+    for at in lam[:2]:
+        together = curve.sel(alpha=2.0, lam=at)
+        for tolerance in (1e-6, 1e-8):
+            options = dict(alpha=2.0, lam=at, loss="logistic", quadrature_tol=tolerance)
+            point = solve(SIGN, **options, raise_on_failure=True)
+            for part in ("test_error", "train_loss", "classification_error"):
+                # of which each is within 1e-6
+                assert getattr(point, part) == pytest.approx(together[part].item(), rel=2e-6)
 
 
 class Counted:

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.convex import layered, own_tables, refinement
-from replica.convex import solve as convex
 from replica.convex.equations import Equations
 from replica.convex.evaluation import Evaluation, Task
 from replica.convex.label_tables import Level, axes, first_level, label_table, within
@@ -17,9 +15,13 @@ from replica.convex.solve import distance, mismatch, slopes_near, solve_points
 OUTLIERS = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
 )
+
+
 STUDENT = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, beta=1.5, label_noise="student:3:0.3"
 )
+
+
 KINKED = Loss(  # and not piecewise quadratic
     value=lambda t: np.abs(t) + 0.3 * np.sqrt(1 + t * t),
     derivative=lambda t: np.sign(t) + 0.3 * t / np.sqrt(1 + t * t),
@@ -29,22 +31,13 @@ KINKED = Loss(  # and not piecewise quadratic
 )
 
 
-def test_axes_are_refined_apart(monkeypatch):
-    """A smooth loss near interpolation needs nodes over kappa, and only there: against 288 nodes
-    and twice as many as are taken of the rest, in a solution of its own."""
+def test_a_smooth_loss_near_interpolation():
+    """It needs nodes over kappa: against 288 of them and twice as many as are taken of the rest,
+    in a solution of its own."""
     law = dict(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="outliers:0.1:9")
     model = SpikedRandomFeatures(**law)
     own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
-    levels = []
-
-    def seen(model, level, original=refinement.label_table):
-        levels.append(level)
-        return original(model, level)
-
-    monkeypatch.setattr(refinement, "label_table", seen)
     point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
-    deepest = levels[-2]  # the last is that below it
-    assert deepest.kappa > deepest.tau - first_level(model).tau + 2
     fine = label_table(model, Level(6, 8, 7))
     points, losses = solve_points(fine, own, np.array([0.5]), np.array([1e-3]))
     assert points.residual < 1e-8
@@ -52,24 +45,13 @@ def test_axes_are_refined_apart(monkeypatch):
     assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
 
 
-def test_own_tables_are_refined_apart(monkeypatch):
-    """A kinked loss with thin layers in kappa needs nodes there alone."""
+def test_a_kinked_loss_with_thin_layers_in_kappa():
+    """A solution asked for a hundredth of the tolerance, on more nodes."""
     law = dict(student="tanh", target="tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1)
-    levels = []
-
-    def seen(*problem, original=layered.own_tables):
-        tables = original(*problem)
-        return lambda level: (levels.append(level), tables(level))[1]
-
-    monkeypatch.setattr(layered, "own_tables", seen)
-    given = dict(alpha=0.44, lam=2e-4, loss=KINKED, raise_on_failure=True)
-    point = solve(SpikedRandomFeatures(**law), **given)
-    first, deepest = levels[1], levels[-2]  # the last is that below it
-    assert deepest.kappa - first.kappa > deepest.tau - first.tau == 0
-    monkeypatch.setattr(own_tables, "KAPPA", ((80, 0.4),) * 10)
-    monkeypatch.setattr(own_tables, "TAU", ((15, 0.7),) * 8)
-    fine = solve(SpikedRandomFeatures(**law), **given)
-    assert fine.nodes > 1.5 * point.nodes
+    at = dict(alpha=0.44, lam=2e-4, loss=KINKED, raise_on_failure=True)
+    point = solve(SpikedRandomFeatures(**law), **at)
+    fine = solve(SpikedRandomFeatures(**law), **at, quadrature_tol=1e-8)
+    assert fine.nodes > point.nodes
     for name in ("test_error", "train_loss", "loss_error"):
         assert getattr(point, name) == pytest.approx(getattr(fine, name), rel=1e-6)
 
@@ -107,21 +89,13 @@ def test_levels_end_where_rules_cease_to_grow():
         assert last.labels.order == beyond.labels.order
 
 
-def test_a_rough_table_without_a_solution(monkeypatch):
+def test_a_rough_table_without_a_solution():
     """The finer ones have one all the same."""
     sharp = Loss(lambda t: np.hypot(0.05, t) - 0.05, lambda t: t / np.hypot(0.05, t), bends=(0.0,))
     model = SpikedRandomFeatures(
         student="softplus", target="sign", r=2.294, c=1.464, gamma=0.487, beta=1.1346
     )
-    starts = []
-
-    def seen(*given, original=convex.approach):
-        starts.append(original(*given))
-        return starts[-1]
-
-    monkeypatch.setattr(convex, "approach", seen)
     point = solve(model, alpha=1.2458, lam=5.02e-4, loss=sharp, raise_on_failure=True)
-    assert starts == [None]
     given = dict(alpha=1.2458, lam=5.02e-4, loss=sharp, quadrature_tol=1e-8)
     finer = solve(model, **given, raise_on_failure=True)
     assert point.test_error == pytest.approx(finer.test_error, rel=1e-6)

@@ -12,7 +12,6 @@ from replica.convex.equations import Equations
 from replica.convex.label_tables import Component, Level, label_table
 from replica.convex.local_field import Field, field_on
 from replica.equivalence.table import tabulate
-from replica.problem import labels
 from replica.saddle_point.overlaps import Overlaps
 from replica.saddle_point.ridge import responses_of, solve_points
 from solvers import student
@@ -65,25 +64,6 @@ def test_averages_are_those_of_a_mixture(of, nu, lam):
         if mine.size > 1:  # given kappa
             mine, theirs = (x.reshape(weights.size, -1).T * weights for x in (mine, theirs))
         assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["absolute", "huber:0.5"])
-def test_a_point_is_that_of_a_mixture(loss, monkeypatch):
-    """Near interpolation, where averages are sharp in the variance of the noise: the default
-    accuracy."""
-    model = SpikedRandomFeatures(
-        student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="student:3:0.1"
-    )
-    at = dict(alpha=0.5, lam=0.01, loss=loss, raise_on_failure=True)
-    point = solve(model, **at)
-    law = [(0.01 * float(v), float(p)) for v, p in zip(*mixture(3.0, 18.0), strict=True)]
-    monkeypatch.setattr(labels.LabelNoise, "components", law)
-    monkeypatch.setattr(labels.LabelNoise, "student", None)
-    label_table.cache_clear()  # which knows nothing of the patch
-    mixed = solve(model, **at)
-    label_table.cache_clear()
-    for part in ("test_error", "loss_error", "train_loss"):
-        assert getattr(point, part) == pytest.approx(getattr(mixed, part), rel=1e-6)
 
 
 @pytest.mark.parametrize("of", ["absolute", *USERS], ids=str)

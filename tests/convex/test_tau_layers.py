@@ -7,7 +7,6 @@ import pytest
 
 import replica
 from replica import SpikedRandomFeatures, solve
-from replica.convex import own_tables
 from replica.convex.averages import scores
 from replica.convex.label_tables import Level, label_table, label_table_at
 from replica.convex.layers import fields_at
@@ -18,7 +17,11 @@ from replica.observables import evaluate as ladders
 from solvers.quadrature import Rule, gauss_legendre
 
 ONE = np.ones(1)
+
+
 SIN = SpikedRandomFeatures(student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8)
+
+
 MODELS = {
     "sin": SIN,
     "relu": replace(SIN, target="relu"),
@@ -150,17 +153,6 @@ def test_plateaus_are_no_obstacle(target, loss, lam):
     over_tau = tau_rules(line(model, of, table.kappa, field), model.labels.gaussians, 12, 0.75)
     dense = label_table_at(model, tabulate(model, rule), Level(2, 2, 2), over_tau)
     assert mismatch(dense, of, *point, found.points, found.losses) < 1e-6
-
-
-def test_no_panels_close_in_where_features_vanish():
-    """A relu student's are below 1e-12 from kappa = -3 on, where nothing of the equations is."""
-    model = SpikedRandomFeatures(student="relu", target="relu", r=4.0, c=1.5, gamma=0.5)
-    of, point = replica.loss("absolute"), (np.array([1.5]), np.array([5e-4]))
-    near = solve_points(label_table(model, Level(1, 5, 2)), of, *point)[0].overlaps
-    table = own_tables.own_tables(model, of, near)(Level(0, 0, 0)).table
-    ends = np.sort(table.kappa[0])[:: own_tables.KAPPA[0][0]]
-    assert np.abs(table.regressors[:, table.kappa[0] < -3]).max() < 1e-12
-    assert (ends < -3).sum() <= 8
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -166,12 +166,13 @@ def test_optimum_at_an_edge_is_reported():
         replica.optimal_eta(STEP, alpha=1.0)
 
 
-def test_nothing_converged_raises(monkeypatch):
-    from replica.observables import optimum
-
-    monkeypatch.setattr(optimum, "minima", lambda *args: [])
-    with pytest.raises(ConvergenceError):
-        replica.optimal_lambda(STEP.srf(beta=1), alpha=1.0)
+def test_nothing_converged_raises():
+    """The best bias lies beyond those that are searched, at every one of these penalties."""
+    model = SpikedRandomFeatures(
+        student="softplus", target="linear", r=1, c=1, gamma=0.9, train_bias=True
+    )
+    with pytest.raises(ConvergenceError, match="solved nowhere in the range"):
+        replica.optimal_lambda(model, alpha=2.0, lam=(0.01, 0.1))
 
 
 @pytest.mark.parametrize("readout", [1.0, [-1, 0.5, 2]])

@@ -1,5 +1,7 @@
 """Several groups and spikes: reductions to one group, exact identities, convergence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,7 +75,10 @@ def test_general_code_at_one_group_is_section_5():
     assert a.value == pytest.approx(b.value, rel=1e-11)
     V_hat = closed.conjugates(b.value, POINTS["alpha"])
     X = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0], [2.0, 0.1]])
-    for name, at in (("overlaps", (V_hat, POINTS["lam"])), ("response", (V_hat, POINTS["lam"], X))):
+    for name, at in (
+        ("overlaps", (V_hat, POINTS["lam"])),
+        ("second_moments_at", (V_hat, POINTS["lam"], X)),
+    ):
         assert getattr(general, name)(*at) == pytest.approx(getattr(closed, name)(*at), rel=1e-11)
     at = (b.value, POINTS["alpha"], POINTS["lam"], X)
     assert general.second_moments(*at) == pytest.approx(
@@ -211,8 +216,7 @@ def test_dimension_tends_to_the_limit():
     limit = errors(RAGGED)
     gaps = []
     for dimension in (1e6, 1e7, 1e8):
-        fields = {f: getattr(RAGGED, f) for f in RAGGED.__dataclass_fields__}
-        finite = SpikedRandomFeatures(**(fields | {"dimension": dimension}))
+        finite = replace(RAGGED, dimension=dimension)
         gaps.append(np.abs(errors(finite) / limit - 1).max())
     assert gaps[0] == pytest.approx(10 * gaps[1], rel=0.05)
     assert gaps[1] == pytest.approx(10 * gaps[2], rel=0.05)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import replica
 from replica.equivalence.table import tables
-from replica.saddle_point import responses as bulk_module
 from replica.saddle_point import ridge
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors, Overlaps
@@ -140,20 +139,6 @@ def test_linear_network_is_ridge_regression():
     V = 2 / (b + np.sqrt(b**2 + 4 * lam))
     total = ((lam * V) ** 2 + noise) / (1 - alpha * V**2 / (1 + V) ** 2)
     assert solved.errors.test[0] == pytest.approx(total - noise, rel=1e-5)
-
-
-def test_newton_and_iteration_agree(monkeypatch):
-    """Points solved by the iteration alone and by Newton alone are the same to 1e-12."""
-    _, table = tables(replica.SpikedRandomFeatures(**MODELS[0]), 2)
-    b = Isotropic(table)
-    alpha, lam = np.linspace(0.2, 3, 9), np.full(9, 0.3)
-    found = []
-    for patience in (10_000, 0):
-        monkeypatch.setattr(bulk_module, "PATIENCE", patience)
-        result = b.solve(alpha, lam, 1e-14)
-        assert result.converged.all()
-        found.append(result.value)
-    assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
 def test_threshold_takes_few_iterations():

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import poch
 
-from solvers import student
 from solvers.quadrature import composite
 from solvers.student import blurred, lagrange, mixture, octaves
 
@@ -103,23 +102,6 @@ def test_mixtures_near_and_far(width):
     assert (found[0, :, 0] == 0).all()
     exact *= length[:, None]
     assert found == pytest.approx(exact, rel=1e-8, abs=1e-10 * np.abs(exact).max())
-
-
-def test_kernels_as_they_are_written(monkeypatch):
-    """The same without numba, to the last digits."""
-    law = blurred(3.0, 0.5, np.array([0.1, 2.0]))
-    z = np.array([[-1e9, -3.0, 0.0, 0.4, 50.0]] * 2)
-    mean, weights = np.array([[-1.0, 40.0], [0.3, 0.5]]), np.ones((2, 2, 2)) / 3
-    asked = [
-        lambda: law.density(z),
-        lambda: np.stack(law.integrals(z)),
-        lambda: law.blur(z, np.ones_like(z), mean, weights),
-    ]
-    compiled = [ask() for ask in asked]
-    for name in ("_value", "_density", "_integrals", "_blur"):
-        monkeypatch.setattr(student, name, getattr(student, name).py_func)
-    for ask, first in zip(asked, compiled, strict=True):
-        assert ask() == pytest.approx(first, rel=1e-13, abs=1e-300)
 
 
 def test_lagrange():

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, SpikedRandomFeatures, solve
+from replica.observables import sweep
 from validation import compare, simulate
+from validation.compare import dense, plot_comparison
 from validation.compare.compare import ALLOWANCE, Check
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
@@ -225,3 +227,27 @@ def test_finite_size_bias_is_within_the_allowance(model):
         check = found.test
         bias = np.abs(check.simulated - check.theory)
         assert (bias <= ALLOWANCE / d * check.theory + 3 * check.stderr).all()
+
+
+@pytest.mark.parametrize(("which", "thin"), [("network", 2), ("srf", 0)])
+def test_the_picture_shows_the_srf_as_thinner_lines(which, thin):
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
+    found = compare(
+        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
+    )
+    theory = found.theory
+    line, published = (
+        None if of is None else sweep(of, alpha=dense(found.alpha), lam=found.lam, grids={})
+        for of in (theory.model, theory.published)
+    )
+    lines = plot_comparison(found, line, published).get_lines()
+    own = [one for one in lines if "theory" in str(one.get_label())]
+    others = [one for one in lines if "sRF" in str(one.get_label())]
+    assert (len(own), len(others)) == (2, thin)
+    model = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
+    # solved with the curve's other points, which rounds differently
+    point, srf = (solve(of, alpha=2, lam=0.1) for of in (model, step.srf(beta=1.0)))
+    assert own[0].get_ydata()[-1] == pytest.approx(point.test_error, rel=1e-12)
+    for one, value in zip(others, (srf.test_error, srf.train_error), strict=False):
+        assert one.get_linewidth() < own[0].get_linewidth()
+        assert one.get_ydata()[-1] == pytest.approx(value, rel=1e-12)

@@ -9,10 +9,11 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activat
 from replica.problem.laws import law
 from replica.problem.targets import MultiIndex
 from validation import draw
-from validation.draw import inputs as data
 from validation.draw.features import gradient_step, sphere_rows, spread
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+
+
 MODEL = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.5, c=1.3, gamma=-0.8, beta=0.5, noise=0.25
 )
@@ -62,14 +63,6 @@ def test_gradient_is_that_of_half_the_mean_squared_error():
     after = gradient_step(W, [(X, y)], student=activation("tanh"), eta=eta)
     # Differences of step h lose h^2 ~ 1e-10 to the third derivative.
     np.testing.assert_allclose(after, W - eta * p * gradient, atol=1e-9)
-
-
-def test_draw_does_not_depend_on_the_blocks(monkeypatch):
-    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, noise=0.5)
-    whole = draw(step, dimension=40, beta=0.5, rng=3).W
-    monkeypatch.setattr(data, "BLOCK", 40 * 7)
-    # The same inputs and noise; a sum over 80 samples in another order.
-    np.testing.assert_allclose(draw(step, dimension=40, beta=0.5, rng=3).W, whole, atol=1e-13)
 
 
 @pytest.mark.parametrize(

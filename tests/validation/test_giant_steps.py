@@ -17,6 +17,7 @@ from validation import draw, simulate, trajectory
 from validation.cli.main import app
 from validation.compare.alignment import alignment, compare_alignment, spike
 from validation.compare.single_step import Batch, LinearPart, initial_layer, single_step
+from validation.draw import BLOCK
 from validation.draw.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
 
@@ -40,16 +41,20 @@ def test_a_trajectory_makes_its_steps_on_batches_of_their_own():
     assert np.linalg.norm(first.W - start.W) > 0.1
 
 
-def test_steps_are_those_of_gradient_step():
-    """Two steps typed out, with the streams that the simulation documents as its own."""
-    step = GradientStep(student="tanh", target="sin", steps=[(2, 1), (3, 0.5)], noise=0.3)
-    *_, last = trajectory(step, dimension=30, beta=1.0, rng=5)
+@pytest.mark.parametrize("dimension", [30, 300])
+def test_steps_are_those_of_gradient_step(dimension):
+    """Two steps typed out, with the streams that the simulation documents as its own; the second
+    batch in 300 dimensions is drawn in two blocks."""
+    steps = [(2, 1), (15, 0.5)]
+    step = GradientStep(student="tanh", target="sin", steps=steps, noise=0.3)
+    assert dimension < 300 or 15 * dimension**2 > BLOCK
+    *_, last = trajectory(step, dimension=dimension, beta=30 / dimension, rng=5)
     rows, inputs, noise = map(np.random.default_rng, np.random.SeedSequence(5).spawn(3))
-    W = rows.standard_normal((30, 30))
+    W = rows.standard_normal((30, dimension))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
-    for samples, eta in ((60, 1.0), (90, 0.5)):
-        X = inputs.standard_normal((samples, 30))
-        y = np.sin(X[:, 0]) + np.sqrt(0.3) * noise.standard_normal(samples)
+    for alpha0, eta in steps:
+        X = inputs.standard_normal((alpha0 * dimension, dimension))
+        y = np.sin(X[:, 0]) + np.sqrt(0.3) * noise.standard_normal(alpha0 * dimension)
         W = gradient_step(W, [(X, y)], student=last.student, eta=eta)
     # Sums over samples in another order.
     np.testing.assert_allclose(last.W, W, atol=1e-13)
@@ -177,10 +182,11 @@ def literal_experiment(samples, lam, preprocess):
 
 
 @pytest.mark.parametrize("preprocess", [True, False])
-def test_streamed_experiment_is_the_literal_one(preprocess, monkeypatch):
-    monkeypatch.setattr("validation.draw.inputs.BLOCK", 40 * 128)  # several blocks
-    found = small(lam=0.3, preprocess=preprocess)
-    expected = literal_experiment(900, 0.3, preprocess)
+def test_streamed_experiment_is_the_literal_one(preprocess):
+    samples = 60_000
+    assert 40 * samples > 2 * BLOCK  # three blocks
+    found = small(samples, lam=0.3, preprocess=preprocess)
+    expected = literal_experiment(samples, 0.3, preprocess)
     # Condition numbers of some 1e4 between rounding and the readout.
     errors = (found.test_error, found.published_test_error, found.train_error)
     assert errors == pytest.approx(expected, rel=1e-9)

@@ -7,14 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import replica
 from replica import Activation, GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures
 from validation import simulate
 from validation.run import store
 from validation.run.identity import describe_cell
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
+
+
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
+
+
 CELL = {"seed": 1, "alpha": [0.5]}
+
+
 ERRORS = np.array([[[0.1 + 0.2, 1e-300]], [[np.pi, np.nan]], [[1.0, np.inf]]])
 
 
@@ -85,13 +92,14 @@ def test_a_damaged_cell_is_computed_again(tmp_path, caplog):
     assert victim.name in caplog.text
 
 
-def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
+def test_finished_cells_are_not_computed_again(tmp_path):
     expected = simulate(MODEL, store=tmp_path, **OPTIONS)
-    monkeypatch.setattr("validation.run.monte_carlo.run_cell", pytest.fail)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     calls = []
     found = simulate(MODEL, store=tmp_path, progress=lambda *x: calls.append(x), **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
     assert calls == [(3, 3)]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written
 
 
 def test_a_full_disk_keeps_what_was_finished(tmp_path, monkeypatch):
@@ -159,7 +167,7 @@ def test_laws_of_the_readout_are_told_apart(tmp_path):
     assert len(names) == len(laws)
 
 
-def test_the_version_is_in_the_name(tmp_path, monkeypatch):
+def test_the_version_is_in_the_name(tmp_path):
     one = describe_cell(experiment(), 0)
-    monkeypatch.setattr("validation.run.identity.__version__", "0.0.0")
-    assert store.file_of(tmp_path, one) != store.file_of(tmp_path, describe_cell(experiment(), 0))
+    assert one["version"] == replica.__version__
+    assert store.file_of(tmp_path, one) != store.file_of(tmp_path, one | {"version": "0.0.0"})

@@ -117,11 +117,10 @@ def draw(
     >>> draw(step, dimension=50, beta=0.5, rng=0).W.shape
     (25, 50)
     """
+    model = spiked_model(problem, beta)  # refuses what the theory does, such as a student's jump
     if problem.schedule:
-        spiked_model(problem, beta)  # refuses what the theory does, such as a student's jump
         step = cast(GradientStep, problem)
         return list(trajectory(step, dimension=dimension, beta=beta, rng=rng))[-1]
-    model = spiked_model(problem, beta)
     groups = model.geometry
     L = remainder(groups.gamma)
     spikes = groups.r.shape[1]

@@ -1,0 +1,44 @@
+"""Tables of moments at the nodes of kappa: against sums over another variable by another rule."""
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermegauss
+
+from replica import SpikedRandomFeatures
+from replica.equivalence.table import tables
+
+
+@pytest.mark.parametrize(("student", "target"), [("tanh", "sin"), ("erf", "tanh")])
+def test_moments_at_the_nodes(student, target):
+    """Section 3 of docs/theory.md, with 160 Gauss-Hermite nodes, which leave 1e-8 of tanh."""
+    r, c, gamma = 1.1, 0.6, 0.7
+    model = SpikedRandomFeatures(student=student, target=target, r=r, c=c, gamma=gamma)
+    _, table = tables(model, 1)
+    z, w = hermegauss(160)
+    w = w / w.sum()
+    kappa = table.kappa[0]
+    assert table.weights.sum() == pytest.approx(1, abs=1e-14)
+    assert table.weights @ kappa**2 == pytest.approx(1, rel=1e-12)
+    x = model.student(r * kappa[:, None] + np.sqrt(c) * z)
+    y = model.target(gamma * kappa[:, None] + np.sqrt(1 - gamma**2) * z)
+    mu1 = x @ (w * z) / np.sqrt(c)
+    expected = {
+        "offsets": x @ w, "mu1": mu1, "mu2sq": x**2 @ w - (x @ w) ** 2 - c * mu1**2,
+        "h": y @ w, "g": y @ (w * z), "spread": y**2 @ w - (y @ w) ** 2,
+    }  # fmt: skip
+    for name, values in expected.items():
+        mine = np.abs(np.squeeze(getattr(table, name)))  # an offset is known up to its scale
+        if name == "offsets":
+            mine, values = (np.abs(v) / np.abs(v).max() for v in (mine, values))
+        else:
+            values = np.abs(values)
+        assert mine == pytest.approx(values, abs=1e-7), name
+
+
+def test_finer_tables_have_the_same_integrals():
+    """Levels of the rule double the nodes; E of the target's square does not move."""
+    model = SpikedRandomFeatures(student="relu", target="sin", r=1.0, c=1.0, gamma=0.9)
+    coarse, fine = (tables(model, level)[1] for level in (0, 2))
+    assert fine.weights.size > coarse.weights.size
+    powers = [table.weights @ (table.h**2 + table.spread) for table in (coarse, fine)]
+    assert powers == pytest.approx([-np.expm1(-2) / 2] * 2, rel=1e-10)
