@@ -1,7 +1,10 @@
-"""Two commands for a fresh clone, with nothing but Python 3.11 or newer:
+"""Commands for a fresh clone, with nothing but Python 3.11 or newer:
 
-    python3 run.py demo    install, compute the published learning curve, check it by simulation
-    python3 run.py test    install, run every check and the whole test suite
+    python3 run.py demo     compute the published learning curve, check it by simulation
+    python3 run.py test     style, types and the ordinary tests: at most 5 minutes on two cores
+    python3 run.py rest     what test leaves out: slow tests, doctests and the documentation
+    python3 run.py all      test, then rest
+    python3 run.py style    the first part of test alone: style and types
 
 Everything is installed into .venv beside this file; demo writes into results/.
 """
@@ -29,7 +32,13 @@ def call(*command: str, **environment: str) -> None:
 
 
 def install(requirement: str) -> None:
-    """Make the environment, once, and install the project with what ``requirement`` adds."""
+    """Make the environment, and install the project with what ``requirement`` adds; once, until
+    what it asks for changes."""
+    files = [(ROOT / name).read_text() for name in ("setup.cfg", "pyproject.toml")]
+    wanted = "\n".join([requirement, *files])
+    stamp = VENV / "installed.txt"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
     if not (BIN / "python").exists() and not (BIN / "python.exe").exists():
         print(f"making {VENV}", flush=True)
         try:
@@ -37,6 +46,13 @@ def install(requirement: str) -> None:
         except subprocess.CalledProcessError:
             sys.exit("python3 cannot make an environment: install its venv module (python3-venv)")
     call("python", "-m", "pip", "install", "--quiet", "--editable", requirement)
+    stamp.write_text(wanted)
+
+
+def pytest(*arguments: str) -> None:
+    """Tests on up to four cores; one thread for each, as they share what there is."""
+    workers = ["-n", str(min(os.cpu_count() or 1, 4))]
+    call("pytest", *workers, *arguments, OMP_NUM_THREADS="1")
 
 
 def demo() -> None:
@@ -52,22 +68,41 @@ def demo() -> None:
     print(f"done in {time.perf_counter() - started:.0f} s: {ROOT / picture} and {ROOT / table}")
 
 
-def test() -> None:
-    """Style, types, every test (the slow ones too) and the documentation."""
+def style() -> None:
+    """Style and types."""
     install(".[test,docs]")
     call("ruff", "check", ".")
     call("ruff", "format", "--check", ".")
     call("mypy")
-    workers = ["-n", str(min(os.cpu_count() or 1, 4))]
-    call("pytest", "-m", "slow or not slow", *workers, OMP_NUM_THREADS="1")
-    call("sphinx-build", "-W", "-q", "-b", "html", "docs", "docs/_build/html")
-    print("all checks passed")
 
+
+def test() -> None:
+    """Style, types and the ordinary tests."""
+    style()
+    pytest()
+    print("style, types and ordinary tests passed")
+
+
+def rest() -> None:
+    """What ``test`` leaves out: slow tests, doctests and the documentation."""
+    install(".[test,docs]")
+    pytest("-m", "slow")
+    pytest("--doctest-modules", "solvers", "replica", "validation")
+    call("sphinx-build", "-W", "-q", "-b", "html", "docs", "docs/_build/html")
+    print("slow tests, doctests and documentation passed")
+
+
+def everything() -> None:
+    """All there is."""
+    test()
+    rest()
+
+
+TASKS = {"demo": demo, "test": test, "rest": rest, "all": everything, "style": style}
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  (run by whatever python3 there is)
         sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
-    tasks = {"demo": demo, "test": test}
-    if len(sys.argv) != 2 or sys.argv[1] not in tasks:
+    if len(sys.argv) != 2 or sys.argv[1] not in TASKS:
         sys.exit(__doc__)
-    tasks[sys.argv[1]]()
+    TASKS[sys.argv[1]]()

@@ -1,11 +1,46 @@
-"""How the random examples of the property tests are drawn."""
+"""What all tests share: random examples, what is done once a machine, and a limit on time."""
 
+import importlib
 import os
 
+import pytest
 from hypothesis import settings
+
+from tests.time_limit import judge, spent
 
 # On a server the same examples every time, so that a change is judged by itself; elsewhere new
 # ones in every run.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+STARTED = pytest.StashKey[tuple[float, float]]()
+
+
+def pytest_collection_finish():
+    """Do what a process, or a machine, does once, so that no test is charged for it: heavy
+    imports, the list of fonts, and the compilation of kernels, which are cached on disk."""
+    for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
+        importlib.import_module(module)
+    import replica
+
+    labels = dict(target="sin", noise=0.05, label_noise="student:3:0.3")
+    model = replica.SpikedRandomFeatures(student="tanh", r=1.0, c=1.0, gamma=0.9, **labels)
+    replica.solve(model, alpha=1.0, lam=0.1, loss="huber:0.5", quadrature_tol=1e-3)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item):
+    item.stash[STARTED] = spent()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Fail an ordinary test that took too long, its fixtures included."""
+    report = yield
+    if call.when == "call" and report.passed:
+        too_long = judge(item.stash[STARTED], spent(), item.get_closest_marker("slow") is not None)
+        if too_long:
+            report.outcome, report.longrepr = "failed", too_long
+    return report

@@ -21,7 +21,15 @@ def test_two_commands():
     commands = re.findall(r"^python3 run\.py (\w+)$", README, re.MULTILINE)
     assert commands == ["demo", "test"]
     script = (ROOT / ".ci/run").read_text().splitlines()
-    assert [line for line in script if "run.py" in line] == ["python3 run.py test"]
+    steps = ["python3 run.py test", "python3 run.py rest"]
+    assert [line for line in script if "run.py" in line] == steps
+
+
+def test_makefile_has_the_same_commands():
+    """Each of run.py's is documented, and a target of its own."""
+    documented = re.findall(r"^ +python3 run\.py (\w+)", (ROOT / "run.py").read_text(), re.M)
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert sorted(targets.split()) == sorted(documented)
 
 
 def test_links_point_to_files():
