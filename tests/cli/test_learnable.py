@@ -109,7 +109,7 @@ def test_what_did_not_converge_exits_1(capsys):
     assert point["converged"] is False
 
 
-@pytest.mark.parametrize("name", ["learnable", "spectra"])
+@pytest.mark.parametrize("name", ["learnable", pytest.param("spectra", marks=pytest.mark.slow)])
 def test_figures_draw(name, tmp_path):
     module = figure(name)
     data = json.loads(json.dumps(module.data(True)))

@@ -193,6 +193,7 @@ def test_slopes_of_another_table(readout):
     assert turned == pytest.approx(second.matrix, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_tables_with_more_combinations_of_offsets():
     """Of a Gaussian readout finer tables tell more groups apart: slopes of a coarse one are of no
     use, and the point is solved without."""

@@ -36,9 +36,24 @@ USERS = [
 
 
 @pytest.mark.parametrize(
-    "of", ["absolute", "huber:0.5", "quantile:0.3", "modulus by nodes", *USERS], ids=str
+    "of",
+    [
+        "absolute",
+        "huber:0.5",
+        "quantile:0.3",
+        USERS[0],
+        *(pytest.param(of, marks=pytest.mark.slow) for of in ("modulus by nodes", USERS[1])),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize(("nu", "lam"), [(3.0, 1e-3), (3.0, 10.0), (2.05, 0.1)])
+@pytest.mark.parametrize(
+    ("nu", "lam"),
+    [
+        (3.0, 1e-3),
+        pytest.param(3.0, 10.0, marks=pytest.mark.slow),
+        pytest.param(2.05, 0.1, marks=pytest.mark.slow),
+    ],
+)
 def test_averages_are_those_of_a_mixture(of, nu, lam):
     """Scores and losses, where the prediction follows the labels closely and where it does not,
     against the sum over a hundred Gaussians that Student's t is a mixture of, 1e-8."""
@@ -103,6 +118,7 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     assert point.loss_error == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nu", [3.9, 30.0])
 def test_a_loss_without_an_average_is_flagged(nu):
     """Also where the tables do not see how fast it grows."""

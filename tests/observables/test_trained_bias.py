@@ -54,8 +54,8 @@ PLANE = SpikedRandomFeatures(
         (OPPOSITE, "square"),
         (OPPOSITE, "huber:0.5"),
         (replace(OPPOSITE, label_noise="student:4:0.5"), "huber:0.5"),
-        (PLANE, "square"),
-        (PLANE, "huber:0.5"),
+        pytest.param(PLANE, "square", marks=pytest.mark.slow),
+        pytest.param(PLANE, "huber:0.5", marks=pytest.mark.slow),
     ],
     ids=lambda part: getattr(part, "name", None),
 )
@@ -84,7 +84,11 @@ def test_slope_of_the_objective(model, loss, bias):
     [
         (ONE, "logistic"),
         (ONE, "hinge"),
-        (replace(ONE, target="sin", label_noise="outliers:0.1:9"), "absolute"),
+        pytest.param(
+            replace(ONE, target="sin", label_noise="outliers:0.1:9"),
+            "absolute",
+            marks=pytest.mark.slow,
+        ),
         (OPPOSITE, "huber:0.5"),
     ],
 )
@@ -141,14 +145,14 @@ def test_no_fixed_bias_is_lower(fields, alpha, lam, loss):
     assert least <= np.nanmin(fixed) * (1 + 1e-9)
 
 
-def test_the_slope_vanishes_at_the_trained_bias():
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+def test_the_slope_vanishes_at_the_trained_bias(loss):
     """To what the last step of the search leaves, 1e-5, times a curvature of order one."""
-    for loss in ("square", "logistic", "hinge"):
-        model = replace(ONE, train_bias=True)
-        one = evaluate(model, np.array([2.0]), np.array([0.1]), loss=loss)
-        assert one.converged.all()
-        assert abs(one.slope[0]) < 1e-5
-        assert one.bias[0] > 0
+    model = replace(ONE, train_bias=True)
+    one = evaluate(model, np.array([2.0]), np.array([0.1]), loss=loss)
+    assert one.converged.all()
+    assert abs(one.slope[0]) < 1e-5
+    assert one.bias[0] > 0
 
 
 def test_a_bias_at_the_edge_of_the_search_is_flagged():
@@ -175,12 +179,12 @@ def test_trained_bias_beats_every_fixed_one():
             student="relu", target="tanh", r=m.r, c=m.c, gamma=m.gamma, bias=float(t)
         )
         for m in [step.srf(beta=1.0)]
-        for t in np.linspace(-6, 6, 61)
+        for t in np.linspace(-6, 6, 31)
     ]
     values = [objective(replica.solve(model, alpha=1.5, lam=0.1)) for model in fixed]
     # at -6 almost no neuron is ever active, and the point is flagged
     assert objective(point) <= np.nanmin(values) + 1e-12
-    assert abs(point.trained_bias - np.linspace(-6, 6, 61)[np.nanargmin(values)]) < 0.2
+    assert abs(point.trained_bias - np.linspace(-6, 6, 31)[np.nanargmin(values)]) < 0.4
 
 
 @pytest.mark.slow

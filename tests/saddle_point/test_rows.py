@@ -152,7 +152,7 @@ def test_functionals_of_a_drawn_matrix():
     assert mean[0] == pytest.approx(expected[0], rel=0.01)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     alpha0=st.floats(-1, 2).map(lambda e: 10**e),
     eta=st.floats(0, 30),

@@ -89,7 +89,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "two spikes")) for name in CASES],
+)
 def test_agrees_with_theory(name):
     """Within 4 standard errors (2 to 5 % with 10 seeds) and 20/d = 10 %."""
     problem = CASES[name]

@@ -115,6 +115,7 @@ def test_functions_that_cannot_travel_stay_here(caplog):
     assert "cannot be sent" in caplog.text
 
 
+@pytest.mark.slow
 def test_dask_with_a_worker_killed(reference, tmp_path):
     """Cells of a worker that is killed are run by another; the result is the same."""
     pytest.importorskip("distributed")
@@ -153,7 +154,7 @@ def cells(folder):
     return sorted(path for path in folder.glob("*.json") if len(path.stem) == 40)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
     """SIGKILL after the first cells; the same line goes on, and its files are the same."""
     store, out = tmp_path / "store", tmp_path / "a.csv"

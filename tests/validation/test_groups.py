@@ -39,6 +39,7 @@ def test_srf_agrees(name):
     assert found.agrees, found.document()
 
 
+@pytest.mark.slow
 def test_two_spikes_agree():
     found = compare(TWO_SPIKES, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=300, seeds=8, rng=2)
     assert found.agrees, found.document()
@@ -56,7 +57,13 @@ LARGE_M = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE_M)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nearly dependent biases",
+        pytest.param("gaussian readout, hard target", marks=pytest.mark.slow),
+    ],
+)
 def test_large_overlaps_cost_at_finite_size(name):
     """Where m is large, the theory at the simulated dimension agrees and its limit does not."""
     step, points = LARGE_M[name]

@@ -12,6 +12,7 @@ def step(**changes):
     return replica.GradientStep(**fields)
 
 
+@pytest.mark.slow
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
     from validation.draw.features import gradient_step, sphere_rows

@@ -26,7 +26,7 @@ def off_by(step, beta, alpha, dimension, seeds, z):
     return np.abs(simulated / found.stieltjes(z) - 1), abs(leading - 1), values, found
 
 
-@pytest.mark.parametrize("step", [ONE, THREE])
+@pytest.mark.parametrize("step", [ONE, pytest.param(THREE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("beta", "alpha"), SHAPES[:2])
 def test_simulated_eigenvalues(step, beta, alpha):
     """d = 400, three draws: 3 % is three times what corrections of order 1/d leave at d = 1200;
