@@ -22,8 +22,8 @@ from replica.convex.solve import slopes_near, solve_points
 from replica.equivalence.table import tabulate
 from replica.saddle_point import ridge
 from replica.steps.one_step import after_one_step
-from solvers.quadrature import trapezoid
 from solvers.results import Status
+from solvers.rules import trapezoid
 
 SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 SINE = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)

@@ -24,8 +24,8 @@ from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
 from replica.equivalence.rules import known_layers
 from replica.equivalence.table import tabulate
-from solvers.quadrature import gauss_legendre, trapezoid
 from solvers.results import Status
+from solvers.rules import gauss_legendre, trapezoid
 
 ONE = np.ones(1)
 THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric

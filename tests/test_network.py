@@ -16,7 +16,7 @@ from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
 from replica.steps.network import row_covariance
-from solvers.quadrature import trapezoid
+from solvers.rules import trapezoid
 
 
 def step(**changes):

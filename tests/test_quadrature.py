@@ -5,15 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from solvers.quadrature import (
-    QuadratureError,
-    expectation,
-    gauss_hermite,
-    gauss_legendre,
-    graded,
-    tensor,
-    trapezoid,
-)
+from solvers.quadrature import QuadratureError, expectation
+from solvers.rules import gauss_hermite, gauss_legendre, graded, tensor, trapezoid
 
 MOMENTS = {0: 1, 2: 1, 4: 3, 6: 15, 8: 105}
 

@@ -21,7 +21,7 @@ from replica.problem import labels
 from replica.saddle_point.overlaps import Overlaps
 from replica.saddle_point.ridge import responses_of, solve_points
 from solvers import student
-from solvers.quadrature import Rule, composite
+from solvers.rules import Rule, composite
 from solvers.student import blurred, lagrange, mixture, octaves
 
 NUS = [2.05, 2.5, 3.0, 5.0, 30.0, 1e9]

@@ -13,17 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.quadrature import (
-    HALF_WIDTH,
-    QuadratureError,
-    Rule,
-    gauss_legendre,
-    graded,
-    interval,
-    tensor,
-    trapezoid,
-)
+from solvers.quadrature import QuadratureError
 from solvers.results import Array
+from solvers.rules import HALF_WIDTH, Rule, gauss_legendre, graded, interval, tensor, trapezoid
 
 from ..problem import Activation, LabelLaw, zeros
 from ..saddle_point import FirstBatch

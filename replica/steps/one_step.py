@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import gauss_hermite
 from solvers.results import Array
+from solvers.rules import gauss_hermite
 
 from ..problem import Activation, SpikedRandomFeatures
 from .step import Step

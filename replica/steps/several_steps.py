@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import QuadratureError, Rule, refine
+from solvers.quadrature import QuadratureError, refine
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
