@@ -17,13 +17,10 @@ from .results import Array
 
 CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
 CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
-TO_COEFFICIENTS = np.linalg.inv(
-    chebyshev.chebvander(CHEBYSHEV_NODES, CHEBYSHEV_DEGREE)
-)  # from values at the nodes
 FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-TO_FINE_GRID = chebyshev.chebvander(
-    FINE_GRID, CHEBYSHEV_DEGREE
-)  # from coefficients to values at the samples
+# matrices from values at the nodes to coefficients, and on to values on the fine grid
+TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV_NODES, CHEBYSHEV_DEGREE))
+TO_FINE_GRID = chebyshev.chebvander(FINE_GRID, CHEBYSHEV_DEGREE)
 
 
 class Minimum(NamedTuple):

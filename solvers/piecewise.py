@@ -20,32 +20,32 @@ NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be d
 
 
 class Law(Protocol):
-    """The law of (t0 - mean) / sd: by default the normal one, or one in units of some scale."""
+    """A law of z = (t0 - mean) / sd, of which averages over pieces can be made."""
 
     @property
     def second(self) -> Array:
-        """E z^2."""
+        """E z^2, of a shape that broadcasts with that of t0."""
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
-        """Of the density times 1, z and z^2, from -inf to each z, which z^0 makes 1 at +inf."""
+        """Integrals from -inf to each z of the density times 1, z and z^2."""
 
     def density(self, z: Array) -> Array:
-        """The density at each z."""
+        """The density, of total mass 1, at each z."""
 
 
 class Normal(NamedTuple):
-    """N(0, 1)."""
+    """The standard normal law of z."""
 
     second: Array = np.ones(())
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
-        """From -inf to each z, of the density times 1, z and z^2."""
+        """Integrals from -inf to each z of the density times 1, z and z^2."""
         z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
         mass, density = ndtr(z), self.density(z)
         return mass, -density, mass - z * density
 
     def density(self, z: Array) -> Array:
-        """The density at each z."""
+        """The density exp(-z^2 / 2) / sqrt(2 pi) at each z."""
         return np.exp(-(np.clip(z, -NORMAL_CUT, NORMAL_CUT) ** 2) / 2) / np.sqrt(2 * np.pi)
 
 
@@ -136,7 +136,7 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
 
 
 class Score(NamedTuple):
-    """E g, E g' and E g^2."""
+    """Averages of the score: E g, E g' and E g^2."""
 
     mean: Array
     slope: Array
@@ -144,7 +144,7 @@ class Score(NamedTuple):
 
 
 class Proximal(NamedTuple):
-    """E t, E t^2 and E f(t)."""
+    """Averages at the proximal point: E t, E t^2 and E f(t)."""
 
     mean: Array
     square: Array
