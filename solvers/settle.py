@@ -11,19 +11,19 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-C = TypeVar("C")
-V = TypeVar("V")
+Candidate = TypeVar("Candidate")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Settled(Generic[C, V]):
+class Settled(Generic[Candidate, Answer]):
     """The last answer of :func:`settle`, and whether it may be trusted.
 
     Attributes
     ----------
-    value : V
+    value
         The answer of the last candidate that was tried.
-    candidate : C
+    candidate
         That candidate.
     change : float
         Its distance from the answer before; infinite if there was only one candidate.
@@ -31,18 +31,18 @@ class Settled(Generic[C, V]):
         Whether the change is within the tolerance.  If not, the candidates ran out.
     """
 
-    value: V
-    candidate: C
+    value: Answer
+    candidate: Candidate
     change: float
     met: bool
 
 
 def settle(
-    candidates: Iterable[C],
-    compute: Callable[[C], V],
-    distance: Callable[[V, V], float],
+    candidates: Iterable[Candidate],
+    compute: Callable[[Candidate], Answer],
+    distance: Callable[[Answer, Answer], float],
     tol: float,
-) -> Settled[C, V]:
+) -> Settled[Candidate, Answer]:
     """Compute an answer on one candidate after another until it stands still.
 
     Candidates are taken one at a time, and none after the one that settles the answer: an
@@ -50,7 +50,7 @@ def settle(
 
     Parameters
     ----------
-    candidates : iterable of C
+    candidates : iterable
         Rules, tables, numbers of nodes: the coarsest first.
     compute : callable, candidate -> answer
     distance : callable (answer before, answer now) -> float
@@ -81,7 +81,7 @@ def settle(
     >>> settle([6, 12], circumference, gap, tol=0.01).met
     False
     """
-    last: Settled[C, V] | None = None
+    last: Settled[Candidate, Answer] | None = None
     for candidate in candidates:
         value = compute(candidate)
         change = np.inf if last is None else float(distance(last.value, value))

@@ -66,6 +66,12 @@ def test_undeclared_kink_is_refused():
         expectation(lambda z: np.abs(z - 0.3))
 
 
+def test_kinks_too_many_for_any_rule_are_refused():
+    """Their smallest rule, of 10 nodes a panel, is already above the largest size."""
+    with pytest.raises(QuadratureError, match="last change inf with gauss-legendre rules"):
+        expectation(np.abs, kinks=np.linspace(-8, 8, 500))
+
+
 def test_polynomials_by_name():
     found = expectation(lambda z: z**6, rule="gauss-hermite")
     assert float(found.value) == pytest.approx(15, rel=1e-13)
