@@ -1,11 +1,11 @@
-"""Fixed points x = T(x): damped iteration and Anderson acceleration, one loop.
+"""Fixed points x = T(x): plain iteration and Anderson acceleration, one loop.
 
 Many independent problems ("rows") are iterated at once, and a row leaves as soon
 as it is done, so the cost of Python is paid once a sweep instead of once a
-problem.  Stopping is decided on the *undamped* relative residual over all
-unknowns, corrected for the observed contraction: with rate q the distance to the
-fixed point is about residual * q / (1 - q), so a slow iteration is not mistaken
-for a finished one.
+problem.  Stopping is decided on the relative residual T(x) - x over all unknowns,
+whatever step is taken from x, and corrected for the observed contraction: with rate
+q the distance to the fixed point is about residual * q / (1 - q), so a slow
+iteration is not mistaken for a finished one.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,61 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .results import Array, Result, Status, largest
+from .results import Array, Result, Rows, Status, largest
 
-ROUNDING = 1e-15  # a relative change this small is all rounding
-TINY = 1e-300
-
-Rows = NDArray[np.int64]
 Map = Callable[[Array, Rows], Array]
 
 
+class Anderson(NamedTuple):
+    """How steps are combined with earlier ones, by Anderson acceleration.
+
+    Attributes
+    ----------
+    memory : int
+        Number of earlier steps that are combined; 0 is the plain iteration.
+    near : float
+        Steps of a larger residual are not combined: far from the fixed point, where T is not
+        nearly linear, extrapolation may lead anywhere.
+    longest : float
+        Largest relative change of an unknown by combined steps, where the newest alone is
+        shorter.
+    """
+
+    memory: int = 0
+    near: float = np.inf
+    longest: float = np.inf
+
+
 class Leave(NamedTuple):
-    """What to ask, (x and T(x) of shape (R, k), rows of shape (R,)) -> bool array (R,), of rows
-    whose residual is at most ``close``."""
+    """A question asked once of every row that comes close: whether to leave it there.
+
+    Attributes
+    ----------
+    close : float
+        Rows are asked of as soon as their residual is at most this.
+    ask : callable (x and T(x) of shape (R, k), rows of shape (R,)) -> bool array (R,)
+    """
 
     close: float
     ask: Callable[[Array, Array, Rows], NDArray[np.bool_]]
+
+
+class Limits(NamedTuple):
+    """When a row is given up short of the fixed point.
+
+    Attributes
+    ----------
+    max_iterations : int
+    patience : int, optional
+        Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
+        further iterations.
+    leave : Leave, optional
+        Give a row up as ``Status.LEFT`` where this says so.
+    """
+
+    max_iterations: int = 500
+    patience: int | None = None
+    leave: Leave | None = None
 
 
 def fixed_point(
@@ -36,42 +76,25 @@ def fixed_point(
     start: Array,
     *,
     tol: float = 1e-13,
-    damping: float = 0.0,
-    memory: int = 0,
-    near: float = np.inf,
-    longest: float = np.inf,
-    max_iterations: int = 500,
-    patience: int | None = None,
-    leave: Leave | None = None,
     size: Callable[[Array], Array] = np.abs,
+    anderson: Anderson | None = None,
+    limits: Limits | None = None,
 ) -> Result:
-    """Iterate ``x <- damping * x + (1 - damping) * T(x)`` until it stands still.
+    """Iterate ``x <- T(x)``, or combinations of such steps, until it stands still.
 
     Parameters
     ----------
     step : callable (x of shape (R, k), rows of shape (R,)) -> array (R, k)
-        The undamped map T for the named rows.
+        The map T for the named rows.
     start : array (rows, k)
     tol : float
         Bound on the estimated relative error of every unknown.
-    damping : float in [0, 1)
-        Share of the old point that is kept; 0 is the plain iteration.
-    memory : int
-        Number of earlier steps combined by Anderson acceleration; 0 turns it off.
-    near : float
-        Steps of a larger residual are not combined: far from the fixed point, where T is not
-        nearly linear, extrapolation may lead anywhere.
-    longest : float
-        Largest relative change of an unknown by combined steps, where the newest alone is
-        shorter.
-    max_iterations : int
-    patience : int, optional
-        Give a row up as ``Status.SLOW`` once its contraction rate predicts more
-        than this many further iterations.
-    leave : Leave, optional
-        Asked once of every row that comes close: whether to leave it there, as ``Status.LEFT``.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
+    anderson : Anderson, optional
+        The plain iteration unless given.
+    limits : Limits, optional
+        500 iterations unless given.
 
     Returns
     -------
@@ -80,7 +103,7 @@ def fixed_point(
     Raises
     ------
     ValueError
-        If ``damping`` is outside [0, 1) or ``memory`` is negative.
+        If the memory is negative.
 
     Examples
     --------
@@ -89,8 +112,8 @@ def fixed_point(
     >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
     (0.739085133215, True)
     """
-    if not 0 <= damping < 1:
-        raise ValueError(f"damping must lie in [0, 1), got {damping}")
+    memory, near, longest = anderson or Anderson()
+    max_iterations, patience, leave = limits or Limits()
     if memory < 0:
         raise ValueError(f"memory must be 0 or more, got {memory}")
     value = np.array(start, dtype=float, ndmin=2)
@@ -99,6 +122,7 @@ def fixed_point(
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     rows, asked = np.arange(count), np.zeros(count, dtype=bool)
+    rounding = 1e-15  # a relative change this small is nothing but rounding
     points: list[Array] = []
     images: list[Array] = []
     for sweep in range(1, max_iterations + 1):
@@ -113,7 +137,7 @@ def fixed_point(
         finite = np.isfinite(image).all(axis=1)
         # The rate is known from the second sweep on.  At an exact fixed point it is 0/0 or
         # eps/eps, and the residual alone settles it.
-        done = finite & (((sweep > 1) & (current <= tol * (1 - rate))) | (current <= ROUNDING))
+        done = finite & (((sweep > 1) & (current <= tol * (1 - rate))) | (current <= rounding))
         status[rows[done]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
         active = finite & ~done
@@ -138,29 +162,32 @@ def fixed_point(
             past[far], past_image[far] = x[far], image[far]
         points.append(x)
         images.append(image)
-        target, base = _anderson(points, images)
+        target = _combined(points, images)
         if np.isfinite(longest):
-            change = np.maximum(_relative(target - x, size(x)), TINY)
+            change = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
             target = x + (target - x) * np.minimum(1, within / change)[:, None]
-        value[rows] = damping * base + (1 - damping) * target
+        value[rows] = target
     return Result(value, residual, iterations, status)
 
 
 def _relative(difference: Array, size: Array) -> Array:
-    """Largest entry of |difference| / size in each row; absolute where the size is 0."""
+    """Largest |difference| / size (R,) in each row, both (R, k); absolute where the size is 0."""
     return largest(difference / np.where(size == 0, 1.0, size))
 
 
-def _anderson(points: list[Array], images: list[Array]) -> tuple[Array, Array]:
-    """The combination of past images (and points) whose combined step is shortest."""
+def _combined(points: list[Array], images: list[Array]) -> Array:
+    """The next point (R, k) by Anderson acceleration, from the last points x and their images
+    T(x), lists of (R, k), the newest last.
+
+    The combination of the points, of weights that sum to 1, whose combined step T(x) - x is
+    shortest in least squares; the next point is that combination of the images.
+    """
     image, point = images[-1], points[-1]
     if len(points) == 1:
-        return image, point
+        return image
     step = image - point
     steps = np.stack([t - x for x, t in zip(points[:-1], images[:-1], strict=True)], axis=-1)
-    difference = step[..., None] - steps
-    weight = np.linalg.pinv(difference) @ step[..., None]
+    weight = np.linalg.pinv(step[..., None] - steps) @ step[..., None]
     past_images = image[..., None] - np.stack(images[:-1], axis=-1)
-    past_points = point[..., None] - np.stack(points[:-1], axis=-1)
-    return image - (past_images @ weight)[..., 0], point - (past_points @ weight)[..., 0]
+    return image - (past_images @ weight)[..., 0]

@@ -1,6 +1,7 @@
 """Many small linear systems at once: square ones, and least-norm solutions of singular ones.
 
-Systems may be complex where only the first order of the imaginary part matters: a complex step.
+The latter may be complex if their imaginary parts are those of a complex step, of which only the
+first order matters: ranks and scales are then those of the real parts.
 """
 
 import numpy as np
@@ -9,23 +10,28 @@ from .results import Array
 
 
 def solve_rows(matrix: Array, rhs: Array) -> Array:
-    """Solve a stack of small systems, (R, k, k) and (R, k).
+    """Solutions (R, k) of a stack of small systems, ``matrix`` (R, k, k) and ``rhs`` (R, k).
 
     A singular one gives NaN or infinities, not an exception.  Two unknowns, the usual case,
     are solved by Cramer's rule: ten times faster than a call of LAPACK for each row.
+
+    Examples
+    --------
+    >>> solve_rows(np.array([[[2.0, 0.0], [1.0, 1.0]]]), np.array([[2.0, 3.0]])).tolist()
+    [[1.0, 2.0]]
     """
     if rhs.shape[1] == 2:
         a, b, c, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 0], matrix[:, 1, 1]
         u, v = rhs[:, 0], rhs[:, 1]
-        found = np.empty_like(rhs, np.result_type(matrix, rhs))
+        solution = np.empty_like(rhs, np.result_type(matrix, rhs))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found[:, 0] = d * u - b * v
-            found[:, 1] = a * v - c * u
-            found /= (a * d - b * c)[:, None]
-        return found
+            solution[:, 0] = d * u - b * v
+            solution[:, 1] = a * v - c * u
+            solution /= (a * d - b * c)[:, None]
+        return solution
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError:  # one is singular: each by itself, so that it spoils no other
         if len(rhs) == 1:
             return np.full_like(rhs, np.nan)
         return np.concatenate(
@@ -34,7 +40,17 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
 
 
 def least_norm(gram: Array, moment: Array) -> Array:
-    """Least-norm solutions of positive semidefinite systems (P, n, n), scaled to unit diagonal."""
+    """Least-norm solutions (P, n) of positive semidefinite systems, ``gram`` (P, n, n) and
+    ``moment`` (P, n).
+
+    The norm, and what counts as singular, are those of the unknowns for which ``gram`` has a unit
+    diagonal: nothing depends on their units.
+
+    Examples
+    --------
+    >>> least_norm(np.array([[[1.0, 1.0], [1.0, 1.0]]]), np.array([[1.0, 1.0]])).round(12).tolist()
+    [[0.5, 0.5]]
+    """
     scale = np.sqrt(np.diagonal(gram, axis1=1, axis2=2).real)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = gram / (scale[:, :, None] * scale[:, None, :])
@@ -47,10 +63,17 @@ def least_norm(gram: Array, moment: Array) -> Array:
 
 
 def least_squares(design: Array, target: Array) -> Array:
-    """Least-norm minimisers (P, n) of |target - design x|, from (P, N, n) and (P, N).
+    """Least-norm minimisers x (P, n) of |target - design x|, ``design`` (P, N, n) and ``target``
+    (P, N).
 
-    Columns count as dependent where what is left of one, relative to its own size, is below
-    1e-10.
+    As in :func:`least_norm` for columns scaled to norm 1; these count as dependent where a
+    singular value is below 1e-10 of the largest.  Forming the Gram matrix would lose half of the
+    digits of nearly dependent columns, which this does not.
+
+    Examples
+    --------
+    >>> least_squares(np.array([[[1.0], [1.0]]]), np.array([[1.0, 3.0]])).round(12).tolist()
+    [[2.0]]
     """
     scale = np.linalg.norm(design.real, axis=1)
     scale = np.where(scale > 0, scale, 1.0)

@@ -53,7 +53,7 @@ def stieltjes(z: ArrayLike, beta: float) -> Array:
     z = np.asarray(z)
     b = 1 - beta - z
     root = _root(z, beta)
-    return np.asarray(np.where(b.real >= 0, 2 / _away(b + root), (b - root) / (2 * beta * z)))
+    return np.asarray(np.where(b.real >= 0, 2 / _nonzero(b + root), (b - root) / (2 * beta * z)))
 
 
 def stieltjes_derivative(z: ArrayLike, beta: float) -> Array:
@@ -69,7 +69,7 @@ def _root(z: Array, beta: float) -> Array:
     return np.asarray(np.sqrt(low - z) * np.sqrt(high - z))
 
 
-def _away(x: Array) -> Array:
+def _nonzero(x: Array) -> Array:
     """x, or 1 where it is exactly 0 (that branch is then not the one chosen)."""
     return np.where(x == 0, 1.0, x)
 
@@ -85,9 +85,9 @@ class ResolventAverages(NamedTuple):
 
 
 def resolvent_averages(
-    level: ArrayLike, slope: ArrayLike, c: ArrayLike, beta: float
+    constant: ArrayLike, slope: ArrayLike, c: ArrayLike, beta: float
 ) -> ResolventAverages:
-    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope * D, D ~ c MP(beta).
+    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = constant + slope * D, D ~ c MP(beta).
 
     Every expression is a sum or product of positive terms: from M = <1/S>, the root of
     beta q L M^2 + (L + (1 - beta) q) M = 1 with q = c slope, the rest follow by
@@ -95,7 +95,7 @@ def resolvent_averages(
 
     Parameters
     ----------
-    level, slope : positive arrays of one shape (slope may be 0)
+    constant, slope : positive arrays of one shape (slope may be 0)
     c : float or array
         Bulk variance.
     beta : float
@@ -106,18 +106,18 @@ def resolvent_averages(
     >>> bool(np.isclose(averages.inverse, stieltjes(-1.0, 1.0)))
     True
     """
-    L, v, c = np.asarray(level), np.asarray(slope), np.asarray(c)
+    L, v, c = np.asarray(constant), np.asarray(slope), np.asarray(c)
     q = c * v
     b = L + (1 - beta) * q
     # (b^2 + 4 beta q L) = (L + q x_-)(L + q x_+): no difference of large numbers.
     low, high = edges(beta)
     root = np.sqrt(L + q * low) * np.sqrt(L + q * high)
     flat = np.where(q == 0, 1.0, 2 * beta * q * L)
-    M = np.where(b >= 0, 2 / _away(b + root), (root - b) / flat)
+    M = np.where(b >= 0, 2 / _nonzero(b + root), (root - b) / flat)
     t = 1 + beta * q * M
     weighted = c * M / t
-    slope_of_balance = L + q / t**2  # d/dM of L M + v c M / t = 1
-    inverse2 = M / slope_of_balance
-    mixed = weighted / t / slope_of_balance
+    derivative = L + q / t**2  # d/dM of L M + v c M / t = 1
+    inverse2 = M / derivative
+    mixed = weighted / t / derivative
     weighted2 = beta * weighted**2 + c / t**2 * mixed
     return ResolventAverages(M, weighted, inverse2, mixed, weighted2)

@@ -15,15 +15,12 @@ from numpy.polynomial import chebyshev
 
 from .results import Array
 
-NODES = 13  # an axis: in a cell of a scan, about ten digits of a curve of several bumps
-SHRINK = 6.0  # of the box where the interpolant is not yet that exact
-ROUNDS = 5
-CHEBYSHEV = chebyshev.chebpts1(NODES)
-ANALYSIS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV, NODES - 1))
-DEGREES = np.arange(NODES)
-FINE = np.linspace(-1, 1, 53)
-FINE_BASIS = chebyshev.chebvander(FINE, NODES - 1)
-FLAT = 1e-10  # a basin shallower than this, relative to its value, is rounding
+CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
+CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
+FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
+# matrices from values at the nodes to coefficients, and on to values on the fine grid
+TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV_NODES, CHEBYSHEV_DEGREE))
+TO_FINE_GRID = chebyshev.chebvander(FINE_GRID, CHEBYSHEV_DEGREE)
 
 
 class Minimum(NamedTuple):
@@ -60,8 +57,9 @@ def minima(
     >>> low.place.round(8).tolist(), high.place.round(8).tolist()
     ([-1.01360979], [0.98581053])
     """
-    values = _values(function, axes)
-    found: list[Minimum] = []
+    values = _finite_values(function, axes)
+    local: list[Minimum] = []
+    flat = 1e-10  # a basin shallower than this, relative to its value, is rounding
     best = tuple(int(i) for i in np.unravel_index(np.argmin(values), values.shape))
     k = values.ndim
     cells = np.lib.stride_tricks.sliding_window_view(
@@ -72,7 +70,7 @@ def minima(
         around = [slice(max(i - 1, 0), i + 2) for i in index]
         cell = values[tuple(around)]
         finite = cell[np.isfinite(cell)]
-        if finite.max() - values[index] <= FLAT * abs(values[index]) and index != best:
+        if finite.max() - values[index] <= flat * abs(values[index]) and index != best:
             continue
         box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
         one = _polish(function, box, tol)
@@ -84,11 +82,12 @@ def minima(
             for k, axis in enumerate(axes)
             if np.abs(one.place[k] - axis[[0, -1]]).min() <= 1e-9 * np.ptp(axis)
         )
-        found.append(one._replace(at_edge=ends))
-    return _distinct(sorted(found, key=lambda one: one.value), axes)
+        local.append(one._replace(at_edge=ends))
+    return _distinct(sorted(local, key=lambda one: one.value), axes)
 
 
-def _values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
+def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
+    """Values of ``function`` on the tensor grid of ``axes``, infinite where they are not finite."""
     values = np.asarray(function(*axes), dtype=float)
     return np.where(np.isfinite(values), values, np.inf)
 
@@ -96,18 +95,24 @@ def _values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
 def _polish(
     function: Callable[..., Array], box: list[tuple[float, float]], tol: float
 ) -> Minimum | None:
-    """The lowest point in ``box`` of interpolants on smaller and smaller boxes around it; None
-    where the function has no values."""
+    """The lowest point of ``function`` in ``box``, whose k axes have the given ends.
+
+    Of an interpolant on the box and, while its last coefficients are above ``tol`` times its
+    range, of others on ever smaller boxes around the point before.  None where a value is not
+    finite.
+    """
     limits, place = np.array(box), None
-    for _ in range(ROUNDS):
+    for _ in range(5):  # the last box is narrower by 6^4
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
-        values = _values(function, [m + h * CHEBYSHEV for m, h in zip(middle, half, strict=True)])
+        values = _finite_values(
+            function, [m + h * CHEBYSHEV_NODES for m, h in zip(middle, half, strict=True)]
+        )
         if not np.isfinite(values).all():
             return None
-        level = values.min()
-        coefficients = values - level  # rounding relative to the range, not to the value
+        base = values.min()
+        coefficients = values - base  # rounding relative to the range, not to the value
         for k in range(values.ndim):
-            coefficients = np.moveaxis(np.tensordot(ANALYSIS, coefficients, (1, k)), 0, k)
+            coefficients = np.moveaxis(np.tensordot(TO_COEFFICIENTS, coefficients, (1, k)), 0, k)
         where, height = _lowest(coefficients)
         place = middle + half * where
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
@@ -115,19 +120,19 @@ def _polish(
         if max(tails) <= max(tol * np.ptp(values), rounding):
             break
         outer = np.array(box)
-        limits = np.stack([place - half / SHRINK, place + half / SHRINK], axis=1)
+        limits = np.stack([place - half / 6, place + half / 6], axis=1)
         limits = np.clip(limits, outer[:, :1], outer[:, 1:])
-    return None if place is None else Minimum(place, float(level + height), ())
+    return None if place is None else Minimum(place, float(base + height), ())
 
 
 def _lowest(coefficients: Array) -> tuple[Array, float]:
-    """Minimum in [-1, 1]^k of a Chebyshev series: the lowest on a fine grid, then Newton along
-    the axes at whose ends it does not lie."""
+    """Place (k,) and value of the minimum in [-1, 1]^k of a Chebyshev series in k variables: the
+    lowest on a fine grid, then Newton along the axes at whose ends it does not lie."""
     k = coefficients.ndim
     values = coefficients
     for i in range(k):
-        values = np.moveaxis(np.tensordot(FINE_BASIS, values, (1, i)), 0, i)
-    x = FINE[list(np.unravel_index(np.argmin(values), values.shape))]
+        values = np.moveaxis(np.tensordot(TO_FINE_GRID, values, (1, i)), 0, i)
+    x = FINE_GRID[list(np.unravel_index(np.argmin(values), values.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
     second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]
     height = _evaluate(coefficients, x)
@@ -153,15 +158,16 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
 def _evaluate(series: Array, x: Array) -> float:
     """A Chebyshev series in k variables at one point of [-1, 1]^k: T_n(cos t) = cos(n t)."""
     for angle in np.arccos(x):
-        series = np.cos(angle * DEGREES[: len(series)]) @ series
+        series = np.cos(angle * np.arange(len(series))) @ series
     return float(series)
 
 
-def _distinct(found: list[Minimum], axes: Sequence[Array]) -> list[Minimum]:
-    """Without those that two neighbouring boxes have found twice."""
+def _distinct(every: list[Minimum], axes: Sequence[Array]) -> list[Minimum]:
+    """The minima without those at the place of one before: two neighbouring cells of the scan may
+    lead to the same."""
     width = np.array([np.ptp(axis) for axis in axes])
     kept: list[Minimum] = []
-    for one in found:
+    for one in every:
         if all(np.abs((one.place - other.place) / width).max() > 1e-6 for other in kept):
             kept.append(one)
     return kept

@@ -3,21 +3,20 @@
 The unknowns of a saddle point are positive and range over many decades, so the
 iteration runs on y = log x: equations that balance products of powers become
 nearly linear, and positivity costs nothing.  A step is shortened to at most
-``max_step`` in any logarithm and halved until the step after it would be shorter.  As in
-``fixed_point`` many independent problems ("rows") are solved at once.
+``LONGEST_STEP`` in any logarithm and halved until the step after it would be shorter.  As
+in ``fixed_point`` many independent problems ("rows") are solved at once.
 """
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .linear import solve_rows
-from .results import Array, Result, Status, largest
+from .results import Array, Result, Rows, Status, largest
 
-ROUNDING = 1e-15  # a dimensionless residual this small is all rounding
+LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
 
-System = Callable[[Array, NDArray[np.int64]], tuple[Array, Array]]
+System = Callable[[Array, Rows], tuple[Array, Array]]
 
 
 def newton(
@@ -28,7 +27,6 @@ def newton(
     signed: Array | None = None,
     tol: float = 1e-12,
     max_iterations: int = 100,
-    max_step: float = 3.0,
 ) -> Result:
     """Solve F(x) = 0 for x > 0.
 
@@ -45,8 +43,6 @@ def newton(
         A row is done when the full Newton step changes no log x by more than this.
     max_iterations : int
         Evaluations of ``system`` a row.
-    max_step : float
-        Largest change of any log x in one step.
 
     Returns
     -------
@@ -72,6 +68,7 @@ def newton(
         raise ValueError("start must be positive and finite")
     count, unknowns = value.shape
     mixed = free.any()
+    rounding = 1e-15  # a dimensionless residual this small is nothing but rounding
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
@@ -98,13 +95,14 @@ def newton(
         distance[good] = largest(step[good])
         step[rows[~accept]] /= 2
         length = largest(step[rows])
-        done = (length <= tol) | (residual[rows] <= ROUNDING)
+        done = (length <= tol) | (residual[rows] <= rounding)
         status[rows[done]] = Status.CONVERGED
+        # far from any root, a step becomes this short by halving alone
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
         bad = ~np.isfinite(length)
         status[rows[bad]] = Status.NOT_FINITE
-        clip = accept & (length > max_step) & ~bad
-        step[rows[clip]] *= (max_step / length[clip])[:, None]
+        clip = accept & (length > LONGEST_STEP) & ~bad
+        step[rows[clip]] *= (LONGEST_STEP / length[clip])[:, None]
         rows = rows[~(done | bad)]
         if rows.size == 0:
             break

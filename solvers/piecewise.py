@@ -14,40 +14,39 @@ from scipy.special import ndtr, roots_legendre
 
 from .results import Array
 
-TINY = 1e-300
-NARROW = 0.05  # half width over the standard deviation: 4 nodes err by 1e-14
-NARROW_RULE = roots_legendre(4)
-FAR = 30.0  # standard deviations, beyond which a Gaussian holds 1e-197: no denormal numbers
+NARROW_SEGMENT = 0.05  # half width, in standard deviations, up to which 4 nodes err by 1e-14
+NARROW_SEGMENT_NODES = tuple(zip(*roots_legendre(4), strict=True))  # with their weights
+NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be denormal numbers
 
 
 class Law(Protocol):
-    """The law of (t0 - mean) / sd: by default the normal one, or one in units of some scale."""
+    """A law of z = (t0 - mean) / sd, of which averages over pieces can be made."""
 
     @property
     def second(self) -> Array:
-        """E z^2."""
+        """E z^2, of a shape that broadcasts with that of t0."""
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
-        """Of the density times 1, z and z^2, from -inf to each z, which z^0 makes 1 at +inf."""
+        """Integrals from -inf to each z of the density times 1, z and z^2."""
 
     def density(self, z: Array) -> Array:
-        """The density at each z."""
+        """The density, of total mass 1, at each z."""
 
 
 class Normal(NamedTuple):
-    """N(0, 1)."""
+    """The standard normal law of z."""
 
     second: Array = np.ones(())
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
-        """From -inf to each z, of the density times 1, z and z^2."""
-        z = np.clip(z, -FAR, FAR)
+        """Integrals from -inf to each z of the density times 1, z and z^2."""
+        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
         mass, density = ndtr(z), self.density(z)
         return mass, -density, mass - z * density
 
     def density(self, z: Array) -> Array:
-        """The density at each z."""
-        return np.exp(-(np.clip(z, -FAR, FAR) ** 2) / 2) / np.sqrt(2 * np.pi)
+        """The density exp(-z^2 / 2) / sqrt(2 pi) at each z."""
+        return np.exp(-(np.clip(z, -NORMAL_CUT, NORMAL_CUT) ** 2) / 2) / np.sqrt(2 * np.pi)
 
 
 NORMAL = Normal()
@@ -93,8 +92,19 @@ class Pieces(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """An interval [low, high] of t0 on which t = t[0] + t[1] t0, g = g[0] + g[1] t0, and f(t)
-    is that of ``piece``.  At a kink, f' jumps between the two values of ``jump``."""
+    """An interval of t0 on which the proximal map and the score are linear.
+
+    Attributes
+    ----------
+    low, high : arrays of the shape of V
+        Its ends.
+    t, g : pairs of arrays of that shape
+        The map is t[0] + t[1] t0, the score g[0] + g[1] t0.
+    piece : (a, b, q)
+        f(t) there.
+    jump : (float, float), optional
+        Where t stays at a kink of f: f' to the left and to the right of it.
+    """
 
     low: Array
     high: Array
@@ -120,13 +130,13 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
         yield Segment(low, high, *inside, (a, b, q))
         low = knot + V * after
         if after > before and moved:
-            rate = 1 / np.maximum(V, TINY)
+            rate = 1 / np.maximum(V, 1e-300)
             at_knot = (knot + zero, zero), (knot * rate, -rate)
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
 
 
 class Score(NamedTuple):
-    """E g, E g' and E g^2."""
+    """Averages of the score: E g, E g' and E g^2."""
 
     mean: Array
     slope: Array
@@ -134,7 +144,7 @@ class Score(NamedTuple):
 
 
 class Proximal(NamedTuple):
-    """E t, E t^2 and E f(t)."""
+    """Averages at the proximal point: E t, E t^2 and E f(t)."""
 
     mean: Array
     square: Array
@@ -157,13 +167,13 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = N
             total[0] -= b * masses[0]
             total[2] += b**2 * masses[0]
             continue
-        found = _of_segment(segment, masses, mean, sd, V, law)
-        for sums, part in zip(total, found, strict=True):
+        parts = _score_on(segment, masses, mean, sd, V, law)
+        for sums, part in zip(total, parts, strict=True):
             sums += part
     return Score(*total)
 
 
-def _of_segment(
+def _score_on(
     segment: Segment,
     masses: tuple[Array, Array, Array],
     mean: Array,
@@ -171,24 +181,29 @@ def _of_segment(
     V: Array,
     law: Law,
 ) -> list[Array]:
-    """Averages over one segment: by truncated moments, but where it is a kink's and narrow."""
+    """Averages of g, g' and g^2 over one segment, where the law has the partial moments ``masses``.
+
+    By these truncated moments; but they cancel, and are replaced by Gauss-Legendre nodes, where
+    the segment is that of a kink and narrow.
+    """
     if segment.jump is None:
-        return _truncated(segment, masses, mean, sd)
+        return _score_by_moments(segment, masses, mean, sd)
     width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-    narrow = width < NARROW
+    narrow = width < NARROW_SEGMENT
     if not narrow.any():
-        return _truncated(segment, masses, mean, sd)
-    thin = _across(segment, *segment.jump, width, mean, sd, V, law)
+        return _score_by_moments(segment, masses, mean, sd)
+    by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
     if narrow.all():
-        return thin
-    wide = _truncated(segment, masses, mean, sd)
-    return [np.where(narrow, *pair) for pair in zip(thin, wide, strict=True)]
+        return by_nodes
+    by_moments = _score_by_moments(segment, masses, mean, sd)
+    return [np.where(narrow, *pair) for pair in zip(by_nodes, by_moments, strict=True)]
 
 
-def _truncated(
+def _score_by_moments(
     segment: Segment, masses: tuple[Array, Array, Array], mean: Array, sd: Array
 ) -> list[Array]:
-    """Averages over a segment whose score is linear in t0."""
+    """Averages of g, g' and g^2 over a segment, where g = g_0 + g_1 (mean + sd z), from E 1, E z
+    and E z^2 there."""
     with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
         I0, I1, I2 = masses
         slope = segment.g[1]
@@ -197,23 +212,18 @@ def _truncated(
         return [first, slope * I0, centre * (first + rate * I1) + rate**2 * I2]
 
 
-def _across(
-    segment: Segment,
-    left: float,
-    right: float,
-    width: Array,
-    mean: Array,
-    sd: Array,
-    V: Array,
-    law: Law,
+def _score_by_nodes(
+    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Law
 ) -> list[Array]:
-    """Averages over the segment of a kink, where f' jumps from ``left`` to ``right``, of half
-    ``width`` in standard deviations: narrow, where truncated moments cancel.  Gauss-Legendre is
-    exact to rounding there, as the score is linear, whatever V."""
+    """Averages of g, g' and g^2 over the segment of a kink, of half ``width`` in standard
+    deviations.  Gauss-Legendre is exact to rounding if that is small, as the score is linear,
+    whatever V."""
+    assert segment.jump is not None
+    left, right = segment.jump
     half = (right - left) / 2
     away = (mean - (segment.low + segment.high) / 2) / sd
     total = [np.zeros(away.shape) for _ in range(3)]
-    for u, w in zip(*NARROW_RULE, strict=True):
+    for u, w in NARROW_SEGMENT_NODES:
         density = law.density(width * u - away) * (w * half / sd)  # over V
         score = -(left + right) / 2 - half * u
         total[0] += density * (score * V)
@@ -230,8 +240,8 @@ def average_proximal(
     Examples
     --------
     >>> absolute = Pieces((0.0,), ((0.0, -1.0, 0.0), (0.0, 1.0, 0.0)))
-    >>> found = average_proximal(absolute, np.array(0.0), np.array(1.0), np.array(0.0))
-    >>> round(float(found.value), 12)  # sqrt(2 / pi)
+    >>> average = average_proximal(absolute, np.array(0.0), np.array(1.0), np.array(0.0))
+    >>> round(float(average.value), 12)  # sqrt(2 / pi)
     0.797884560803
     """
     total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
@@ -249,7 +259,7 @@ def average_proximal(
 def _masses(
     pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law
 ) -> Iterator[tuple[Segment, tuple[Array, Array, Array]]]:
-    """Each segment with E 1, E z and E z^2 where mean + sd z is in it."""
+    """Each segment with E 1, E z and E z^2 restricted to where t0 = mean + sd z is in it."""
     nothing = np.zeros(())
     start = nothing, nothing, nothing
     everything = np.ones(()), nothing, law.second

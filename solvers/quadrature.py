@@ -1,167 +1,49 @@
 """Expectations over independent standard Gaussians, with an error estimate.
 
-A rule is a set of nodes and of weights that sum to 1.  Three families:
-
-* trapezoidal on a finite interval with Gaussian weights: geometric convergence for
-  analytic integrands, also those with poles near the real axis or a growing Fourier
-  frequency, where Gauss-Hermite is slow (docs/theory.md 14.2);
-* piecewise Gauss-Legendre, its panels split at given points: for kinks and jumps, and
-  with panels shrinking towards those points for layers of any width;
-* Gauss-Hermite, exact for polynomials and there by name.
-
-``expectation`` doubles a rule until two successive ones agree, and says so if none do.
+A rule of one of the families of ``rules`` is made larger until two successive ones agree; if
+none do, ``QuadratureError`` says so.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from itertools import chain, takewhile
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import roots_hermitenorm, roots_legendre
 
 from .results import Array
+from .rules import Rule, gauss_hermite, gauss_legendre, interval, trapezoid, trapezoid_tensor
+from .settle import settle
 
-MOST = 400  # panels that close in on layers
-HALF_WIDTH = 8.6  # the Gaussian weight outside +-8.6 is 8e-18
+Scaled = tuple[Array, Array]  # a value, and the scale that its change is measured against
 
-
-class Rule(NamedTuple):
-    """Nodes (..., n) and weights (..., n), the weights summing to 1 over the last axis unless
-    said."""
-
-    nodes: Array
-    weights: Array
+# Nodes a direction, for tensor rules in one to four dimensions.
+TENSOR_SIZES: dict[int, tuple[int, ...]] = {
+    1: (64, 128, 256, 512, 1024),
+    2: (24, 36, 54, 80, 120, 180),
+    3: (16, 24, 36, 54, 80),
+    4: (12, 18, 27, 36),
+}
 
 
 class QuadratureError(ArithmeticError):
     """No rule within the allowed size met the requested tolerance."""
 
 
-@lru_cache(maxsize=32)
-def gauss_hermite(n: int) -> Rule:
-    """Gauss-Hermite rule with n nodes: exact for polynomials up to degree 2n - 1.
-
-    Examples
-    --------
-    >>> x, w = gauss_hermite(3)
-    >>> float(np.round(w @ x**4, 12))
-    3.0
-    """
-    nodes, weights = roots_hermitenorm(n)
-    return Rule(nodes, weights / weights.sum())
-
-
-@lru_cache(maxsize=32)
-def trapezoid(n: int, half_width: float = HALF_WIDTH) -> Rule:
-    """Trapezoidal rule with n nodes on [-half_width, half_width] and Gaussian weights."""
-    nodes = np.linspace(-half_width, half_width, n)
-    return _gaussian(nodes, np.ones(n))
-
-
-def gauss_legendre(
-    n: int, breaks: ArrayLike, half_width: float = HALF_WIDTH, panel: float = 2.5
-) -> Rule:
-    """Gauss-Legendre with n nodes on each panel between successive ``breaks``.
-
-    ``breaks`` has shape (..., b): a leading axis gives one rule per entry (kinks that
-    move with a parameter).  Breaks outside the interval are clipped to it, which leaves
-    panels of width zero and weight zero.  The interval is also cut into equal parts no wider
-    than ``panel``.
-    """
-    given = np.clip(np.sort(np.asarray(breaks, dtype=float), axis=-1), -half_width, half_width)
-    parts = int(np.ceil(2 * half_width / panel))
-    even = np.broadcast_to(
-        np.linspace(-half_width, half_width, parts + 1), (*given.shape[:-1], parts + 1)
-    )
-    edges = np.sort(np.concatenate([even, given], axis=-1), axis=-1)
-    return _gaussian(*composite(n, edges))
-
-
-def composite(n: int, edges: Array) -> Rule:
-    """Gauss-Legendre with n nodes on each panel between successive ``edges`` (..., b), increasing,
-    for a uniform weight: the weights sum to the length."""
-    x, w = _legendre(n)
-    half = np.diff(edges, axis=-1)[..., None] / 2
-    middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
-    shape = (*edges.shape[:-1], -1)
-    return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
-
-
-@lru_cache(maxsize=64)
-def _legendre(n: int) -> Rule:
-    return Rule(*roots_legendre(n))
-
-
-def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6) -> Array:
-    """Breaks that close in on each point by factors of 4, down to ``width``."""
-    count = int(np.ceil(np.log(2 * half_width / width) / np.log(4)))
-    distance = 2 * half_width * 4.0 ** -np.arange(count + 1)
-    offsets = np.concatenate([-distance, [0.0], distance])
-    breaks = np.add.outer(np.asarray(points, dtype=float), offsets).ravel()
-    return np.unique(np.clip(breaks, -half_width, half_width))
-
-
-def closing_in(
-    at: Array,
-    width: Array,
-    half_width: float,
-    kinks: Array | None = None,
-    *,
-    closing: float = 0.5,
-    longest: float = 2.5,
-) -> Array:
-    """Breaks (N, b) between panels for each of N integrands with layers ``at`` (N, M), infinite
-    where there are fewer, that are ``width`` wide.
-
-    A panel is up to ``longest``, to 3/2 of the width of a layer in it, or takes the part
-    ``closing`` of the way to one, and ends at ``kinks`` (N, k).
-
-    Examples
-    --------
-    >>> closing_in(np.array([[0.0]]), np.array([[1.0]]), 4.0).round(2).tolist()
-    [[-2.0, -0.5, 1.0, 2.5]]
-    """
-    x = np.full(len(at), -half_width)
-    ends: list[Array] = []
-    while (x < half_width).any() and len(ends) < MOST:
-        away = x[:, None] - at
-        room = np.where(away < 0, -closing * away, closing / (1 - closing) * away)
-        x = x + np.maximum(1.5 * width, room).min(axis=1, initial=longest)
-        if kinks is not None:
-            before = ends[-1] if ends else np.full(len(at), -half_width)
-            ahead = np.where(kinks > before[:, None], kinks, np.inf)
-            x = np.minimum(x, ahead.min(axis=1, initial=np.inf))
-        x = np.minimum(x, half_width)
-        ends.append(x)
-    return np.stack(ends[:-1], axis=-1)
-
-
-def tensor(*rules: Rule) -> Rule:
-    """Tensor product of one-dimensional rules: nodes (n, dimension), weights (n,)."""
-    grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
-    weights = rules[0].weights
-    for rule in rules[1:]:
-        weights = np.multiply.outer(weights, rule.weights)
-    return Rule(np.stack([grid.ravel() for grid in grids], axis=-1), weights.ravel())
-
-
-def _gaussian(nodes: Array, weights: Array) -> Rule:
-    weights = weights * np.exp(-(nodes**2) / 2)
-    return Rule(nodes, weights / weights.sum(axis=-1, keepdims=True))
-
-
-def interval(n: int) -> float:
-    """Half width used with n trapezoidal nodes: wider as n grows, so that the part cut off
-    shows in the difference between two sizes."""
-    return HALF_WIDTH + 1.4 * float(np.log2(max(n, 64) / 64))
-
-
 @dataclass(frozen=True)
 class Expectation:
-    """E f(z): ``value``, the change at the last doubling ``error`` (relative to the scale
-    of the value), the family of the ``rule`` and its number of ``nodes``."""
+    """A Gaussian average E f(z) and how well it is known.
+
+    Attributes
+    ----------
+    value : array
+    error : float
+        The largest change of an entry at the last refinement, relative to its scale.
+    rule : str
+        The family of the rule that was used last.
+    nodes : int
+        Its size.
+    """
 
     value: Array
     error: float
@@ -213,7 +95,7 @@ def expectation(
     elif rule not in _FAMILIES:
         raise ValueError(f"rule must be one of auto, {', '.join(_FAMILIES)}; got {rule!r}")
 
-    def weighted_sum(rule: Rule) -> tuple[Array, Array]:
+    def weighted_sum(rule: Rule) -> Scaled:
         values = np.asarray(function(rule.nodes))
         size = (np.abs(values) * rule.weights).sum(axis=-1)
         return (values * rule.weights).sum(axis=-1), np.maximum(1.0, size.max())
@@ -222,7 +104,7 @@ def expectation(
 
 
 def refine(
-    compute: Callable[[Rule], tuple[Array, Array]],
+    compute: Callable[[Rule], Scaled],
     breaks: Array,
     *,
     rule: str,
@@ -231,9 +113,16 @@ def refine(
 ) -> Expectation:
     """Evaluate ``compute`` on ever larger rules until its value settles.
 
-    ``compute`` maps a rule to a value and to the scale its change is measured against.
-    ``rule`` names one family, or several in the order to try them, "a, b"; the other
-    arguments are those of :func:`expectation`.
+    Parameters
+    ----------
+    compute : callable, rule -> (value (...), scale that broadcasts with it)
+        The scale is what a change of the value is measured against.
+    breaks : array (b,) or (..., b)
+        Ends of panels for Gauss-Legendre rules, such as kinks.
+    rule : str
+        One family, or several in the order to try them, "a, b".
+    tol, max_nodes
+        As in :func:`expectation`.
 
     Raises
     ------
@@ -242,19 +131,16 @@ def refine(
     """
     changes = []
     for family in rule.split(", "):
-        previous, change = None, np.inf
-        for candidate in _FAMILIES[family](breaks):
-            size = candidate.nodes.shape[-1]
-            if size > max_nodes:
-                break
-            value, scale = compute(candidate)
-            if previous is not None:
-                with np.errstate(invalid="ignore"):
-                    change = float((np.abs(value - previous) / scale).max())
-                if change <= tol:
-                    return Expectation(value, change, family, size)
-            previous = value
-        changes.append(f"{change:.1e} with {family} rules")
+        allowed = takewhile(lambda r: r.nodes.shape[-1] <= max_nodes, _FAMILIES[family](breaks))
+        smallest = next(allowed, None)
+        if smallest is None:
+            changes.append(f"inf with {family} rules")
+            continue
+        settled = settle(chain([smallest], allowed), compute, _relative_change, tol)
+        if settled.met:
+            size = settled.candidate.nodes.shape[-1]
+            return Expectation(settled.value[0], settled.change, family, size)
+        changes.append(f"{settled.change:.1e} with {family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} within {max_nodes} nodes "
         f"(last change {', '.join(changes)}); if the function has kinks or jumps, declare them "
@@ -262,17 +148,28 @@ def refine(
     )
 
 
+def _relative_change(before: Scaled, now: Scaled) -> float:
+    """Largest change of an entry of the value, relative to the scale it has now."""
+    value, scale = now
+    with np.errstate(invalid="ignore"):
+        return float((np.abs(value - before[0]) / scale).max())
+
+
 def _trapezoids(breaks: Array) -> Iterator[Rule]:
+    """Trapezoidal rules of growing size; ``breaks`` do not matter to them."""
     for n in (64, 128, 256, 512, 1024):
         yield trapezoid(n, interval(n))
 
 
 def _gauss_legendres(breaks: Array) -> Iterator[Rule]:
+    """Gauss-Legendre rules with ``breaks`` (..., b) between their panels, nodes (..., n), of more
+    and more nodes a panel on a wider and wider interval."""
     for n, half_width in ((10, 8.6), (20, 10.0), (40, 11.5), (80, 13.0), (160, 13.0)):
         yield gauss_legendre(n, breaks, half_width)
 
 
 def _gauss_hermites(breaks: Array) -> Iterator[Rule]:
+    """Gauss-Hermite rules of growing size; ``breaks`` do not matter to them."""
     for n in (16, 32, 64, 128, 256, 512, 1024):
         yield gauss_hermite(n)
 
@@ -284,28 +181,8 @@ _FAMILIES: dict[str, Callable[[Array], Iterator[Rule]]] = {
 }
 
 
-# Nodes a direction, for tensor rules in one to four dimensions.
-TENSOR_SIZES: dict[int, tuple[int, ...]] = {
-    1: (64, 128, 256, 512, 1024),
-    2: (24, 36, 54, 80, 120, 180),
-    3: (16, 24, 36, 54, 80),
-    4: (12, 18, 27, 36),
-}
-
-
-def trapezoid_tensor(n: int, dimension: int) -> Rule:
-    """Tensor product of ``dimension`` trapezoidal rules of n nodes: nodes (n^dimension,
-    dimension).  The interval shrinks with n, to spend few nodes where the weight is small."""
-    return tensor(*[trapezoid(n, reach(n))] * dimension)
-
-
-def reach(n: int) -> float:
-    """Half width used with n trapezoidal nodes, few where several directions multiply them."""
-    return interval(n) if n >= 64 else 5.0 + 3.6 * float(np.log2(n / 12) / np.log2(64 / 12))
-
-
 def trapezoid_tensors(dimension: int) -> Iterator[Rule]:
-    """Tensor products of growing size.
+    """Tensor products of trapezoidal rules in ``dimension`` directions, of growing size.
 
     Raises
     ------
@@ -339,17 +216,16 @@ def expectation_tensor(
     >>> round(float(value), 10)
     3.0
     """
-    previous, change = None, np.inf
-    for rule in trapezoid_tensors(dimension):
+
+    def weighted_sum(rule: Rule) -> Scaled:
         values = function(rule.nodes.T)
-        value = values @ rule.weights
-        if previous is not None:
-            scale = max(1.0, float((np.abs(values) @ rule.weights).max()))
-            change = float(np.abs(value - previous).max()) / scale
-            if change <= tol:
-                return value, rule
-        previous = value
-    raise QuadratureError(
-        f"the integral over {dimension} Gaussian directions did not settle to {tol:g} "
-        f"(last change {change:.1e})"
-    )
+        scale = max(1.0, float((np.abs(values) @ rule.weights).max()))
+        return values @ rule.weights, np.asarray(scale)
+
+    settled = settle(trapezoid_tensors(dimension), weighted_sum, _relative_change, tol)
+    if not settled.met:
+        raise QuadratureError(
+            f"the integral over {dimension} Gaussian directions did not settle to {tol:g} "
+            f"(last change {settled.change:.1e})"
+        )
+    return settled.value[0], settled.candidate

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]  # float64 unless its description says otherwise
+Rows = NDArray[np.int64]  # indices of some of the problems that a solver works on
 
 
 def largest(x: Array) -> Array:
-    """Largest modulus in each row of x (rows, k); numpy is slow along short rows."""
+    """Largest modulus (rows,) in each row of x (rows, k)."""
+    # along the rows of a copy of its transpose: numpy is slow along short rows
     return np.asarray(np.ascontiguousarray(np.abs(x).T).max(axis=0))
 
 

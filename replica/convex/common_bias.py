@@ -16,8 +16,8 @@ where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 
 import numpy as np
 
-from solvers.quadrature import Rule
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..equivalence import Table, tabulate
 from ..problem import Model

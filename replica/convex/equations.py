@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.broyden import Root, broyden
-from solvers.fixed_point import Leave, Rows, fixed_point
+from solvers.fixed_point import Anderson, Leave, Limits, fixed_point
 from solvers.newton import newton
-from solvers.results import Array, Result, Status
+from solvers.results import Array, Result, Rows, Status
 
 from ..equivalence import Table
 from ..saddle_point import (
@@ -250,12 +250,9 @@ class Equations:
             lambda x, rows: self.image(x, alpha[rows], lam[rows]),
             start,
             tol=TOLERANCE,
-            memory=MEMORY,
-            near=NEAR,
-            longest=FURTHEST,
-            max_iterations=sweeps,
-            leave=leave,
             size=np.ones_like,
+            anderson=Anderson(MEMORY, NEAR, FURTHEST),
+            limits=Limits(max_iterations=sweeps, leave=leave),
         )
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre, graded, trapezoid_tensor
 from solvers.results import Array
+from solvers.rules import Rule, gauss_legendre, graded, trapezoid_tensor
 
 from ..equivalence import Table, jumps, known_layers, layers, rules, tabulate
 from ..problem import Model, remainder

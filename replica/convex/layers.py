@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import elementwise
 
-from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
+from solvers.rules import Rule, closing_in, gauss_legendre
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from solvers.quadrature import composite
 from solvers.results import Array
+from solvers.rules import composite
 
 from .losses import BEND, Loss
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import Leave, Rows
+from solvers.fixed_point import Leave
 from solvers.linear import solve_rows
-from solvers.results import Array, Status, largest
+from solvers.results import Array, Rows, Status, largest
 
 from ..saddle_point import Errors, Overlaps, ridge
 from .averages import Losses

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import Rule, closing_in, gauss_legendre
 from solvers.results import Array
+from solvers.rules import Rule, closing_in, gauss_legendre
 
 from ..problem import Model, remainder
 from .local_field import Field

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.quadrature import Rule, gauss_legendre, graded, interval, trapezoid, trapezoid_tensors
+from solvers.quadrature import trapezoid_tensors
+from solvers.rules import Rule, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Model
 

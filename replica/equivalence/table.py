@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import Rule
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from ..problem import ConditionalMoments, Model, distinct

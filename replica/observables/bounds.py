@@ -13,8 +13,9 @@ and over the learning rate in ``best_bounds`` (8.3).  Neither depends on alpha, 
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,8 +23,9 @@ from numpy.typing import ArrayLike
 from solvers.linear import least_squares
 from solvers.minima import minima
 from solvers.results import Array, ConvergenceError, Status
+from solvers.settle import settle
 
-from ..equivalence import Table, at_points, tables
+from ..equivalence import Table, at_points, table_at
 from ..problem import (
     LabelLaw,
     Problem,
@@ -268,32 +270,65 @@ def _of_features(
     model: SpikedRandomFeatures, bias_lower: float, bias_upper: float, quadrature_tol: float
 ) -> Bounds:
     """Both bounds, each with its bias added to all neurons."""
-    for level in itertools.count():
-        low = tables(model.with_bias(bias_lower), level)
-        high = tables(model.with_bias(bias_upper), level)
-        if low is None or high is None:
-            break
-        C, psi = _weighted_fit(low[1], low[1].regressors, low[1].h[None])[0], _slopes(low[1])
-        m = _weighted_fit(high[1], high[1].offsets, high[1].h[None])[0]
-        lower, upper = [_lower(t, C, psi) for t in low], [_upper(t, m) for t in high]
-        change = max(abs(lower[1] - lower[0]), abs(upper[1] - upper[0]))
-        error = float(change / (low[1].weights @ low[1].power))
-        if error <= quadrature_tol:
-            break
-    met = error <= quadrature_tol
+    settled = settle(
+        _table_pairs(model.with_bias(bias_lower), model.with_bias(bias_upper)),
+        lambda pair: _fit(*pair),
+        _change,
+        quadrature_tol,
+    )
+    fit, met = settled.value, settled.met
     return Bounds(
         model=model,
-        lower=lower[1] if met else np.nan,
-        upper=upper[1] if met else np.nan,
+        lower=fit.lower if met else np.nan,
+        upper=fit.upper if met else np.nan,
         linear=linear_error(model),
-        coefficients=C,
-        offsets=m,
-        psi=psi,
+        coefficients=fit.coefficients,
+        offsets=fit.offsets,
+        psi=fit.psi,
         bias_lower=bias_lower,
         bias_upper=bias_upper,
-        quadrature_error=error,
+        quadrature_error=settled.change,
         status=Status.CONVERGED if met else Status.QUADRATURE,
     )
+
+
+class _Fit(NamedTuple):
+    """Both bounds on the tables ``low`` and ``high``, with the functions that reach them."""
+
+    low: Table
+    high: Table
+    coefficients: Array
+    psi: Array
+    offsets: Array
+    lower: float
+    upper: float
+
+
+def _table_pairs(
+    lower: SpikedRandomFeatures, upper: SpikedRandomFeatures
+) -> Iterator[tuple[Table, Table]]:
+    """Finer and finer tables of two models that differ in their biases."""
+    for level in itertools.count():
+        low, high = table_at(lower, level), table_at(upper, level)
+        if low is None or high is None:
+            return
+        yield low, high
+
+
+def _fit(low: Table, high: Table) -> _Fit:
+    """The lower bound on the table ``low`` and the upper one on ``high``.  Eqs. (8.1)-(8.2)"""
+    C, psi = _weighted_fit(low, low.regressors, low.h[None])[0], _slopes(low)
+    m = _weighted_fit(high, high.offsets, high.h[None])[0]
+    return _Fit(low, high, C, psi, m, _lower(low, C, psi), _upper(high, m))
+
+
+def _change(coarse: _Fit, fine: _Fit) -> float:
+    """How much the bounds of ``fine`` differ when its functions are judged on the coarse tables,
+    relative to E y^2."""
+    lower = _lower(coarse.low, fine.coefficients, fine.psi)
+    upper = _upper(coarse.high, fine.offsets)
+    change = max(abs(fine.lower - lower), abs(fine.upper - upper))
+    return float(change / (fine.low.weights @ fine.low.power))
 
 
 def _upper(table: Table, m: Array) -> float:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from solvers.quadrature import trapezoid
 from solvers.results import Array
+from solvers.rules import trapezoid
 
 from ..errors import InvalidArgument
 from .solution import Solution

@@ -15,8 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import Rows
-from solvers.results import Array, Status
+from solvers.results import Array, Rows, Status
 
 from ..convex import (
     Evaluation,

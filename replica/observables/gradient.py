@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from solvers.linear import solve_rows
-from solvers.quadrature import Rule
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument

@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import Expectation, QuadratureError, Rule, expectation, refine
+from solvers.quadrature import Expectation, QuadratureError, expectation, refine
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .moments import Moments

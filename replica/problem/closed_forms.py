@@ -12,8 +12,8 @@ from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
 from scipy.special import erf, factorial, ndtr, roots_legendre
 
-from solvers.quadrature import gauss_hermite
 from solvers.results import Array
+from solvers.rules import gauss_hermite
 
 from .moments import Moments
 

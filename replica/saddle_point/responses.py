@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import Limits, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
 
@@ -243,10 +243,10 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits: dict[str, Any] = {"patience": PATIENCE * self.groups}
+            limits = Limits(patience=PATIENCE * self.groups)
         else:
-            limits = {"max_iterations": 1}
-        first = fixed_point(step, start, tol=tol, size=self.size, **limits)
+            limits = Limits(max_iterations=1)
+        first = fixed_point(step, start, tol=tol, size=self.size, limits=limits)
         usable = np.isfinite(first.value) & ((first.value > 0) | self.signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
         if slow.size == 0:

@@ -18,8 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from solvers.quadrature import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 from solvers.results import Array
+from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Activation, LabelLaw
 from ..saddle_point import FirstBatch

@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import erf
 
-from solvers.quadrature import Rule, interval, refine
+from solvers.quadrature import refine
 from solvers.results import Array
+from solvers.rules import Rule, interval
 
 from ..equivalence import Table, alike
 from ..problem import MOMENT_NODES, MOMENT_TOLERANCE, Model, Moments, Student

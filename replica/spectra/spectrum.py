@@ -8,7 +8,7 @@ p.  None of this depends on the target or on how the readout is fitted.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from scipy.integrate import cubature
 from scipy.interpolate import CubicSpline
 
 from solvers.results import Array, ConvergenceError, Status
+from solvers.settle import settle
 
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
@@ -188,22 +189,17 @@ def spectrum(
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
-    x, previous, error = None, None, np.inf
-    for level in itertools.count(1):
-        table = table_at(model, level)
-        if table is None or (len(table.weights) > LARGEST and previous is not None):
-            break
-        resolvent = _resolvent(model, table, float(ratio))
-        if x is None:
-            x = ends.scan(resolvent)
-        mass = ends.mass_per_log(resolvent, x)
-        if previous is not None:
-            error = float(np.nan_to_num(np.abs(mass - previous), nan=np.inf).max())
-        if error <= quadrature_tol:
-            break
-        previous = mass
-    assert x is not None
-    intervals, sharp = ends.support(resolvent, x, mass)
+    resolvents = _resolvents(model, float(ratio))
+    coarsest = next(resolvents)
+    x = ends.scan(coarsest)
+    settled = settle(
+        itertools.chain([coarsest], resolvents),
+        lambda resolvent: ends.mass_per_log(resolvent, x),
+        lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
+        quadrature_tol,
+    )
+    resolvent = settled.candidate
+    intervals, sharp = ends.support(resolvent, x, settled.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
     found = Spectrum(
@@ -213,7 +209,7 @@ def spectrum(
         sharp=sharp,
         atom=_atom(resolvent.real.table, float(ratio)),
         outliers=_outliers(model, resolvent.real.table),
-        quadrature_error=error,
+        quadrature_error=settled.change,
         mass_error=np.nan,
         status=Status.QUADRATURE,
         resolvent=resolvent,
@@ -222,9 +218,18 @@ def spectrum(
     status = Status.CONVERGED if missing <= MASS_TOLERANCE else Status.MASS
     if np.isnan(missing):  # somewhere no density was found
         status = Status.NOT_FINITE
-    elif not error <= quadrature_tol:
+    elif not settled.met:
         status = Status.QUADRATURE
     return replace(found, mass_error=missing, status=status)
+
+
+def _resolvents(model: SpikedRandomFeatures, alpha: float) -> Iterator[Resolvent]:
+    """The resolvent on finer and finer tables, one at least and none too large after it."""
+    for level in itertools.count(1):
+        table = table_at(model, level)
+        if table is None or (level > 1 and len(table.weights) > LARGEST):
+            return
+        yield _resolvent(model, table, alpha)
 
 
 def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resolvent:

@@ -8,22 +8,15 @@ tens of Chebyshev points in it then carry the weights of all its nodes.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.quadrature import (
-    HALF_WIDTH,
-    QuadratureError,
-    Rule,
-    gauss_legendre,
-    graded,
-    interval,
-    tensor,
-    trapezoid,
-)
+from solvers.quadrature import QuadratureError
 from solvers.results import Array
+from solvers.rules import HALF_WIDTH, Rule, gauss_legendre, graded, interval, tensor, trapezoid
+from solvers.settle import settle
 
 from ..problem import Activation, LabelLaw, zeros
 from ..saddle_point import FirstBatch
@@ -43,13 +36,18 @@ def first_batch(labels: LabelLaw, scale: float) -> FirstBatch:
     QuadratureError
         If no rule is.
     """
-    previous = None
-    for found in _candidates(labels, scale):
-        values, size = probe(found, scale)
-        if previous is not None and np.all(np.abs(values - previous) <= TOLERANCE * size):
-            return _condensed(found, scale)
-        previous = values
-    raise QuadratureError(f"target {labels.target!r}: E f(y) of the first batch does not settle")
+
+    def change(before: tuple[Array, Array], now: tuple[Array, Array]) -> float:
+        values, size = now
+        # an average of something that is 0 at every node changes by exactly 0
+        return float((np.abs(values - before[0]) / np.where(size > 0, size, 1.0)).max())
+
+    settled = settle(_candidates(labels, scale), partial(probe, scale=scale), change, TOLERANCE)
+    if not settled.met:
+        raise QuadratureError(
+            f"target {labels.target!r}: E f(y) of the first batch does not settle"
+        )
+    return _condensed(settled.candidate, scale)
 
 
 def probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:

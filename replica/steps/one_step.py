@@ -9,13 +9,14 @@ continuous law of the readout is replaced by as many groups as its Gauss quadrat
 
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import gauss_hermite
 from solvers.results import Array
+from solvers.rules import gauss_hermite
+from solvers.settle import settle
 
 from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
@@ -57,16 +58,9 @@ def after_one_step(step: Step) -> SpikedParameters:
     """
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1, 0.0)
-    previous, error = None, np.inf
-    for count in GROUPS:
-        found = _with_groups(step, count, error)
-        kernel = _kernel(step.student, found)
-        if previous is not None:
-            error = float(np.linalg.norm(kernel - previous) / np.linalg.norm(kernel))
-            if error <= GROUP_TOLERANCE:
-                break
-        previous = kernel
-    return found._replace(error=error)
+    ever_more = (_with_groups(step, count, np.inf) for count in GROUPS)
+    settled = settle(ever_more, partial(_kernel, step.student), _kernel_change, GROUP_TOLERANCE)
+    return settled.candidate._replace(error=settled.change)
 
 
 def cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
@@ -123,6 +117,11 @@ def _kernel(student: Activation, groups: SpikedParameters) -> Array:
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
     return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
+
+
+def _kernel_change(before: Array, now: Array) -> float:
+    """Norm of the change of a kernel, relative to its own."""
+    return float(np.linalg.norm(now - before) / np.linalg.norm(now))
 
 
 def features_of(step: Step, after: SpikedParameters, *, beta: float) -> SpikedRandomFeatures:

@@ -18,8 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import QuadratureError, Rule, refine
+from solvers.quadrature import QuadratureError, refine
 from solvers.results import Array
+from solvers.rules import Rule
+from solvers.settle import settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
@@ -224,19 +226,21 @@ def _settled(step: Step, now: SpikedRandomFeatures) -> tuple[_Averages, float]:
     """The averages of Eq. (10.1), and their change at the last refinement."""
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
-    previous, change = None, np.inf
-    for rule in rules(now):
-        found = _averages(step, now, rule)
-        values = np.hstack(found)
-        if previous is not None:
-            change = float(np.abs(values - previous).max() / np.abs(values).max())
-            if change <= TOLERANCE:
-                return found, change
-        previous = values
-    raise QuadratureError(
-        f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
-        f"(last change {change:.1e})"
+    settled = settle(
+        rules(now), lambda rule: _averages(step, now, rule), _relative_change, TOLERANCE
     )
+    if not settled.met:
+        raise QuadratureError(
+            f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
+            f"(last change {settled.change:.1e})"
+        )
+    return settled.value, settled.change
+
+
+def _relative_change(before: _Averages, now: _Averages) -> float:
+    """Largest change of an average, relative to the largest average."""
+    values = np.hstack(now)
+    return float(np.abs(values - np.hstack(before)).max() / np.abs(values).max())
 
 
 def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> _Averages:

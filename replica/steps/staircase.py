@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError, Rule, gauss_hermite, trapezoid_tensor
+from solvers.quadrature import TENSOR_SIZES, QuadratureError
 from solvers.results import Array
+from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
 
 from ..errors import InvalidArgument
 from ..problem import Activation, MultiIndex, imported

@@ -16,7 +16,7 @@ from replica.convex.label_tables import Level, first_level, label_table, label_t
 from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.convex.solve import solve_points
 from replica.equivalence.table import tabulate
-from solvers.quadrature import gauss_legendre, trapezoid
+from solvers.rules import gauss_legendre, trapezoid
 from tests.convex.problems import MODELS, SIGN, by_nodes
 from tests.oracles.equations_convex import original_residuals
 

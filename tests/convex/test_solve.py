@@ -19,8 +19,8 @@ from replica.convex.label_tables import Level, label_table
 from replica.convex.solve import slopes_near, solve_points
 from replica.equivalence.table import tabulate
 from replica.saddle_point import ridge
-from solvers.quadrature import trapezoid
 from solvers.results import Status
+from solvers.rules import trapezoid
 from tests.convex.problems import MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes
 from tests.oracles.equations_convex import original_residuals
 

@@ -15,7 +15,7 @@ from replica.equivalence.table import tabulate
 from replica.saddle_point.overlaps import Overlaps
 from replica.saddle_point.ridge import responses_of, solve_points
 from solvers import student
-from solvers.quadrature import Rule
+from solvers.rules import Rule
 from solvers.student import mixture
 from tests.convex.problems import MODELS, by_nodes
 

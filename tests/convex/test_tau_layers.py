@@ -14,7 +14,7 @@ from replica.convex.solve import mismatch, solve_points
 from replica.convex.tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules
 from replica.equivalence.table import tabulate
 from replica.observables import evaluate as ladders
-from solvers.quadrature import Rule, gauss_legendre
+from solvers.rules import Rule, gauss_legendre
 
 ONE = np.ones(1)
 

@@ -5,7 +5,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from replica.equivalence.table import tabulate
-from solvers.quadrature import trapezoid
+from solvers.rules import trapezoid
 from tests.oracles.equations import response, responses
 
 

@@ -15,7 +15,7 @@ from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
 from replica.steps.network import row_covariance
-from solvers.quadrature import trapezoid
+from solvers.rules import trapezoid
 from tests.oracles import equations_network as literal
 
 

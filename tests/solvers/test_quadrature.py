@@ -5,15 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from solvers.quadrature import (
-    QuadratureError,
-    expectation,
-    gauss_hermite,
-    gauss_legendre,
-    graded,
-    tensor,
-    trapezoid,
-)
+from solvers.quadrature import QuadratureError, expectation
+from solvers.rules import gauss_hermite, gauss_legendre, graded, tensor, trapezoid
 
 MOMENTS = {0: 1, 2: 1, 4: 3, 6: 15, 8: 105}
 
@@ -71,6 +64,12 @@ def test_moving_kinks():
 def test_undeclared_kink_is_refused():
     with pytest.raises(QuadratureError, match=r"declare them"):
         expectation(lambda z: np.abs(z - 0.3))
+
+
+def test_kinks_too_many_for_any_rule_are_refused():
+    """Their smallest rule, of 10 nodes a panel, is already above the largest size."""
+    with pytest.raises(QuadratureError, match="last change inf with gauss-legendre rules"):
+        expectation(np.abs, kinks=np.linspace(-8, 8, 500))
 
 
 def test_polynomials_by_name():

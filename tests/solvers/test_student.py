@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import poch
 
-from solvers.quadrature import composite
+from solvers.rules import composite
 from solvers.student import blurred, lagrange, mixture, octaves
 
 NUS = [2.05, 2.5, 3.0, 5.0, 30.0, 1e9]

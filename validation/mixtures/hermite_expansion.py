@@ -22,8 +22,9 @@ from scipy.special import factorial, factorial2
 
 from replica.errors import InvalidArgument
 from replica.problem import ACTIVATIONS, Activation, activation
-from solvers.quadrature import Rule, refine
+from solvers.quadrature import refine
 from solvers.results import Array
+from solvers.rules import Rule
 
 LARGEST = 21  # order; degree 20
 TOLERANCE = 1e-13  # of the quadrature, relative to the norm of sigma(b z)

@@ -1,0 +1,178 @@
+"""Rules for averages over independent standard Gaussians: nodes, and weights that sum to 1.
+
+Three families:
+
+* trapezoidal on a finite interval with Gaussian weights: geometric convergence for
+  analytic integrands, also those with poles near the real axis or a growing Fourier
+  frequency, where Gauss-Hermite is slow (docs/theory.md 14.2);
+* piecewise Gauss-Legendre, its panels split at given points: for kinks and jumps, and
+  with panels shrinking towards those points for layers of any width;
+* Gauss-Hermite, exact for polynomials and there by name.
+
+``quadrature`` tries ever larger ones of a family until its answer settles.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import roots_hermitenorm, roots_legendre
+
+from .results import Array
+
+HALF_WIDTH = 8.6  # the Gaussian weight outside +-8.6 is 8e-18
+
+
+class Rule(NamedTuple):
+    """Nodes (..., n) and weights (..., n) that sum to 1 over the last axis, unless a function
+    says otherwise."""
+
+    nodes: Array
+    weights: Array
+
+
+@lru_cache(maxsize=32)
+def gauss_hermite(n: int) -> Rule:
+    """Gauss-Hermite rule with n nodes: exact for polynomials up to degree 2n - 1.
+
+    Examples
+    --------
+    >>> x, w = gauss_hermite(3)
+    >>> float(np.round(w @ x**4, 12))
+    3.0
+    """
+    nodes, weights = roots_hermitenorm(n)
+    return Rule(nodes, weights / weights.sum())
+
+
+@lru_cache(maxsize=32)
+def trapezoid(n: int, half_width: float = HALF_WIDTH) -> Rule:
+    """Trapezoidal rule with n nodes on [-half_width, half_width] and Gaussian weights."""
+    return _gaussian_weights(np.linspace(-half_width, half_width, n), np.ones(n))
+
+
+def gauss_legendre(
+    n: int, breaks: ArrayLike, half_width: float = HALF_WIDTH, panel: float = 2.5
+) -> Rule:
+    """Gauss-Legendre with n nodes on each panel between successive ``breaks``.
+
+    ``breaks`` has shape (..., b): a leading axis gives one rule per entry (kinks that
+    move with a parameter).  Breaks outside the interval are clipped to it, which leaves
+    panels of width zero and weight zero.  The interval is also cut into equal parts no wider
+    than ``panel``.
+    """
+    given = np.clip(np.sort(np.asarray(breaks, dtype=float), axis=-1), -half_width, half_width)
+    parts = int(np.ceil(2 * half_width / panel))
+    even = np.broadcast_to(
+        np.linspace(-half_width, half_width, parts + 1), (*given.shape[:-1], parts + 1)
+    )
+    edges = np.sort(np.concatenate([even, given], axis=-1), axis=-1)
+    return _gaussian_weights(*composite(n, edges))
+
+
+def composite(n: int, edges: Array) -> Rule:
+    """Gauss-Legendre with n nodes on each panel between successive ``edges`` (..., b), increasing,
+    for a uniform weight: the weights sum to the length."""
+    x, w = _legendre(n)
+    half = np.diff(edges, axis=-1)[..., None] / 2
+    middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
+    shape = (*edges.shape[:-1], -1)
+    return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
+
+
+@lru_cache(maxsize=64)
+def _legendre(n: int) -> Rule:
+    """Gauss-Legendre nodes and weights on [-1, 1]: the weights sum to 2."""
+    return Rule(*roots_legendre(n))
+
+
+def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6) -> Array:
+    """Breaks between panels that shrink by factors of 4 towards each point, down to ``width``."""
+    count = int(np.ceil(np.log(2 * half_width / width) / np.log(4)))
+    distance = 2 * half_width * 4.0 ** -np.arange(count + 1)
+    offsets = np.concatenate([-distance, [0.0], distance])
+    breaks = np.add.outer(np.asarray(points, dtype=float), offsets).ravel()
+    return np.unique(np.clip(breaks, -half_width, half_width))
+
+
+def closing_in(
+    at: Array,
+    width: Array,
+    half_width: float,
+    kinks: Array | None = None,
+    *,
+    closing: float = 0.5,
+    longest: float = 2.5,
+) -> Array:
+    """Breaks between panels that shrink towards layers, for N integrands at once.
+
+    From left to right, each panel is as long as every layer allows: 3/2 of the layer's width or,
+    if that is longer, the part ``closing`` of the distance from the layer to the panel's far end.
+
+    Parameters
+    ----------
+    at, width : arrays (N, M)
+        Places of the layers, infinite where there are fewer than M, and their widths.
+    half_width : float
+        The panels cover [-half_width, half_width].
+    kinks : array (N, k), optional
+        Points at which a panel has to end.
+    closing : float
+    longest : float
+        Length of the panels far from every layer.
+
+    Returns
+    -------
+    array (N, b)
+        The inner breaks, increasing; rows with fewer are filled up with ``half_width``.
+
+    Examples
+    --------
+    >>> closing_in(np.array([[0.0]]), np.array([[1.0]]), 4.0).round(2).tolist()
+    [[-2.0, -0.5, 1.0, 2.5]]
+    """
+    x = np.full(len(at), -half_width)
+    ends: list[Array] = []
+    most_panels = 400  # by halves, a layer of width 1e-12 takes some 45 on either side of it
+    while (x < half_width).any() and len(ends) < most_panels:
+        away = x[:, None] - at
+        room = np.where(away < 0, -closing * away, closing / (1 - closing) * away)
+        x = x + np.maximum(1.5 * width, room).min(axis=1, initial=longest)
+        if kinks is not None:
+            before = ends[-1] if ends else np.full(len(at), -half_width)
+            ahead = np.where(kinks > before[:, None], kinks, np.inf)
+            x = np.minimum(x, ahead.min(axis=1, initial=np.inf))
+        x = np.minimum(x, half_width)
+        ends.append(x)
+    return np.stack(ends[:-1], axis=-1)
+
+
+def tensor(*rules: Rule) -> Rule:
+    """Tensor product of one-dimensional rules: nodes (n, dimension), weights (n,)."""
+    grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
+    weights = rules[0].weights
+    for rule in rules[1:]:
+        weights = np.multiply.outer(weights, rule.weights)
+    return Rule(np.stack([grid.ravel() for grid in grids], axis=-1), weights.ravel())
+
+
+def trapezoid_tensor(n: int, dimension: int) -> Rule:
+    """Tensor product of ``dimension`` trapezoidal rules of n nodes: nodes (n^dimension,
+    dimension).  The interval shrinks with n, to spend few nodes where the weight is small."""
+    half_width = interval(n) if n >= 64 else 5.0 + 3.6 * float(np.log2(n / 12) / np.log2(64 / 12))
+    return tensor(*[trapezoid(n, half_width)] * dimension)
+
+
+def interval(n: int) -> float:
+    """Half width used with n trapezoidal nodes: wider as n grows, so that the part cut off
+    shows in the difference between two sizes."""
+    return HALF_WIDTH + 1.4 * float(np.log2(max(n, 64) / 64))
+
+
+def _gaussian_weights(nodes: Array, weights: Array) -> Rule:
+    """The rule (..., n) for the weight 1 turned into one for the standard Gaussian: weights times
+    exp(-nodes^2 / 2), scaled to sum to 1."""
+    weights = weights * np.exp(-(nodes**2) / 2)
+    return Rule(nodes, weights / weights.sum(axis=-1, keepdims=True))
