@@ -5,7 +5,7 @@ from .bounds import Bounds, best_bounds, bounds
 from .calibration import Calibration, calibration
 from .gradient import gradient
 from .learned import LearnedFunction, learned_function
-from .learning_curve import Grid, learning_curve, sweep, variants
+from .learning_curve import Grid, learning_curve, models_on_grid, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
 from .solution import Solution, solve
 from .trained_bias import RANGE
@@ -24,10 +24,10 @@ __all__ = [
     "gradient",
     "learned_function",
     "learning_curve",
+    "models_on_grid",
     "optimal_eta",
     "optimal_lambda",
     "solution",
     "solve",
     "sweep",
-    "variants",
 ]
