@@ -28,7 +28,7 @@ def bounds(
     """
     request = parse_request(options, required=())
     common.check_outputs(out, plot, (".csv", ".json"))
-    request.refuse_grids(but=("eta",))
+    request.refuse_grids(allowed=("eta",))
     models = list(models_on_grid(request.problem, request.grids))
     rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
     of_each = [bounds_of(model) for model in models]

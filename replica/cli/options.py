@@ -23,10 +23,10 @@ from ..steps import MODELS, GradientStep
 Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
-LARGEST_GRID = 10**6  # points along one axis: days of work, so that more is a slip of typing
+LARGEST_GRID = 10**6  # points along one axis: that takes days, so that more is a slip of typing
 
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
-# A problem is given in one of these ways, by all of its names.
+# A problem is given in one of these ways, by all of the options named there.
 WAYS = {
     "a step": STEP_FIELDS,
     "several steps": ("steps",),
@@ -85,19 +85,19 @@ class Request:
     model: str | None = None
     loss: Loss = LOSSES["square"]
 
-    def refuse_grids(self, *, but: Sequence[str] = ()) -> None:
-        """Refuse grids of model fields, ``but`` those named.
+    def refuse_grids(self, *, allowed: Sequence[str] = ()) -> None:
+        """Refuse grids of model fields that are not among ``allowed``.
 
         Raises
         ------
         InvalidArgument
         """
         for name, grid in self.grids.items():
-            if name not in but:
+            if name not in allowed:
                 single_number(name, grid)
 
     def single_model(self) -> SpikedRandomFeatures:
-        """The model, of which there is one.
+        """The only model asked for.
 
         Raises
         ------
@@ -173,11 +173,12 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
 
 
 def _way(options: Options) -> str:
-    """In which of the ``WAYS`` the problem is given: one, and whole.
+    """In which of the ``WAYS`` the problem is given.
 
     Raises
     ------
     InvalidArgument
+        If it is given in two ways, or not by all options of one.
     """
     given = {way: [name for name in names if name in options] for way, names in WAYS.items()}
     ways = [way for way, names in given.items() if names] or ["a step"]

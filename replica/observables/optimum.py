@@ -172,9 +172,9 @@ def optimal_eta(
 
 
 def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[Array], Array]:
-    """Test errors of ``model`` as a function of lam (P,); NaN where it did not converge.
+    """Test errors (P,) of ``model`` as a function of lam (P,); NaN where it did not converge.
 
-    On one table: the scan is spared the estimate of the quadrature error.
+    All are solved on the table of that level, without an estimate of its quadrature error.
     """
     if _is_evaluated(model):
         return lambda lam: evaluate(model, np.full(lam.size, alpha), lam).points.errors.test
@@ -189,8 +189,8 @@ def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[
 
 
 def _is_evaluated(model: SpikedRandomFeatures) -> bool:
-    """Whether the scan takes test errors from ``evaluate``, which chooses a table for each point:
-    where a bias is trained, or one table of ridge regression does not tell the test error."""
+    """Whether each point of the scan is left to ``evaluate``, which chooses its table: where a bias
+    is trained, or labels are +-1 at random, which ridge regression's equations do not cover."""
     return model.train_bias or model.labels.channel
 
 

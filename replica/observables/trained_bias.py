@@ -1,10 +1,10 @@
 """A bias common to all neurons, trained with the readout.  docs/theory.md 7, [C] App. C.8.
 
-The bias t minimises the training objective of docs/theory.md 4, a function of one variable around the
-solver, which knows its slope, too (``common_bias``).  It may have several minima: a scan of evenly
-spaced biases shows their basins, a cubic between two of its points how deep each is, and the
-bottom is where the slope vanishes.  The scan may be inexact: the objective itself is evaluated at
-the bottom of every basin that may be the lowest.
+The bias t minimises the training objective of docs/theory.md 4, a function of one variable around
+the solver, which knows its slope, too (``common_bias``).  It may have several minima: a scan of
+evenly spaced biases shows their basins, a cubic between two of its points how deep each is, and
+the bottom is where the slope vanishes.  The scan may be inexact: the objective itself is evaluated
+at the bottom of every basin that may be the lowest.
 """
 
 from collections.abc import Callable
