@@ -8,7 +8,7 @@ from solvers.minima import minima
 from solvers.results import ConvergenceError
 
 from ..problem import Problem, check_step, logarithms
-from .bounds import Bounds, of_model
+from .bounds import Bounds, bounds_of_model
 from .evaluate import QUADRATURE_TOLERANCE
 from .search_ranges import ETA_RANGE, ETA_SCAN
 
@@ -73,7 +73,7 @@ def best_bounds(
     check_step(step, "problem")
 
     def at(rate: float) -> Bounds:
-        return of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
+        return bounds_of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Where the bound ``name`` is lowest, whether that is an end of the range, and both bounds

@@ -161,15 +161,16 @@ def bounds(
         check_step(problem, "eta", "left out: an sRF has no learning rate")
         rates = axis("eta", eta)
         each = tuple(
-            of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol) for rate in rates
+            bounds_of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol)
+            for rate in rates
         )
         lower, upper = (np.array([getattr(b, name) for b in each]) for name in ("lower", "upper"))
         return BoundsOverEta(rates, lower, upper, each[0].linear, each)
     # the bounds do not depend on the width
-    return of_model(problem.model(beta=1.0), quadrature_tol)
+    return bounds_of_model(problem.model(beta=1.0), quadrature_tol)
 
 
-def of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
+def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
     """The bounds of one model, over its trained bias if it has one."""
     if not model.train_bias:
         return _of_features(model, 0.0, 0.0, quadrature_tol)
