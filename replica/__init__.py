@@ -1,4 +1,4 @@
-"""Exact high-dimensional theory of two-layer networks after one giant gradient step.
+"""Exact high-dimensional theory of two-layer networks after giant gradient steps.
 
 Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``) go in; learning
 curves come out (``solve``, ``learning_curve``), to machine precision and with an account of

@@ -1,20 +1,20 @@
 """The command ``replica``."""
 
 from . import common
-from .common import one_number, run
+from .common import run
 from .main import main
-from .options import SRF, ProblemOptions, Request, request
+from .options import SRF_FIELDS, Options, Request, parse_request, single_number
 from .spectrum import leave_unless_converged, spectrum_document
 
 __all__ = [
-    "SRF",
-    "ProblemOptions",
+    "SRF_FIELDS",
+    "Options",
     "Request",
     "common",
     "leave_unless_converged",
     "main",
-    "one_number",
-    "request",
+    "parse_request",
     "run",
+    "single_number",
     "spectrum_document",
 ]

@@ -4,18 +4,18 @@ from typing import Any
 
 import typer
 
-from .. import documents as files
-from ..observables import bounds as bound
-from ..observables import optimal_lambda, variants
+from .. import documents
+from ..observables import bounds as bounds_of
+from ..observables import models_on_grid, optimal_lambda
 from ..plots import plot_bounds, plot_functions
 from ..problem import describe
-from . import common as common
-from .options import ProblemOptions, request
+from . import common
+from .options import Options, parse_request
 
 
 @common.problem_options(without=("lam", "loss"))
 def bounds(
-    options: ProblemOptions,
+    options: Options,
     *,
     out: common.Out = None,
     plot: common.Plot = None,
@@ -26,43 +26,42 @@ def bounds(
     Example: replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:10:40:log
     --alpha 1 --plot bounds.png
     """
-    asked = request(options, required=())
+    request = parse_request(options, required=())
     common.check_outputs(out, plot, (".csv", ".json"))
-    for name, grid in asked.grids.items():
-        if name != "eta":
-            common.one_number(name, grid)
-    models = list(variants(asked.problem, asked.grids))
-    rates = asked.grids.get("eta", [getattr(asked.problem, "eta", None)])
-    found = [bound(one) for one in models]
+    request.refuse_grids(allowed=("eta",))
+    models = list(models_on_grid(request.problem, request.grids))
+    rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
+    of_each = [bounds_of(model) for model in models]
     points = []
-    for rate, one, bounded in zip(rates, models, found, strict=True):
-        points.append(
-            {
-                "eta": rate,
-                "lower": bounded.lower,
-                "upper": bounded.upper,
-                "converged": bounded.converged,
-            }
-        )
-        for ratio in asked.alpha:
-            best = optimal_lambda(one, alpha=ratio)
-            points[-1] |= {f"achieved_{ratio:g}": best.test_error, f"lam_{ratio:g}": best.lam}
+    for rate, model, limits in zip(rates, models, of_each, strict=True):
+        point = {
+            "eta": rate,
+            "lower": limits.lower,
+            "upper": limits.upper,
+            "converged": limits.converged,
+        }
+        for alpha in request.alpha:
+            best = optimal_lambda(model, alpha=alpha)
+            point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
+        points.append(point)
+    linear = of_each[0].linear
     document: dict[str, Any] = {
-        "problem": describe(asked.problem),
+        "problem": describe(request.problem),
         "bounds": points,
-        "linear": found[0].linear,
+        "linear": linear,
     }
     if out is not None:
         common.save_points(out, document | ({"points": points} if out.suffix == ".csv" else {}))
     if plot is not None:
         if len(points) > 1:
-            common.save_figure(plot, plot_bounds(points, found[0].linear, asked.alpha).figure)
+            ax = plot_bounds(points, linear, request.alpha)
         else:
-            common.save_figure(plot, plot_functions(found[0]).figure)
+            ax = plot_functions(of_each[0])
+        common.save_figure(plot, ax.figure)
     if as_json:
-        typer.echo(files.to_json(document))
+        typer.echo(documents.to_json(document))
     else:
         common.print_table(points, list(points[0]))
-        typer.echo(f"best linear predictor: {found[0].linear:.7g}")
-    if not all(one.converged for one in found):
+        typer.echo(f"best linear predictor: {linear:.7g}")
+    if not all(limits.converged for limits in of_each):
         raise typer.Exit(1)

@@ -12,18 +12,16 @@ from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Concatenate
 
 import typer
 
 from solvers.quadrature import QuadratureError
-from solvers.results import Array
 
-from .. import documents as files
+from .. import documents
 from ..errors import InvalidArgument
-from ..observables import variants
-from ..problem import SpikedRandomFeatures
-from .options import ProblemOptions, Request, merge
+from .options import FLAGS, HELP, Options
+from .problem_file import read_config
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -32,74 +30,44 @@ Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or 
 Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
 
-Command = Callable[Concatenate[ProblemOptions, ...], None]
+Command = Callable[Concatenate[Options, ...], None]
 
 
 def problem_options(*, without: Sequence[str] = ()) -> Callable[[Command], Callable[..., None]]:
-    """Let a command take the fields of its ProblemOptions as options, and --config.
+    """Let a command take the options that describe a problem, and --config.
 
-    The command is written with a ProblemOptions as its first parameter and called with what is
-    typed, completed from the file.  Typer, which makes options of the parameters in a signature,
-    is shown one for every field with a help text in its place, but for those in ``without``.
+    The command is written with Options as its first parameter and called with what is typed,
+    completed from the file.  Typer, which makes options of the parameters in a signature, is
+    shown one for every option in its place, but for those in ``without``.
     """
-    hints = get_type_hints(ProblemOptions, include_extras=True)
-    shared = {
-        name: _parameter(name, *get_args(hint))
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated
-    }
+    offered = {name: _parameter(name) for name in HELP}
     for name in without:
-        del shared[name]
+        del offered[name]
     config = Parameter("config", Parameter.KEYWORD_ONLY, default=None, annotation=Config)
 
     def decorate(command: Command) -> Callable[..., None]:
         @wraps(command)
         def flat(*, config: Path | None, **given: Any) -> None:
-            typed = ProblemOptions(**{name: given.pop(name) for name in shared})
-            command(merge(typed, config), **given)
+            typed = {name: given.pop(name) for name in offered}
+            options = {name: value for name, value in typed.items() if value is not None}
+            command(options if config is None else read_config(config) | options, **given)
 
         _, *own = signature(command).parameters.values()
-        flat.__signature__ = Signature([*shared.values(), config, *own])  # type: ignore[attr-defined]
+        flat.__signature__ = Signature([*offered.values(), config, *own])  # type: ignore[attr-defined]
         return flat
 
     return decorate
 
 
-def _parameter(name: str, kind: Any, text: str) -> Parameter:
-    """What typer makes --name of: text or, for a bool, a flag that is None unless typed."""
-    flag = f"--{name.replace('_', '-')}"  # given, since typer's own adds a --no-flag
+def _parameter(name: str) -> Parameter:
+    """What typer makes --name of: text or, of a flag, a bool; None unless typed."""
+    spelling = f"--{name.replace('_', '-')}"  # given, since typer's own adds a --no-flag
     return Parameter(
         name,
         Parameter.KEYWORD_ONLY,
-        default=typer.Option(None, flag, help=text),
-        annotation=bool | None if kind == bool | None else str | None,
+        default=typer.Option(None, spelling, help=HELP[name]),
+        annotation=bool | None if name in FLAGS else str | None,
     )
-
-
-def one_model(asked: Request) -> SpikedRandomFeatures:
-    """The model of a request without grids of model fields.
-
-    Raises
-    ------
-    InvalidArgument
-        If a model field is a grid.
-    """
-    for name, grid in asked.grids.items():
-        one_number(name, grid)
-    (model,) = variants(asked.problem, asked.grids)
-    return model
-
-
-def one_number(name: str, grid: Array) -> float:
-    """The only value of a grid.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    if grid.size != 1:
-        raise InvalidArgument(name, grid.tolist(), "a single number here")
-    return float(grid[0])
 
 
 def check_outputs(
@@ -107,9 +75,9 @@ def check_outputs(
 ) -> None:
     """Refuse unusable --out and --plot before anything is computed."""
     if out is not None:
-        files.check_writable("out", out, tables)
+        documents.check_writable("out", out, tables)
     if plot is not None:
-        files.check_writable("plot", plot, PICTURES)
+        documents.check_writable("plot", plot, PICTURES)
 
 
 def save_points(
@@ -117,17 +85,19 @@ def save_points(
 ) -> None:
     """Write ``document`` (.json), its points (.csv) or what ``netcdf`` writes (.nc)."""
     if path.suffix == ".nc" and netcdf is not None:
-        files.write_atomically(path, netcdf)
+        documents.write_atomically(path, netcdf)
     else:
-        as_json = path.suffix == ".json"
-        text = files.to_json(document) + "\n" if as_json else files.to_csv(document["points"])
-        files.write_atomically(path, lambda temporary: temporary.write_text(text))
+        if path.suffix == ".json":
+            text = documents.to_json(document) + "\n"
+        else:
+            text = documents.to_csv(document["points"])
+        documents.write_atomically(path, lambda temporary: temporary.write_text(text))
     typer.echo(f"wrote {path}", err=True)
 
 
 def save_figure(path: Path, figure: Any) -> None:
     """Write a matplotlib Figure."""
-    files.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
+    documents.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
     typer.echo(f"wrote {path}", err=True)
 
 
@@ -141,6 +111,7 @@ def print_table(points: Sequence[dict[str, Any]], columns: Sequence[str]) -> Non
 
 
 def _cell(value: Any) -> str:
+    """A value of a table as text: floats to seven digits."""
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
@@ -182,5 +153,6 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
 
 def _fail(message: str, status: int) -> int:
+    """Write the message to standard error as one line; the exit status."""
     typer.echo(f"error: {' '.join(message.split())}", err=True)
     return status

@@ -6,18 +6,18 @@ from typing import Any, cast
 import numpy as np
 import typer
 
-from .. import documents as files
+from .. import documents
 from ..observables import Grid, sweep
 from ..plots import plot_curve
 from ..problem import describe
 from ..steps import GradientStep, after_each_step
-from . import common as common
-from .options import ProblemOptions, request
+from . import common
+from .options import Options, parse_request
 
 
 @common.problem_options()
 def curve(
-    options: ProblemOptions,
+    options: Options,
     *,
     out: common.Out = None,
     plot: common.Plot = None,
@@ -28,15 +28,15 @@ def curve(
     Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
     --lam 0.1 --plot curve.png
     """
-    asked = request(options)
+    request = parse_request(options)
     common.check_outputs(out, plot)
     with common.progress("models") as advance:
         grid = sweep(
-            asked.problem,
-            alpha=asked.alpha,
-            lam=asked.lam,
-            grids=asked.grids,
-            loss=asked.loss,
+            request.problem,
+            alpha=request.alpha,
+            lam=request.lam,
+            grids=request.grids,
+            loss=request.loss,
             progress=advance,
         )
     document = curve_document(grid)
@@ -47,11 +47,11 @@ def curve(
     if plot is not None:
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:
-        typer.echo(files.to_json(document))
+        typer.echo(documents.to_json(document))
     else:
         optional = ("loss_error", "train_loss", "classification_error")
-        found = [name for name in optional if name in grid.columns]
-        columns = [*_swept(grid), "test_error", "train_error", *found, "converged"]
+        known = [name for name in optional if name in grid.columns]
+        columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
         common.print_table(document["points"], columns)
     if not grid.converged:
         raise typer.Exit(1)
@@ -59,7 +59,7 @@ def curve(
 
 def _swept(grid: Grid) -> list[str]:
     """Axes to show: alpha, lam, and model fields with more than one value."""
-    return [n for n, axis in grid.axes.items() if n in ("alpha", "lam") or axis.size > 1]
+    return [name for name, axis in grid.axes.items() if name in ("alpha", "lam") or axis.size > 1]
 
 
 def curve_document(grid: Grid) -> dict[str, Any]:
@@ -93,4 +93,5 @@ def curve_document(grid: Grid) -> dict[str, Any]:
 
 
 def _mesh(grid: Grid) -> list[Any]:
+    """The coordinates of all points along each axis, (points,) each; the last varies fastest."""
     return [x.ravel() for x in np.meshgrid(*grid.axes.values(), indexing="ij")]

@@ -17,7 +17,7 @@ app = typer.Typer(
     name="replica",
     add_completion=False,
     no_args_is_help=True,
-    help="Exact theory of two-layer networks after one giant gradient step.",
+    help="Exact theory of two-layer networks after giant gradient steps.",
 )
 
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 def _version(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
+    """Print the version and leave, where that is asked for before any command."""
     if version:
         typer.echo(__version__)
         raise typer.Exit

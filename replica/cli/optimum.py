@@ -1,20 +1,18 @@
 """``replica optimum``: the best ridge penalty, learning rate, or both."""
 
-from dataclasses import replace
-
 import typer
 
-from .. import documents as files
+from .. import documents
 from ..errors import InvalidArgument
 from ..observables import Optimum, optimal_eta, optimal_lambda
 from ..problem import describe
-from . import common as common
-from .options import ProblemOptions, request
+from . import common
+from .options import Options, parse_request, single_number
 
 
 @common.problem_options(without=("loss",))
 def optimum(
-    options: ProblemOptions,
+    options: Options,
     *,
     out: common.Out = None,
     as_json: common.Json = False,
@@ -23,26 +21,27 @@ def optimum(
 
     Example: replica optimum --student tanh --target sin --alpha0 20 --alpha 1,2
     """
-    searched = options.alpha0 is not None and options.eta is None
-    asked = request(replace(options, eta=1.0) if searched else options, required=("alpha",))
-    if not asked.loss.is_square:
-        raise InvalidArgument("loss", asked.loss.name, "square: of other losses take replica curve")
+    searched = "alpha0" in options and "eta" not in options
+    # a step has a learning rate also where the best is looked for: any will do
+    request = parse_request(options | {"eta": 1.0} if searched else options, required=("alpha",))
+    problem, loss = request.problem, request.loss
+    if not loss.is_square:
+        raise InvalidArgument("loss", loss.name, "square: of other losses take replica curve")
     common.check_outputs(out, None, (".csv", ".json"))
-    one = common.one_model(asked)
-    penalty = None if not asked.lam.size else common.one_number("lam", asked.lam)
+    model = request.single_model()
+    penalty = single_number("lam", request.lam) if request.lam.size else None
     if penalty is not None and not searched:
         raise InvalidArgument("lam", penalty, "left out, or given with a step without --eta")
-    problem = asked.problem
-    found = []
-    for ratio in asked.alpha:
+    optima = []
+    for alpha in request.alpha:
         if searched:
-            width = None if problem.rows is not None else one.beta
-            best = optimal_eta(problem, alpha=ratio, beta=width, lam=penalty)
+            width = None if problem.rows is not None else model.beta
+            best = optimal_eta(problem, alpha=alpha, beta=width, lam=penalty)
         else:
-            best = optimal_lambda(one, alpha=ratio)
-        found.append(best)
-    points = [_point(best) for best in found]
-    described = describe(problem) | {"beta": one.beta}
+            best = optimal_lambda(model, alpha=alpha)
+        optima.append(best)
+    points = [_point(best) for best in optima]
+    described = describe(problem) | {"beta": model.beta}
     if searched:
         described["eta"] = None
     document = {"problem": described, "points": points}
@@ -50,14 +49,15 @@ def optimum(
         flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
         common.save_points(out, {"points": flat} if out.suffix == ".csv" else document)
     if as_json:
-        typer.echo(files.to_json(document))
+        typer.echo(documents.to_json(document))
     else:
         common.print_table(points, [name for name in points[0] if name != "minima"])
-    if not all(best.converged for best in found):
+    if not all(best.converged for best in optima):
         raise typer.Exit(1)
 
 
 def _point(best: Optimum) -> dict[str, object]:
+    """An optimum as a point of the document; eta is NaN where it was not varied."""
     point = {"alpha": best.point.alpha, "lam": best.lam, "eta": best.eta}
     return point | {
         "test_error": best.test_error,
@@ -65,6 +65,7 @@ def _point(best: Optimum) -> dict[str, object]:
         "at_edge": " ".join(best.at_edge),
         "converged": best.converged,
         "minima": [
-            {"lam": one.lam, "eta": one.eta, "test_error": one.test_error} for one in best.minima
+            {"lam": local.lam, "eta": local.eta, "test_error": local.test_error}
+            for local in best.minima
         ],
     }

@@ -1,10 +1,13 @@
-"""What the command lines share: grids written as text, problems, problem files."""
+"""The options that describe a problem: which there are, and what their text means.
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Annotated, Any
+An option is a field of :class:`GradientStep` or :class:`SpikedRandomFeatures` that has a help text,
+or an argument of :func:`replica.solve`.  Here text becomes numbers and lists; which of them a field
+may have, and which it has unless given, is for those classes to say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -12,75 +15,68 @@ from solvers.results import Array
 
 from ..convex import LOSSES, Loss, loss
 from ..errors import InvalidArgument
-from ..problem import NAMES, Problem, SpikedRandomFeatures, axis
+from ..observables import models_on_grid
+from ..problem import Problem, SpikedRandomFeatures, axis
 from ..steps import MODELS, GradientStep
 
+# By name, what was given: text as typed, or a value of a problem file.
+Options = dict[str, Any]
+
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
-STEP, SRF = ("alpha0", "eta"), ("r", "c", "gamma")
-LONGEST = 10**6  # points of one grid
-GRIDS = {*STEP, *SRF, "beta", "noise", "step_noise", "alpha", "lam"}
+LARGEST_GRID = 10**6  # points along one axis: that takes days, so that more is a slip of typing
 
-Name = str | None
-Values = float | str | list[float] | None
-LawValues = float | str | list[float] | list[list[float]] | None
+STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
+# A problem is given in one of these ways, by all of the options named there.
+WAYS = {
+    "a step": STEP_FIELDS,
+    "several steps": ("steps",),
+    "an sRF": SRF_FIELDS,
+    "groups": ("groups",),
+}
+# What may be a grid, in the order of the axes.
+GRIDS = (*STEP_FIELDS, *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "lam")
+
+FIELDS: dict[str, Field[Any]] = {
+    f.name: f
+    for kind in (GradientStep, SpikedRandomFeatures)
+    for f in fields(kind)
+    if "help" in f.metadata
+}
+FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)
 
 
-@dataclass(frozen=True)
-class GroupOptions:
-    """An sRF of several groups or spikes: arrays as for :class:`SpikedRandomFeatures`."""
-
-    r: list[float] | list[list[float]]
-    c: float | list[float]
-    gamma: float | list[float] | list[list[float]]
-    fractions: list[float] | None = None
-    bias: float | list[float] | None = None
+def _help(f: Field[Any]) -> str:
+    """The help text of a field, with the number that it is unless given."""
+    text = str(f.metadata["help"])
+    if isinstance(f.default, float):
+        return f"{text.removesuffix('.')} ({f.default:g} unless given)."
+    return text
 
 
-@dataclass(frozen=True)
-class ProblemOptions:
-    """The options that say which problem is meant, as typed or as in a problem file.
-
-    Everything numeric may be a grid, but for readout and bias, which are laws: values, or
-    values and fractions.  What has a help text can be typed; a file may have a table ``groups``
-    instead of r, c and gamma.
-    """
-
-    student: Annotated[Name, "Activation: a name or module:function."] = None
-    target: Annotated[Name, "Target function: likewise."] = None
-    alpha0: Annotated[Values, f"Gradient samples n0/d, or inf. ({GRID_FORMS})"] = None
-    eta: Annotated[Values, "Learning rate eta~ of the step."] = None
-    steps: Annotated[
-        str | list[list[float]] | None,
-        "Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta.",
-    ] = None
-    r: Annotated[Values, "Spike length, for an sRF given directly."] = None
-    c: Annotated[Values, "Bulk variance, likewise."] = None
-    gamma: Annotated[Values, "Spike-target cosine, likewise."] = None
-    beta: Annotated[Values, "Width p/d (1 unless said)."] = None
-    noise: Annotated[Values, "Label noise variance Delta (0 unless said)."] = None
-    step_noise: Annotated[Values, "That of the gradient's samples, where it differs."] = None
-    model: Annotated[Name, "Theory of a step: srf (as published), or the network itself."] = None
-    alpha: Annotated[Values, "Readout samples n/d."] = None
-    lam: Annotated[Values, "Ridge penalty lambda."] = None
-    readout: Annotated[
-        LawValues, "First-step readout: values (-1,1), gaussian, rademacher or uniform."
-    ] = None
-    bias: Annotated[LawValues, "Untrained biases of the neurons: values."] = None
-    groups: GroupOptions | None = None
-    intercept: Annotated[bool | None, "Train an output intercept."] = None
-    train_bias: Annotated[bool | None, "Train one bias common to all neurons."] = None
-    label_noise: Annotated[
-        Name, "Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
-    ] = None
-    loss: Annotated[
-        Name, "square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge."
-    ] = None
+HELP = {name: _help(f) for name, f in FIELDS.items()} | {
+    "model": "Theory of a step: srf (as published), or the network itself.",
+    "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
+    "lam": "Ridge penalty lambda.",
+    "loss": "square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge.",
+}
 
 
 @dataclass(frozen=True)
 class Request:
-    """A problem, the grids asked for - alpha, lam and model fields, arrays (n,) - which of MODELS
-    of a step was named, if any, and the loss."""
+    """What the options ask for.
+
+    Attributes
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+        With the first value of every grid.
+    alpha, lam : (n,), (m,)
+        Empty if not given.
+    grids : dict of name -> (n,)
+        The fields of the problem that vary, and the width of a step's model in any case.
+    model : str or None
+        Which of ``steps.MODELS`` was named, if any.
+    loss : Loss
+    """
 
     problem: Problem
     alpha: Array
@@ -88,6 +84,118 @@ class Request:
     grids: dict[str, Array] = field(default_factory=dict)
     model: str | None = None
     loss: Loss = LOSSES["square"]
+
+    def refuse_grids(self, *, allowed: Sequence[str] = ()) -> None:
+        """Refuse grids of model fields that are not among ``allowed``.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        for name, grid in self.grids.items():
+            if name not in allowed:
+                single_number(name, grid)
+
+    def single_model(self) -> SpikedRandomFeatures:
+        """The only model asked for.
+
+        Raises
+        ------
+        InvalidArgument
+            If a model field is a grid.
+        """
+        self.refuse_grids()
+        (model,) = models_on_grid(self.problem, self.grids)
+        return model
+
+
+def single_number(name: str, grid: Array) -> float:
+    """The only value of a grid.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are more.
+    """
+    if grid.size != 1:
+        raise InvalidArgument(name, grid.tolist(), "a single number here")
+    return float(grid[0])
+
+
+def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) -> Request:
+    """The problem and grids that ``options`` describe.
+
+    Of alpha and lam, what is not ``required`` may be missing: an empty grid.
+
+    Raises
+    ------
+    InvalidArgument
+        If something is missing, contradictory or out of range.
+    """
+    for name in ("student", "target", *required):
+        if name not in options:
+            raise InvalidArgument(name, None, "given")
+    is_step = _way(options) in ("a step", "several steps")
+    model = options.get("model")
+    if model not in (None, *MODELS) or (model == "network" and not is_step):
+        raise InvalidArgument("model", model, "srf or network, the latter with a step")
+    if not is_step:
+        own = {f.name for f in fields(SpikedRandomFeatures)}
+        for name in FIELDS:
+            if name in options and name not in own:
+                raise InvalidArgument(name, options[name], "given with a step (--alpha0, --eta)")
+    groups = options.get("groups", {})
+    if "bias" in groups and "bias" in options:
+        raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
+
+    numbers = {name: parse_grid(name, options[name]) for name in GRIDS if name in options}
+    alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
+    grids = {name: grid for name, grid in numbers.items() if grid.size > 1}
+    values = {name: options[name] for name in FIELDS if name in options} | groups
+    values |= {name: float(grid[0]) for name, grid in numbers.items()}
+    for name in ("readout", "bias"):
+        if name in values:
+            values[name] = parse_law(values[name])
+    if "steps" in values:
+        values["steps"] = parse_steps(values["steps"])
+
+    problem: Problem
+    if is_step:
+        beta = values.pop("beta", SpikedRandomFeatures.beta)
+        problem = GradientStep(**values)
+        if model == "network":
+            problem = problem.network(beta=beta)
+        else:
+            grids.setdefault("beta", np.array([beta]))
+    else:
+        problem = SpikedRandomFeatures(**values)
+    return Request(problem, alpha, lam, grids, model, loss(options.get("loss")))
+
+
+def _way(options: Options) -> str:
+    """In which of the ``WAYS`` the problem is given.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is given in two ways, or not by all options of one.
+    """
+    given = {way: [name for name in names if name in options] for way, names in WAYS.items()}
+    ways = [way for way, names in given.items() if names] or ["a step"]
+    if len(ways) > 1:
+        first, second = ways[:2]
+        name = given[first][0]
+        raise InvalidArgument(
+            name,
+            options[name],
+            f"given without --{given[second][0]}: {first} ({', '.join(WAYS[first])}) or "
+            f"{second} ({', '.join(WAYS[second])}), not both",
+        )
+    needed = WAYS[ways[0]]
+    for name in needed:
+        if name not in options:
+            raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
+    return ways[0]
 
 
 def parse_grid(name: str, text: Any) -> Array:
@@ -110,7 +218,7 @@ def parse_grid(name: str, text: Any) -> Array:
             return np.array([float(part) for part in text.split(",")])
         start, stop, count, *log = text.split(":")
         ends, n = (float(start), float(stop)), int(count)
-        if not 1 <= n <= LONGEST or log not in ([], ["log"]) or not np.isfinite(ends).all():
+        if not 1 <= n <= LARGEST_GRID or log not in ([], ["log"]) or not np.isfinite(ends).all():
             raise ValueError
         if log and min(ends) <= 0:
             raise ValueError
@@ -119,140 +227,16 @@ def parse_grid(name: str, text: Any) -> Array:
         raise InvalidArgument(name, text, GRID_FORMS) from None
 
 
-def read_config(path: Path) -> ProblemOptions:
-    """The options in a TOML problem file.
-
-    Raises
-    ------
-    InvalidArgument
-        With every mistake in the file, each with its key.
-    """
-    from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
-
+def parse_law(text: Any) -> Any:
+    """A law as typed: numbers separated by commas as a list; what is none, such as a name, as it
+    is, for the constructor to understand or refuse."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
-    strict = with_config(ConfigDict(extra="forbid"))(ProblemOptions)
-    mistakes: dict[str, str] = {}
-    options = ProblemOptions()
-    try:
-        options = TypeAdapter(strict).validate_python(content)
-    except ValidationError as error:
-        for mistake in error.errors():
-            mistakes[str(mistake["loc"][0])] = mistake["msg"]
-    for name in (content.keys() & GRIDS) - mistakes.keys():
-        try:
-            parse_grid(name, content[name])
-        except InvalidArgument as error:
-            mistakes[name] = f"must be {error.allowed}"
-    if mistakes:
-        found = "; ".join(f"{key}: {text}" for key, text in sorted(mistakes.items()))
-        raise InvalidArgument("config", str(path), f"free of mistakes ({found})")
-    return options
+        return [float(part) for part in text.split(",")] if isinstance(text, str) else text
+    except ValueError:
+        return text
 
 
-def merge(typed: ProblemOptions, config: Path | None) -> ProblemOptions:
-    """What was typed, completed from the problem file."""
-    if config is None:
-        return typed
-    filed = read_config(config)
-    values: Mapping[str, Any] = {
-        f.name: getattr(filed, f.name) if getattr(typed, f.name) is None else getattr(typed, f.name)
-        for f in fields(ProblemOptions)
-    }
-    return ProblemOptions(**values)
-
-
-def request(options: ProblemOptions, required: Sequence[str] = ("alpha", "lam")) -> Request:
-    """The problem and grids that ``options`` describe.
-
-    Of alpha and lam, what is not ``required`` may be missing: an empty grid.
-
-    Raises
-    ------
-    InvalidArgument
-        If something is missing, contradictory or out of range.
-    """
-    for name in ("student", "target", *required):
-        if getattr(options, name) is None:
-            raise InvalidArgument(name, None, "given")
-    kinds = {"a step": STEP, "several steps": ("steps",), "an sRF": SRF, "groups": ("groups",)}
-    given = {
-        kind: [name for name in names if getattr(options, name) is not None]
-        for kind, names in kinds.items()
-    }
-    chosen = [kind for kind, names in given.items() if names]
-    if len(chosen) > 1:
-        first, second = (given[kind][0] for kind in chosen[:2])
-        raise InvalidArgument(
-            first,
-            getattr(options, first),
-            f"given without --{second}: {chosen[0]} ({', '.join(kinds[chosen[0]])}) or "
-            f"{chosen[1]} ({', '.join(kinds[chosen[1]])}), not both",
-        )
-    needed = kinds[chosen[0] if chosen else "a step"]
-    for name in needed:
-        if getattr(options, name) is None:
-            raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
-    steps = needed in (STEP, kinds["several steps"])
-    if not steps and options.readout is not None:
-        raise InvalidArgument("readout", options.readout, "given with a step (--alpha0, --eta)")
-    if not steps and options.step_noise is not None:
-        raise InvalidArgument("step_noise", options.step_noise, "given with a step")
-    if options.model not in (None, *MODELS) or (not steps and options.model == "network"):
-        raise InvalidArgument("model", options.model, "srf or network, the latter with a step")
-    numbers = {name: parse_grid(name, getattr(options, name)) for name in needed if name in GRIDS}
-    for name, default in (("beta", 1.0), ("noise", 0.0), ("step_noise", None)):
-        text = default if getattr(options, name) is None else getattr(options, name)
-        if text is not None:
-            numbers[name] = parse_grid(name, text)
-    start: dict[str, Any] = {name: float(values[0]) for name, values in numbers.items()}
-    grids = {name: values for name, values in numbers.items() if values.size > 1}
-    start |= {"student": options.student, "target": options.target}
-    start |= {"intercept": bool(options.intercept), "train_bias": bool(options.train_bias)}
-    start["label_noise"] = options.label_noise
-    if options.bias is not None:
-        start["bias"] = parse_law("bias", options.bias)
-    problem: Problem
-    if steps:
-        if options.steps is not None:
-            start["steps"] = parse_steps(options.steps)
-        beta = start.pop("beta")
-        if options.readout is not None:
-            start["readout"] = parse_law("readout", options.readout)
-        problem = GradientStep(**start)
-        if options.model == "network":
-            problem = problem.network(beta=beta)
-        else:
-            grids.setdefault("beta", np.array([beta]))
-    else:
-        groups = {} if options.groups is None else vars(options.groups)
-        groups = {name: value for name, value in groups.items() if value is not None}
-        if "bias" in groups and options.bias is not None:
-            raise InvalidArgument("bias", options.bias, "given once: here or in [groups]")
-        problem = SpikedRandomFeatures(**(start | groups))
-    return Request(
-        problem,
-        parse_grid("alpha", options.alpha) if options.alpha is not None else np.empty(0),
-        parse_grid("lam", options.lam) if options.lam is not None else np.empty(0),
-        grids,
-        options.model,
-        loss(options.loss or "square"),
-    )
-
-
-def parse_law(name: str, spec: Any) -> Any:
-    """A law as typed: numbers separated by commas, or the name of a continuous one."""
-    if isinstance(spec, str) and spec not in NAMES:
-        try:
-            return [float(part) for part in spec.split(",")]
-        except ValueError:
-            raise InvalidArgument(name, spec, f"a, b,c or one of {', '.join(NAMES)}") from None
-    return spec
-
-
-def parse_steps(spec: str | list[list[float]]) -> list[list[float]]:
+def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
     """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
 
     Raises
@@ -265,12 +249,12 @@ def parse_steps(spec: str | list[list[float]]) -> list[list[float]]:
     >>> parse_steps("2:1,inf:.5")
     [[2.0, 1.0], [inf, 0.5]]
     """
-    if not isinstance(spec, str):
-        return spec
+    if not isinstance(text, str):
+        return text
     try:
-        pairs = [[float(part) for part in pair.split(":")] for pair in spec.split(",")]
+        pairs = [[float(part) for part in pair.split(":")] for pair in text.split(",")]
         if any(len(pair) != 2 for pair in pairs):
             raise ValueError
     except ValueError:
-        raise InvalidArgument("steps", spec, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
+        raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
     return pairs

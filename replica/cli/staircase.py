@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import documents as files
+from .. import documents
 from ..errors import InvalidArgument
 from ..plots import plot_staircase
 from ..steps import DEGREE, THRESHOLD, Staircase
-from ..steps import staircase as find_staircase
-from . import common as common
+from ..steps import staircase as staircase_of
+from . import common
 
 
 def staircase(
@@ -36,23 +36,23 @@ def staircase(
     if target is None:
         raise InvalidArgument("target", None, "given")
     common.check_outputs(out, plot, (".csv", ".json"))
-    found = find_staircase(target, dimension=dimension, degree=degree, threshold=threshold)
-    document = staircase_document(found)
+    result = staircase_of(target, dimension=dimension, degree=degree, threshold=threshold)
+    document = staircase_document(result)
     if out is not None:
-        if out.suffix == ".csv" and not found.stages:
+        if out.suffix == ".csv" and not result.stages:
             raise InvalidArgument("out", str(out), ".json where there is no stage to write")
         common.save_points(out, document)
     if plot is not None:
-        common.save_figure(plot, plot_staircase(found).figure)
+        common.save_figure(plot, plot_staircase(result).figure)
     if as_json:
-        typer.echo(files.to_json(document))
+        typer.echo(documents.to_json(document))
         return
-    if found.stages:
+    if result.stages:
         common.print_table(document["points"], list(document["points"][0]))
-    typer.echo(summary(found))
+    typer.echo(summary(result))
 
 
-def staircase_document(found: Staircase) -> dict[str, Any]:
+def staircase_document(result: Staircase) -> dict[str, Any]:
     """The JSON document of ``staircase``: a point for every direction, in the order learned."""
     points = [
         {
@@ -63,44 +63,44 @@ def staircase_document(found: Staircase) -> dict[str, Any]:
             "direction": " ".join(f"{part:.4f}" for part in direction.round(4) + 0.0),
             "explained": stage.explained,
         }
-        for step, stage in enumerate(found.stages, start=1)
+        for step, stage in enumerate(result.stages, start=1)
         for direction, strength in zip(stage.directions, stage.strengths, strict=True)
     ]
     return {
-        "target": found.target.name,
-        "leap": found.leap,
-        "learned_linearly": len(found.learned),
-        "mean": found.mean,
-        "variance": found.variance,
-        "powers": found.powers,
-        "tensors": [tensor.tolist() for tensor in found.tensors],
-        "directions": found.directions,
-        "resolution": found.resolution,
+        "target": result.target.name,
+        "leap": result.leap,
+        "learned_linearly": len(result.learned),
+        "mean": result.mean,
+        "variance": result.variance,
+        "powers": result.powers,
+        "tensors": [tensor.tolist() for tensor in result.tensors],
+        "directions": result.directions,
+        "resolution": result.resolution,
         "points": points,
     }
 
 
-def summary(found: Staircase) -> str:
+def summary(result: Staircase) -> str:
     """What the stages mean, in a sentence or two."""
-    r, linear = found.target.dimension, len(found.learned)
-    if found.leap is None:
+    r, linear = result.target.dimension, len(result.learned)
+    if result.leap is None:
         return (
-            f"no tensor of degree 1 to {found.degree} differs from zero "
-            f"(above {found.resolution:.1g} of the variance): try a higher --degree"
+            f"no tensor of degree 1 to {result.degree} differs from zero "
+            f"(above {result.resolution:.1g} of the variance): try a higher --degree"
         )
     first = "information exponent" if r == 1 else "leap index"
-    steps = f"{found.linear_stages} step{'s' * (found.linear_stages != 1)}"
-    text = f"{first} {found.leap}; batches of n ~ d samples learn "
+    steps = f"{result.linear_stages} step{'s' * (result.linear_stages != 1)}"
+    text = f"{first} {result.leap}; batches of n ~ d samples learn "
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
-    later = [stage.leap for stage in found.stages[found.linear_stages :]]
+    later = [stage.leap for stage in result.stages[result.linear_stages :]]
     if later:
         text += (
             f"; then steps of n ~ {', '.join(f'd^{leap}' if leap > 1 else 'd' for leap in later)}"
         )
-    if len(found.directions) < r:
-        missing = r - len(found.directions)
+    if len(result.directions) < r:
+        missing = r - len(result.directions)
         text += (
-            f"; {missing} direction{'s' * (missing > 1)} not met up to degree {found.degree}: "
+            f"; {missing} direction{'s' * (missing > 1)} not met up to degree {result.degree}: "
             "irrelevant, or of a higher degree"
         )
-    return text + f" (fresh batches; strengths above {found.resolution:.1g} of the variance)"
+    return text + f" (fresh batches; strengths above {result.resolution:.1g} of the variance)"

@@ -1,21 +1,25 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from . import solution
-from .bounds import Bounds, best_bounds, bounds
+from .best_bounds import BestBounds, best_bounds
+from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .gradient import gradient
+from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
-from .learning_curve import Grid, learning_curve, sweep, variants
-from .optimum import Optimum, optimal_eta, optimal_lambda
+from .learning_curve import Grid, learning_curve, models_on_grid, sweep
+from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .search_ranges import LARGEST_BIAS
 from .solution import Solution, solve
-from .trained_bias import RANGE
 
 __all__ = [
-    "RANGE",
+    "LARGEST_BIAS",
+    "BestBounds",
     "Bounds",
+    "BoundsOverEta",
     "Calibration",
+    "Gradient",
     "Grid",
     "LearnedFunction",
+    "LocalMinimum",
     "Optimum",
     "Solution",
     "best_bounds",
@@ -24,10 +28,9 @@ __all__ = [
     "gradient",
     "learned_function",
     "learning_curve",
+    "models_on_grid",
     "optimal_eta",
     "optimal_lambda",
-    "solution",
     "solve",
     "sweep",
-    "variants",
 ]

@@ -29,11 +29,12 @@ from ..convex import (
 from ..convex import solve as convex
 from ..problem import Model
 from ..saddle_point import Overlaps, ridge
-from .evaluate import any_loss
-from .trained_bias import Looks, scan
+from .evaluate import evaluate_convex
+from .search_ranges import bias_scan
+from .trained_bias import BiasScan
 
 PLACES = 33  # as many looks, and slopes: what twice the values tell
-BIASES = scan(PLACES)
+BIASES = bias_scan(PLACES)
 CLOSE = 1e-4  # tolerance of a look's unknowns
 ENOUGH = 1e-3  # residual of one
 COARSE, FINER = Level(0, 0, 0), Level(1, 1, 1)  # of looks, and of the own tables that judge them
@@ -53,8 +54,8 @@ class Look(NamedTuple):
     own: bool
 
 
-def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
-    """Looks at one point, (1,), of a model that trains a bias."""
+def scan_biases(model: Model, loss: Loss, alpha: Array, lam: Array) -> BiasScan:
+    """The training objective along the bias at one point, (1,), of a model that trains one."""
     task = Task(model, loss, alpha, lam)
 
     def value(look: Look) -> float:
@@ -75,7 +76,7 @@ def looks(model: Model, loss: Loss, alpha: Array, lam: Array) -> Looks:
         values[place] = value(look)
         there = _model(task, look.bias), look.given, loss, alpha, look.points
         slopes[place] = slope_of_loss(*there)[0]
-    return Looks(BIASES, values, slopes, doubt)
+    return BiasScan(BIASES, values, slopes, doubt)
 
 
 def _model(task: Task, bias: float) -> Model:
@@ -126,7 +127,7 @@ def _next(task: Task, bias: float, before: Look, last: Look) -> tuple[Look, Look
 
 def _surely(task: Task, bias: float) -> Look | None:
     """At any price."""
-    there = any_loss(_model(task, bias), task.alpha, task.lam, task.loss, None)
+    there = evaluate_convex(_model(task, bias), task.alpha, task.lam, task.loss, None)
     if not there.converged[0]:
         return None
     overlaps = there.points.overlaps

@@ -8,8 +8,8 @@ penalty and at every alpha, L <= inf_lam epsilon_g <= U with
                               + min_psi E |g - sum_b mu_1^b psi_b|^2,            (8.2)
 
 (8.2) with its square completed: weighted least squares of h and g on the columns of the table.
-U is reached as lam -> infinity.  With a trained bias both are minimised over it ([C] Eq. (132)),
-and over the learning rate in ``best_bounds`` (8.3).  Neither depends on alpha, lam or the width.
+U is reached as lam -> infinity.  With a trained bias both are minimised over it ([C] Eq. (132)).
+Neither depends on alpha, lam or the width.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from solvers.linear import least_squares
 from solvers.minima import minima
-from solvers.results import Array, ConvergenceError, Status
+from solvers.results import Array, Status
 from solvers.settle import settle
 
 from ..equivalence import Table, at_points, table_at
@@ -33,11 +33,9 @@ from ..problem import (
     axis,
     check_problem,
     check_step,
-    logarithms,
 )
 from .evaluate import QUADRATURE_TOLERANCE
-from .optimum import ETA, ETA_SCAN
-from .trained_bias import RANGE, SCAN
+from .search_ranges import bias_scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +95,7 @@ class Bounds:
         return table.h.reshape(shape)
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
+        """The first columns of the table at kappa, as many as ``weights`` (n,), weighted."""
         table, shape = at_points(self.model.with_bias(bias), kappa)
         return (weights @ table.regressors[: len(weights)]).reshape(shape)
 
@@ -115,33 +114,7 @@ class BoundsOverEta:
     @property
     def converged(self) -> bool:
         """Whether all of them did."""
-        return all(one.converged for one in self.each)
-
-
-@dataclass(frozen=True, eq=False)
-class BestBounds:
-    """Bounds optimised over the learning rate.  Eq. (8.3)
-
-    Attributes
-    ----------
-    lower, upper : float
-        min over eta of L and of U.
-    eta_lower, eta_upper : float
-        Where they are attained.
-    edge_lower, edge_upper : bool
-        Whether that is an end of the range searched: the minimum may lie beyond.
-    at_lower, at_upper : Bounds
-        Both bounds, with their functions, at either rate.
-    """
-
-    lower: float
-    upper: float
-    eta_lower: float
-    eta_upper: float
-    edge_lower: bool
-    edge_upper: bool
-    at_lower: Bounds
-    at_upper: Bounds
+        return all(bounds.converged for bounds in self.each)
 
 
 @overload
@@ -179,9 +152,10 @@ def bounds(
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    >>> found = bounds(step)
-    >>> round(found.lower, 6), round(found.upper, 6), round(found.linear, 6)
+    >>> b = bounds(step)
+    >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
     check_problem(problem)
@@ -189,87 +163,45 @@ def bounds(
         check_step(problem, "eta", "left out: an sRF has no learning rate")
         rates = axis("eta", eta)
         each = tuple(
-            of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol) for rate in rates
+            bounds_of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol)
+            for rate in rates
         )
         lower, upper = (np.array([getattr(b, name) for b in each]) for name in ("lower", "upper"))
         return BoundsOverEta(rates, lower, upper, each[0].linear, each)
     # the bounds do not depend on the width
-    return of_model(problem.model(beta=1.0), quadrature_tol)
+    return bounds_of_model(problem.model(beta=1.0), quadrature_tol)
 
 
-def best_bounds(
-    step: Problem,
-    *,
-    eta: tuple[float, float] = ETA,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
-) -> BestBounds:
-    """The smallest bounds over the learning rate, by a search over a range.  Eq. (8.3)
-
-    Parameters
-    ----------
-    step : GradientStep, or the network of one
-        Its own eta does not matter.
-    eta : (float, float)
-        The range searched, on a logarithmic scale.
-    quadrature_tol : float
-        As in :func:`bounds`.
-
-    Raises
-    ------
-    InvalidArgument
-    ConvergenceError
-        If there is no rate in the range whose bounds could be computed.
-
-    Examples
-    --------
-    >>> step = GradientStep(student="erf", target="erf", alpha0=np.inf, eta=1.0)
-    >>> best = best_bounds(step)
-    >>> best.upper < 1e-8, round(float(best.at_upper.model.r), 4), best.edge_upper
-    (True, 1.7321, False)
-    """
-    check_step(step, "problem")
-
-    def at(rate: float) -> Bounds:
-        return of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
-
-    def search(name: str) -> tuple[float, bool, Bounds]:
-        found = minima(
-            lambda x: np.array([getattr(at(rate), name) for rate in np.exp(x)]),
-            [logarithms("eta", eta, 2 * ETA_SCAN)],
-        )
-        if not found:
-            raise ConvergenceError("no bound could be computed in the range of eta", None)
-        rate = float(np.exp(found[0].place[0]))
-        return rate, bool(found[0].at_edge), at(rate)
-
-    (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
-    return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)
-
-
-def of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
+def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
     """The bounds of one model, over its trained bias if it has one."""
     if not model.train_bias:
         return _of_features(model, 0.0, 0.0, quadrature_tol)
-    grid = np.linspace(-RANGE, RANGE, SCAN)
-    best: list[float] = []
-    for name in ("lower", "upper"):
 
-        def errors(biases: Array, name: str = name) -> Array:
-            at = (_of_features(model, t, t, quadrature_tol) for t in biases)
-            return np.array([getattr(one, name) for one in at])
+    def best_bias(name: str) -> float:
+        """The bias where the bound ``name`` is lowest; NaN where that is an end of the scan."""
 
-        inside = [one for one in minima(errors, [grid]) if not one.at_edge]
-        best.append(float(inside[0].place[0]) if inside else np.nan)
-    if np.isnan(best).any():
+        def bound(biases: Array) -> Array:
+            at_each = [_of_features(model, bias, bias, quadrature_tol) for bias in biases]
+            return np.array([getattr(bounds, name) for bounds in at_each])
+
+        inside = [minimum for minimum in minima(bound, [bias_scan()]) if not minimum.at_edge]
+        return float(inside[0].place[0]) if inside else np.nan
+
+    at_lower, at_upper = best_bias("lower"), best_bias("upper")
+    if np.isnan([at_lower, at_upper]).any():
         failed = _of_features(model, 0.0, 0.0, quadrature_tol)
         return replace(failed, lower=np.nan, upper=np.nan, status=Status.AT_EDGE)
-    return _of_features(model, best[0], best[1], quadrature_tol)
+    return _of_features(model, at_lower, at_upper, quadrature_tol)
 
 
 def _of_features(
     model: SpikedRandomFeatures, bias_lower: float, bias_upper: float, quadrature_tol: float
 ) -> Bounds:
-    """Both bounds, each with its bias added to all neurons."""
+    """Both bounds, each with its bias added to all neurons, on tables of growing size.
+
+    What attains a bound is fitted on the finer of two tables, and its error measured on both: the
+    difference estimates the quadrature error.
+    """
     settled = settle(
         _table_pairs(model.with_bias(bias_lower), model.with_bias(bias_upper)),
         lambda pair: _fit(*pair),
@@ -317,7 +249,7 @@ def _table_pairs(
 
 def _fit(low: Table, high: Table) -> _Fit:
     """The lower bound on the table ``low`` and the upper one on ``high``.  Eqs. (8.1)-(8.2)"""
-    C, psi = _weighted_fit(low, low.regressors, low.h[None])[0], _slopes(low)
+    C, psi = _weighted_fit(low, low.regressors, low.h[None])[0], _fitted_psi(low)
     m = _weighted_fit(high, high.offsets, high.h[None])[0]
     return _Fit(low, high, C, psi, m, _lower(low, C, psi), _upper(high, m))
 
@@ -332,18 +264,18 @@ def _change(coarse: _Fit, fine: _Fit) -> float:
 
 
 def _upper(table: Table, m: Array) -> float:
-    """Eq. (8.1) at given m."""
+    """The upper bound, Eq. (8.1), as the test error of given m (G,) or (G + 1,)."""
     return float(table.weights @ (table.spread + (table.h - m @ table.offsets) ** 2))
 
 
 def _lower(table: Table, C: Array, psi: Array) -> float:
-    """Eq. (8.2) at given m, theta and psi."""
+    """The lower bound, Eq. (8.2), at given coefficients C (m and theta) and psi (A, K')."""
     along = (table.h - C @ table.regressors) ** 2
     across = ((table.g - psi.T @ table.mu1) ** 2 - table.g**2).sum(axis=0)
     return float(table.weights @ (table.spread + along + across))
 
 
-def _slopes(table: Table) -> Array:
+def _fitted_psi(table: Table) -> Array:
     """psi (A, K') of the lower bound: least squares of g on the mu_1."""
     return _weighted_fit(table, table.mu1, table.g).T
 

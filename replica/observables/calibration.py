@@ -46,8 +46,8 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     >>> from replica import SpikedRandomFeatures, solve
     >>> model = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
     >>> point = solve(model, alpha=2.0, lam=0.05, loss="logistic")
-    >>> found = calibration(point, [0.0, 1.0])
-    >>> found.predicted.round(3).tolist(), found.frequency.round(3).tolist()
+    >>> at = calibration(point, [0.0, 1.0])
+    >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
     ([0.5, 0.922], [0.5, 0.909])
     """
     model = solution.model
@@ -55,14 +55,15 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
     if model.rows is not None or model.geometry.r.shape[1] != 1:
         raise InvalidArgument("solution", solution.model, "of spiked random features, one spike")
-    at = np.atleast_1d(np.asarray(kappa, dtype=float))
+    points = np.atleast_1d(np.asarray(kappa, dtype=float))
     groups, o = model.geometry, solution.overlaps
-    features = model.student.moments(groups.r @ at[None] + groups.bias[:, None], groups.c[:, None])
-    first = features.first / np.sqrt(groups.c)[:, None]
-    offsets = [features.mean, np.ones((1, at.size))] if model.intercept else [features.mean]
-    centre = o.m @ np.concatenate(offsets) + (o.theta[:, 0] @ first) * at
-    power = np.einsum("an,ab,bn->n", first, o.Q1, first) + o.q2 @ features.variance
+    shifts = groups.r @ points[None] + groups.bias[:, None]
+    features = model.student.moments(shifts, groups.c[:, None])
+    mu1 = features.first / np.sqrt(groups.c)[:, None]
+    offsets = [features.mean, np.ones((1, points.size))] if model.intercept else [features.mean]
+    mean = o.m @ np.concatenate(offsets) + (o.theta[:, 0] @ mu1) * points  # Eq. (4.5)
+    variance = np.einsum("an,ab,bn->n", mu1, o.Q1, mu1) + o.q2 @ features.variance  # Eq. (4.7)
     z, w = trapezoid(128)
-    predicted = expit(centre[:, None] + np.sqrt(power)[:, None] * z) @ w
-    mean = model.labels.given(groups.gamma, at[None]).h
-    return Calibration(at, predicted, (1 + mean) / 2)
+    predicted = expit(mean[:, None] + np.sqrt(variance)[:, None] * z) @ w
+    mean_label = model.labels.given(groups.gamma, points[None]).h
+    return Calibration(points, predicted, (1 + mean_label) / 2)

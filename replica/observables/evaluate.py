@@ -1,9 +1,9 @@
 """Points of one model, each on the coarsest quadrature table that resolves it.
 
-A point climbs a ladder of tables shared by all points of the model, of growing size, until its
-answer stands on the table below as well, within the tolerance.  A loss other than the square may
-leave layers in kappa that no shared table resolves: its points go on to tables of their own
-(``layered``) as soon as the next shared one is not expected to do.
+Points are solved on tables of growing size, shared by all points of the model, each until its
+answer solves the equations on the table before as well, within the tolerance.  A loss other than
+the square may leave layers in kappa that no shared table resolves: its points go on to tables of
+their own (``layered``) as soon as the next shared one is not expected to resolve them.
 """
 
 import itertools
@@ -53,12 +53,14 @@ AnyTable = TypeVar("AnyTable", Table, LabelTable)
 Solve = Callable[[Rows, Overlaps | None], Evaluation]  # points on one table, from guesses
 
 
-def climb(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
+def evaluate_at_bias(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None
+) -> Evaluation:
     """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
     the loss; at the model's bias, whether or not one is trained."""
     if is_ridge(model, loss):
-        return square(model, alpha, lam, tol)
-    return any_loss(model, alpha, lam, loss, tol)
+        return evaluate_ridge(model, alpha, lam, tol)
+    return evaluate_convex(model, alpha, lam, loss, tol)
 
 
 def is_ridge(model: Model, loss: Loss) -> bool:
@@ -66,12 +68,12 @@ def is_ridge(model: Model, loss: Loss) -> bool:
     return loss.is_square and not model.labels.channel
 
 
-def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
+def evaluate_ridge(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluation:
     """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 4"""
     tol = QUADRATURE_TOLERANCE if tol is None else tol
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
-    for coarse, fine in _pairs(lambda level: table_at(model, level)):
+    for coarse, fine in _successive_tables(lambda level: table_at(model, level)):
 
         def solve(
             at: Rows, start: Overlaps | None, coarse: Table = coarse, fine: Table = fine
@@ -86,7 +88,7 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
             slope = slope_of_ridge(model, fine, alpha[at], points)
             return _evaluation(points, losses, residual, error, fine, slope)
 
-        kept = _step(solve, fine.weights.size, kept, rows)
+        kept = _solve_again(solve, fine.weights.size, kept, rows)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
         rows = rows[~(kept.quadrature_error[rows] <= tol)]
         if not rows.size:
@@ -96,10 +98,12 @@ def square(model: Model, alpha: Array, lam: Array, tol: float | None) -> Evaluat
         wrong, error = _classification(model, kept, CLASSIFICATION_TOLERANCE)
         wrong[~(error <= CLASSIFICATION_TOLERANCE)] = np.nan
         kept = replace(kept, losses=kept.losses._replace(classification=wrong))
-    return _judged(fine, kept, tol, RESIDUAL_TOLERANCE)
+    return _with_status(fine, kept, tol, RESIDUAL_TOLERANCE)
 
 
-def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None) -> Evaluation:
+def evaluate_convex(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None
+) -> Evaluation:
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 6"""
     tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
     layered = has_layers(model, loss)
@@ -127,7 +131,7 @@ def any_loss(model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | No
                 kept.quadrature_error, change / np.maximum(np.abs(wrong), 1e-4)
             ),
         )
-    return _judged(table, kept, tol, saddle_point.RESIDUAL_TOLERANCE)
+    return _with_status(table, kept, tol, saddle_point.RESIDUAL_TOLERANCE)
 
 
 def _on_shared_tables(
@@ -158,10 +162,12 @@ def _on_shared_tables(
         slope = slope_of_loss(model, fine, loss, alpha[at], points)
         return _evaluation(points, losses, points.residual, change, fine.table, slope)
 
-    for coarse, fine in _pairs(lambda by: label_table(model, first_level(model).along(by=by - 1))):
+    for coarse, fine in _successive_tables(
+        lambda by: label_table(model, first_level(model).along(by=by - 1))
+    ):
         table, first = fine.table, kept is None
         on_these = partial(solve, coarse, fine, layered and first)
-        kept = _step(on_these, table.weights.size, kept, rows)
+        kept = _solve_again(on_these, table.weights.size, kept, rows)
         if not layered:
             return table, kept
         before, error = error, kept.quadrature_error.copy()
@@ -182,10 +188,10 @@ def _expected(error: Array, before: Array | float) -> Array:
         return np.asarray(error * (error / before) ** GROWTH)
 
 
-def _pairs(
+def _successive_tables(
     table: Callable[[int], AnyTable | None],
 ) -> Iterator[tuple[AnyTable, AnyTable]]:
-    """Successive tables, up to the last."""
+    """The tables of two successive levels, the coarser first, up to the last."""
     for level in itertools.count():
         coarse, fine = table(level), table(level + 1)
         if coarse is None or fine is None:
@@ -193,8 +199,9 @@ def _pairs(
         yield coarse, fine
 
 
-def _step(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) -> Evaluation:
-    """``kept`` with the named points solved anew."""
+def _solve_again(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) -> Evaluation:
+    """``kept`` with the points ``rows`` solved anew, on a table of that many nodes and block by
+    block; they start from what is kept of them."""
     size = max(1, CHUNK // nodes)
     blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
     found = concatenate([solve(block, _guess(kept, block)) for block in blocks])
@@ -223,8 +230,9 @@ def _classification(model: Model, kept: Evaluation, tol: float) -> tuple[Array, 
     return wrong, error
 
 
-def _judged(table: Table, kept: Evaluation, tol: float, residual_tol: float) -> Evaluation:
-    """With the status of every point, and NaN for what did not converge."""
+def _with_status(table: Table, kept: Evaluation, tol: float, residual_tol: float) -> Evaluation:
+    """``kept`` with the status of every point set by the tolerances, and NaN errors where that
+    is not convergence."""
     status = kept.points.status
     status[kept.converged & ~(kept.residual <= residual_tol)] = Status.NO_PROGRESS
     status[kept.converged & ~(kept.quadrature_error <= tol)] = Status.QUADRATURE

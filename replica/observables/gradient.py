@@ -1,10 +1,9 @@
 """How the errors change with every parameter, by implicit differentiation of the fixed point.
 
 The saddle point F(V; p) = 0 of docs/theory.md 4 moves by dV = -(dF/dV)^-1 dF/dp, and everything
-after
-V is explicit.  Both are evaluated by a complex step: at p + i h with h = 1e-20 one Newton step
-from the real solution makes V right to first order in h, the imaginary part of an error over h
-is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
+after V is explicit.  Both are evaluated by a complex step: at p + i h with h = 1e-20 one Newton
+step from the real solution makes V right to first order in h, the imaginary part of an error over
+h is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
 parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) and the moments
 (3.2)-(3.3): smooth functions of one variable, differentiated by an eighth-order difference.
 """
@@ -25,9 +24,12 @@ from ..saddle_point import Errors, ridge
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve
 
-STEP = 1e-20  # of the complex step: its square is lost, whatever the scale
-ORDER = 8  # of the differences of tables
-REACH = 0.01  # their spacing, relative to the parameter or to its distance from a bound
+COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
+# Of the differences of tables: at such a spacing, relative to the parameter or to its distance from
+# a bound, an eighth-order difference errs by rounding alone, 1e-14.
+DIFFERENCE_ORDER, RELATIVE_SPACING = 8, 0.01
+# What of a table no parameter but the width changes.
+CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "covariance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,7 @@ def gradient(
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> slopes = gradient(step, alpha=0.9, lam=0.1, beta=1.0)
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.test_error.items()][:2]
@@ -98,11 +101,11 @@ def gradient(
     if point.converged:
         table = table_of_size(model, point.nodes)
         at, penalty = np.array([float(alpha)]), np.array([float(lam)])
-        found = ridge.solve_points(table, at, penalty).overlaps
-        V = ridge.responses_of(table).pack(found.V1, found.V2)
+        overlaps = ridge.solve_points(table, at, penalty).overlaps
+        V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
         moved = {
-            "alpha": (table, at + 1j * STEP, penalty),
-            "lam": (table, at, penalty + 1j * STEP),
+            "alpha": (table, at + 1j * COMPLEX_STEP, penalty),
+            "lam": (table, at, penalty + 1j * COMPLEX_STEP),
         }
         for name in names:
             tangent = _tangent(problem, model, name, table)
@@ -110,8 +113,8 @@ def gradient(
                 moved[name] = (tangent, at, penalty)
         for name, arguments in moved.items():
             errors = perturbed(V, *arguments)
-            test[name] = float(errors.test[0].imag / STEP)
-            train[name] = float(errors.train[0].imag / STEP)
+            test[name] = float(errors.test[0].imag / COMPLEX_STEP)
+            train[name] = float(errors.train[0].imag / COMPLEX_STEP)
     return Gradient(point, test, train)
 
 
@@ -125,11 +128,13 @@ def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
 
 
 def _parameters(problem: Problem) -> list[str]:
+    """The parameters, besides alpha and lam, in which there may be a derivative."""
     smooth = (name for name in problem.differentiable if name in problem.varying)
     return ["beta", "noise", *smooth]
 
 
 def _value(problem: Problem, model: SpikedRandomFeatures, name: str) -> float:
+    """The value of a parameter; of the width, the model's."""
     return float(getattr(model if name == "beta" else problem, name))
 
 
@@ -139,7 +144,7 @@ def _tangent(
     """``table`` a complex step along the parameter ``name``; None where it has no derivative."""
     value = _value(problem, model, name)
     if name == "beta":
-        return replace(table, beta=value + 1j * STEP)  # type: ignore[arg-type]
+        return replace(table, beta=value + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
     rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
 
     def at(x: float) -> Table:
@@ -153,9 +158,9 @@ def _tangent(
     room = min(value - low, high - value)
     one_sided = room == 0
     # The unit of a parameter without bounds is 1, as the pre-activations' is.
-    spacing = REACH * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
-    offsets = np.arange(ORDER + 1) - (0 if one_sided else ORDER // 2)
-    weights = difference(offsets) / spacing
+    spacing = RELATIVE_SPACING * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
+    offsets = np.arange(DIFFERENCE_ORDER + 1) - (0 if one_sided else DIFFERENCE_ORDER // 2)
+    weights = difference_weights(offsets) / spacing
     terms = [
         (weight, at(value + k * spacing))
         for k, weight in zip(offsets, weights, strict=True)
@@ -167,25 +172,22 @@ def _tangent(
 
 
 def _along(table: Table, terms: list[tuple[float, Table]]) -> Table:
-    """``table`` plus i STEP times the weighted sum of ``terms``, in every field that varies."""
+    """``table`` a complex step along the weighted sum of ``terms``, in every field that varies."""
 
     def moved(name: str) -> Any:
         slope = sum(weight * getattr(other, name) for weight, other in terms)
-        return getattr(table, name) + 1j * STEP * slope
+        return getattr(table, name) + 1j * COMPLEX_STEP * slope
 
-    varying = [f.name for f in fields(table) if f.name not in FIXED]
+    varying = [f.name for f in fields(table) if f.name not in CONSTANT_FIELDS]
     return replace(table, **{name: moved(name) for name in varying})
 
 
-FIXED = ("weights", "kappa", "beta", "dimension", "classes", "covariance")
-
-
-def difference(offsets: Array) -> Array:
+def difference_weights(offsets: Array) -> Array:
     """Weights of values at ``offsets`` (n,) that give the derivative at 0, of order n - 1.
 
     Examples
     --------
-    >>> difference(np.array([-1, 0, 1])).tolist()
+    >>> difference_weights(np.array([-1, 0, 1])).tolist()
     [-0.5, 0.0, 0.5]
     """
     powers = np.vander(offsets, increasing=True).T.astype(float)

@@ -37,7 +37,7 @@ class LearnedFunction:
     coefficients : (G + A K,) or (G + 1 + A K,)
         m and theta, for the A kinds of neurons of ``equivalence.Table``.
     second_moments : (D,)
-        Q1 and q2, packed as in ``bulk``.
+        Q1 and q2, packed into one axis as the responses V1 and V2 are.
     """
 
     point: Solution
@@ -46,6 +46,7 @@ class LearnedFunction:
 
     @property
     def _model(self) -> SpikedRandomFeatures:
+        """The model with its trained bias, if it has one, in it."""
         return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
     def mean(self, kappa: ArrayLike) -> Array:

@@ -65,8 +65,9 @@ class Grid:
         return xarray.Dataset(variables, coords=self.axes, attrs=self._attributes())
 
     def _attributes(self) -> dict[str, str | float]:
-        known = attributes(self.problem)
-        return known if self.loss.is_square else known | {"loss": self.loss.name}
+        """The problem as a NetCDF file describes it, and the loss unless it is the square."""
+        described = attributes(self.problem)
+        return described if self.loss.is_square else described | {"loss": self.loss.name}
 
 
 def sweep(
@@ -89,41 +90,42 @@ def sweep(
         If a value is out of range or a name in ``grids`` is not a field.
     """
     axes = {name: axis(name, grid) for name, grid in grids.items()}
-    models = list(variants(problem, axes))
+    models = list(models_on_grid(problem, axes))
     axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    points = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
-    evaluations = []
+    mesh = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
+    points = [coordinate.ravel() for coordinate in mesh]
+    minimised = as_loss(loss)
+    parts: list[dict[str, Array]] = []  # the columns of one model after the other
     for model in models:
-        at = (x.ravel() for x in points)
-        evaluations.append(evaluate(model, *at, loss=loss, quadrature_tol=quadrature_tol))
+        evaluation = evaluate(model, *points, loss=minimised, quadrature_tol=quadrature_tol)
+        parts.append(_columns(model, minimised, evaluation))
         if progress is not None:
-            progress(len(evaluations), len(models))
-    of = as_loss(loss)
-    tables = [_columns(model, of, found) for model, found in zip(models, evaluations, strict=True)]
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+            progress(len(parts), len(models))
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     failed = int(np.sum(~columns["converged"]))
     if failed:
         logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
-    return Grid(problem, axes, models, columns, of)
+    return Grid(problem, axes, models, columns, minimised)
 
 
-def _columns(model: SpikedRandomFeatures, loss: Loss, found: Evaluation) -> dict[str, Array]:
-    """The columns of one model's points."""
-    trained = {"trained_bias": found.bias} if model.train_bias else {}
-    measured: dict[str, Array] = {}
+def _columns(model: SpikedRandomFeatures, loss: Loss, evaluation: Evaluation) -> dict[str, Array]:
+    """What is known of the points of one model, (points,) each: the columns of :class:`Grid`."""
+    points, losses = evaluation.points, evaluation.losses
+    trained = {"trained_bias": evaluation.bias} if model.train_bias else {}
+    of_loss: dict[str, Array] = {}
     if not loss.is_square:
-        measured |= {"loss_error": found.losses.test, "train_loss": found.losses.train}
+        of_loss |= {"loss_error": losses.test, "train_loss": losses.train}
     if model.labels.binary:
-        measured["classification_error"] = found.losses.classification
+        of_loss["classification_error"] = losses.classification
     return trained | {
-        "test_error": found.points.errors.test,
-        "train_error": found.points.errors.train,
-        **measured,
-        "converged": found.converged,
-        "residual": found.residual,
-        "quadrature_error": found.quadrature_error,
-        "iterations": found.points.iterations,
-        "status": np.array([status.value for status in found.points.status]),
+        "test_error": points.errors.test,
+        "train_error": points.errors.train,
+        **of_loss,
+        "converged": evaluation.converged,
+        "residual": evaluation.residual,
+        "quadrature_error": evaluation.quadrature_error,
+        "iterations": points.iterations,
+        "status": np.array([status.value for status in points.status]),
     }
 
 
@@ -185,7 +187,7 @@ def learning_curve(
     return dataset
 
 
-def variants(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
     """The model of each combination of the fields in ``axes``, the last varying fastest.
 
     Raises

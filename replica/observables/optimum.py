@@ -18,13 +18,12 @@ from solvers.results import Array, ConvergenceError, Status
 from ..equivalence import table_at
 from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
 from ..saddle_point import ridge
+from .search_ranges import ETA_RANGE, ETA_SCAN, LAM_RANGE, LAM_SCAN
 from .solution import Solution, evaluate, solve
 
-LAM = (1e-8, 1e4)
-ETA = (1e-2, 1e2)
-SCAN = 40  # values of lam scanned: 3 a decade
-RESOLVED = 1e-10  # agreement of the scan's table with the one its lowest point needs
-ETA_SCAN = 12  # values of eta: 3 a decade
+# Relative difference between the error on the table of the scan and the one solved to its
+# tolerance, up to which the scan's minimum is that of the theory: the accuracy of ``solve``.
+AGREEMENT_OF_SCAN = 1e-10
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Optimum:
 
 
 def optimal_lambda(
-    model: SpikedRandomFeatures, *, alpha: float, lam: tuple[float, float] = LAM
+    model: SpikedRandomFeatures, *, alpha: float, lam: tuple[float, float] = LAM_RANGE
 ) -> Optimum:
     """The ridge penalty of the smallest test error.
 
@@ -91,18 +90,19 @@ def optimal_lambda(
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> best = optimal_lambda(step.srf(beta=1.0), alpha=1.0)
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
     check_model(model)
-    (ratio,), axis = positive("alpha", [alpha]), logarithms("lam", lam, SCAN)
+    (ratio,), penalties = positive("alpha", [alpha]), logarithms("lam", lam, LAM_SCAN)
     return _search(
         lambda level, x: _errors(model, ratio, level)(np.exp(x)),
-        [axis],
+        [penalties],
         ("lam",),
-        lambda found, _: solve(model, alpha=alpha, lam=found),
+        lambda best_lam, _: solve(model, alpha=alpha, lam=best_lam),
     )
 
 
@@ -112,8 +112,8 @@ def optimal_eta(
     alpha: float,
     beta: float | None = None,
     lam: float | None = None,
-    eta: tuple[float, float] = ETA,
-    lam_range: tuple[float, float] = LAM,
+    eta: tuple[float, float] = ETA_RANGE,
+    lam_range: tuple[float, float] = LAM_RANGE,
 ) -> Optimum:
     """The learning rate of the smallest test error, at a ridge penalty or with the best one.
 
@@ -139,6 +139,7 @@ def optimal_eta(
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
     >>> best = optimal_eta(step, alpha=1.0, beta=1.0)
     >>> round(best.eta, 5), round(best.lam, 6), round(best.test_error, 9)
@@ -149,7 +150,7 @@ def optimal_eta(
     (ratio,) = positive("alpha", [alpha])
     rates = logarithms("eta", eta, ETA_SCAN)
     if lam is None:
-        penalties = logarithms("lam_range", lam_range, SCAN // 2)
+        penalties = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     else:
         penalties = np.log(positive("lam", [lam]))
 
@@ -164,18 +165,18 @@ def optimal_eta(
         errors,
         [rates, penalties] if lam is None else [rates],
         ("eta", "lam") if lam is None else ("eta",),
-        lambda found, rate: solve(
-            model(rate), alpha=alpha, lam=found if lam is None else float(lam)
+        lambda best_lam, rate: solve(
+            model(rate), alpha=alpha, lam=best_lam if lam is None else float(lam)
         ),
     )
 
 
 def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[Array], Array]:
-    """Test errors of ``model`` as a function of lam (P,); NaN where it did not converge.
+    """Test errors (P,) of ``model`` as a function of lam (P,); NaN where it did not converge.
 
-    On one table: the scan is spared the estimate of the quadrature error.
+    All are solved on the table of that level, without an estimate of its quadrature error.
     """
-    if model.train_bias or model.labels.channel:
+    if _is_evaluated(model):
         return lambda lam: evaluate(model, np.full(lam.size, alpha), lam).points.errors.test
     table = table_at(model, level)
     assert table is not None
@@ -187,6 +188,12 @@ def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[
     return at
 
 
+def _is_evaluated(model: SpikedRandomFeatures) -> bool:
+    """Whether each point of the scan is left to ``evaluate``, which chooses its table: where a bias
+    is trained, or labels are +-1 at random, which ridge regression's equations do not cover."""
+    return model.train_bias or model.labels.channel
+
+
 def _search(
     errors: Callable[..., Array],
     axes: list[Array],
@@ -196,11 +203,10 @@ def _search(
     """Minimise ``errors(level, *axes)``, on finer tables until the lowest point is resolved."""
     for level in itertools.count(1):
         optimum = _optimum(minima(partial(errors, level), axes), names, point)
-        resolved = abs(optimum.minima[0].test_error / optimum.test_error - 1) <= RESOLVED
+        difference = abs(optimum.minima[0].test_error / optimum.test_error - 1)
         model = optimum.point.model
-        finer = table_at(model, level + 1)
-        judged = model.train_bias or model.labels.channel  # by ``evaluate``, at every point
-        if resolved or finer is None or judged or not optimum.converged:
+        final = _is_evaluated(model) or table_at(model, level + 1) is None
+        if difference <= AGREEMENT_OF_SCAN or final or not optimum.converged:
             break
     return optimum
 
@@ -208,15 +214,16 @@ def _search(
 def _optimum(
     found: list[Minimum], names: tuple[str, ...], point: Callable[[float, float], Solution]
 ) -> Optimum:
-    """The lowest of the minima found in the logarithms of ``names``."""
+    """The lowest of the minima ``found`` in the logarithms of ``names``, with the solution
+    ``point(lam, eta)`` there."""
     if not found:
         raise ConvergenceError("the equations could be solved nowhere in the range", None)
     local = []
-    for one in found:
+    for minimum in found:
         place = {"lam": np.nan, "eta": np.nan}
-        place |= dict(zip(names, np.exp(one.place).tolist(), strict=True))
-        edge = tuple(names[k] for k in one.at_edge)
-        local.append(LocalMinimum(place["lam"], place["eta"], one.value, edge))
+        place |= dict(zip(names, np.exp(minimum.place).tolist(), strict=True))
+        edge = tuple(names[k] for k in minimum.at_edge)
+        local.append(LocalMinimum(place["lam"], place["eta"], minimum.value, edge))
     best = local[0]
     solution = point(best.lam, best.eta)
     return Optimum(

@@ -1,7 +1,6 @@
 """The theory at one point, or at many points of one model.
 
-Each point is solved on its own account (``ladders``): its answer does not depend on the rest
-of the grid.
+The answer at a point does not depend on the other points that are solved with it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from ..convex import loss as as_loss
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, check_model, positive
 from ..saddle_point import Conjugates, Overlaps
-from .evaluate import climb
+from .evaluate import evaluate_at_bias
 from .trained_points import with_trained_bias
 
 
@@ -47,7 +46,7 @@ class Solution:
     residual : float
         Largest relative violation of any of the original equations at this point.
     quadrature_error : float
-        The same on a rule of about half the size: bounds the effect of the rule used.
+        The same on a rule of about half the size: a bound on the error of the rule used.
     iterations : int
         Evaluations of the saddle-point equations.
     nodes : int
@@ -169,10 +168,10 @@ def evaluate(
     quadrature_tol: float | None = None,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    of = as_loss(loss)
-    if of.kind == "margin" and not model.labels.binary:
+    minimised = as_loss(loss)
+    if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument(
-            "loss", of.name, "a loss of the residual: the labels of this problem are not +-1"
+            "loss", minimised.name, "a loss of the residual: the labels of this problem are not +-1"
         )
-    solved = with_trained_bias if model.train_bias else climb
-    return solved(model, alpha, lam, of, quadrature_tol)
+    solver = with_trained_bias if model.train_bias else evaluate_at_bias
+    return solver(model, alpha, lam, minimised, quadrature_tol)

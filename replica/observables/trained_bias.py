@@ -1,11 +1,10 @@
 """A bias common to all neurons, trained with the readout.  docs/theory.md 7, [C] App. C.8.
 
-The bias t minimises the training objective of
-docs/theory.md 4, a function of one variable around the
-solver, which knows its slope, too (``common_bias``).  It may have several minima: looks at even
-biases tell their basins, a cubic between two looks how deep each is, and the bottom is where the
-slope vanishes.  Looks may be off: the objective itself is asked for the bottom of every basin
-that may be the lowest.
+The bias t minimises the training objective of docs/theory.md 4, a function of one variable around
+the solver, which knows its slope, too (``common_bias``).  It may have several minima: a scan of
+evenly spaced biases shows their basins, a cubic between two of its points how deep each is, and
+the bottom is where the slope vanishes.  The scan may be inexact: the objective itself is evaluated
+at the bottom of every basin that may be the lowest.
 """
 
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from solvers.results import Array
 
-RANGE = 8.0  # the pre-activations' own scale is 1; a minimum beyond is not looked for
-SCAN = 65
+from .search_ranges import LARGEST_BIAS
+
 TIE = 1e-8  # relative: minima that are closer are equal
 HIGHER = 1e-6  # relative: more than tables of different sizes may disagree
 ROUNDING = 1e-13  # of the objective
@@ -26,10 +25,10 @@ MOST = 60  # steps to a bottom
 Ask = Callable[[float], tuple[float, float]]
 
 
-class Looks(NamedTuple):
-    """The training objective and its slope, (n,) each, at even biases ``at``, more or less; NaN
-    where there is none to be had.  ``doubt``, called with a place in these, says how far the value
-    there may be off."""
+class BiasScan(NamedTuple):
+    """The training objective and its slope, (n,) each, at evenly spaced biases ``at`` (n,), both
+    approximate; NaN where they are not known.  ``doubt``, called with an index into these, bounds
+    the error of the value there."""
 
     at: Array
     values: Array
@@ -47,12 +46,7 @@ class Basin(NamedTuple):
     places: tuple[int, int]
 
 
-def scan(places: int = SCAN) -> Array:
-    """Biases to look at."""
-    return np.linspace(-RANGE, RANGE, places)
-
-
-def best_bias(looks: Looks, ask: Ask, width: float) -> float:
+def best_bias(looks: BiasScan, ask: Ask, width: float) -> float:
     """The bias of the lowest minimum; NaN where it is not inside of what was looked at, or could
     not be found.
 
@@ -86,7 +80,7 @@ def best_bias(looks: Looks, ask: Ask, width: float) -> float:
     return np.nan if _falls_below(looks, searched, low - TIE * abs(low)) else best
 
 
-def _basins(looks: Looks) -> list[Basin]:
+def _basins(looks: BiasScan) -> list[Basin]:
     """Between looks, next to each other or with a gap between them, where a cubic has a minimum."""
     known, found = np.flatnonzero(np.isfinite(looks.values)), []
     for i, j in zip(map(int, known[:-1]), map(int, known[1:]), strict=True):
@@ -106,12 +100,12 @@ def _basins(looks: Looks) -> list[Basin]:
     return found
 
 
-def _level(looks: Looks) -> NDArray[np.bool_]:
+def _level(looks: BiasScan) -> NDArray[np.bool_]:
     """Where the slope makes no difference, (n,)."""
     return np.abs(looks.slopes) * (looks.at[1] - looks.at[0]) <= TIE * np.abs(looks.values)
 
 
-def _falls_below(looks: Looks, searched: NDArray[np.bool_], low: float) -> bool:
+def _falls_below(looks: BiasScan, searched: NDArray[np.bool_], low: float) -> bool:
     """Whether the objective is below ``low`` where no basin was searched, or may fall there at an
     end of what was seen."""
     known = np.isfinite(looks.values)
@@ -156,7 +150,7 @@ def _bottom(ask: Ask, at: Array, basin: Basin, enough: float, width: float) -> t
             if abs(step) <= width or value - abs(step * slope) > enough:
                 return best, where
         if high - low <= width:
-            return (best, where) if abs(where) < RANGE else (np.nan, t)
+            return (best, where) if abs(where) < LARGEST_BIAS else (np.nan, t)
         end = high if step > 0 else low
         beyond = (where + end) / 2 if end in asked else end
         t = where + step if low < where + step < high else beyond
@@ -167,7 +161,7 @@ def _narrowed(low: float, high: float, t: float, slope: float, reach: float) -> 
     """Where the bottom is, between ``low`` and ``high``, knowing the slope at t: up to ``reach``
     beyond an end if that is what it says there."""
     if slope < 0:
-        return t, min(t + reach, RANGE) if t >= high else high
+        return t, min(t + reach, LARGEST_BIAS) if t >= high else high
     if slope > 0:
-        return max(t - reach, -RANGE) if t <= low else low, t
+        return max(t - reach, -LARGEST_BIAS) if t <= low else low, t
     return low, high

@@ -1,7 +1,8 @@
 """Points of a model that trains a bias: solved at the bias that minimises the training objective.
 
-Looks along the biases tell where its basins are (``bias_walk``; of ridge regression, all points at
-once); the bottom of the lowest is found by solutions as precise as any (``trained_bias``).
+A scan of the biases by approximate solutions tells where its basins are (``bias_walk``; of ridge
+regression, all points at once); the bottom of the lowest is found by solutions as precise as those
+of a model that trains none (``trained_bias``).
 """
 
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ from solvers.results import Array, Status
 
 from ..convex import Evaluation, Loss, concatenate, objective
 from ..problem import Model
-from .bias_walk import looks
-from .evaluate import climb, is_ridge
-from .trained_bias import Looks, best_bias, scan
+from .bias_walk import scan_biases
+from .evaluate import evaluate_at_bias, is_ridge
+from .search_ranges import bias_scan
+from .trained_bias import BiasScan, best_bias
 
 ROUGH = 1e-6  # quadrature of looks at ridge regression
 BOTTOM, BOTTOM_OF_A_LOSS = 1e-9, 1e-5  # last step to the bottom
@@ -28,9 +30,9 @@ def with_trained_bias(
     """The points (alpha[i], lam[i]), arrays (P,), each at its best bias.  docs/theory.md 7"""
     points = list(_each(alpha, lam))
     if is_ridge(model, loss):
-        seen = _looks_at_ridge(model, alpha, lam, loss)
+        seen = _scans_of_ridge(model, alpha, lam, loss)
     else:
-        seen = [looks(model, loss, *point) for point in points]
+        seen = [scan_biases(model, loss, *point) for point in points]
     at_best = (
         _at_best(model, *point, loss, tol, each) for point, each in zip(points, seen, strict=True)
     )
@@ -42,15 +44,15 @@ def _each(alpha: Array, lam: Array) -> Iterator[tuple[Array, Array]]:
     return zip(alpha[:, None], lam[:, None], strict=True)
 
 
-def _looks_at_ridge(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[Looks]:
+def _scans_of_ridge(model: Model, alpha: Array, lam: Array, loss: Loss) -> list[BiasScan]:
     """Of each point, by solutions at every bias of the scan."""
-    values, slopes = np.empty((2, len(scan()), len(alpha)))
-    for place, bias in enumerate(scan()):
+    values, slopes = np.empty((2, len(bias_scan()), len(alpha)))
+    for place, bias in enumerate(bias_scan()):
         there = model.with_bias(float(bias), train_bias=True)
-        one = climb(there, alpha, lam, loss, ROUGH)
+        one = evaluate_at_bias(there, alpha, lam, loss, ROUGH)
         values[place], slopes[place] = _objective(model, alpha, lam, one), one.slope
     each = zip(values.T, slopes.T, strict=True)
-    return [Looks(scan(), *seen, partial(_off, seen[0])) for seen in each]
+    return [BiasScan(bias_scan(), *seen, partial(_off, seen[0])) for seen in each]
 
 
 def _off(values: Array, place: int) -> float:
@@ -62,14 +64,16 @@ def _objective(model: Model, alpha: Array, lam: Array, one: Evaluation) -> Array
 
 
 def _at_best(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, seen: Looks
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, seen: BiasScan
 ) -> Evaluation:
     """One point, (1,); NaN where no best bias was found."""
     found: dict[float, Evaluation] = {}
 
     def at(bias: float) -> Evaluation:
         if bias not in found:
-            found[bias] = climb(model.with_bias(bias, train_bias=True), alpha, lam, loss, tol)
+            found[bias] = evaluate_at_bias(
+                model.with_bias(bias, train_bias=True), alpha, lam, loss, tol
+            )
         return found[bias]
 
     def ask(bias: float) -> tuple[float, float]:

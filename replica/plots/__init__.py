@@ -1,8 +1,10 @@
 """Figures of results: functions that take and return a matplotlib Axes."""
 
+from .axes import LABELS, axes, finish, is_logarithmic
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
-from .curve import LABELS, axes, finish, is_logarithmic, plot_curve, plot_staircase
+from .curve import plot_curve
 from .spectrum import plot_spectrum
+from .staircase import plot_staircase
 
 __all__ = [
     "LABELS",

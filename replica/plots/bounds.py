@@ -8,13 +8,13 @@ import numpy as np
 from solvers.results import Array
 
 from ..observables import Bounds, LearnedFunction
-from .curve import LABELS, axes, finish, is_logarithmic
+from .axes import LABELS, axes, finish, is_logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KAPPA = r"projection on the spike $\kappa = u\cdot x$"
-OUTPUT = "conditional mean of the output"
+KAPPA_LABEL = r"projection on the spike $\kappa = u\cdot x$"
+MEAN_LABEL = "conditional mean of the output"
 
 
 def plot_bounds(
@@ -56,12 +56,12 @@ def plot_bounds(
     return finish(ax, LABELS["eta"], r"test error $\epsilon_g$")
 
 
-def plot_functions(found: Bounds, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
+def plot_functions(bounds: Bounds, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
     """The functions of kappa that attain both bounds, beside the target's mean.
 
     Parameters
     ----------
-    found : Bounds
+    bounds : Bounds
         Of a model with one spike.
     ax : matplotlib Axes, optional
         Where to draw; a new figure's when absent.
@@ -74,12 +74,12 @@ def plot_functions(found: Bounds, ax: "Axes | None" = None, *, reach: float = 3.
     """
     ax = axes(ax)
     kappa = np.linspace(-reach, reach, 301)
-    ax.plot(kappa, found.target_function(kappa), "k:", label=r"target, $h(\kappa)$")
-    lower = rf"lower bound, $L = {found.lower:.3g}$"
-    upper = rf"upper bound, $U = {found.upper:.3g}$"
-    ax.plot(kappa, found.lower_function(kappa), "C0--", label=lower)
-    ax.plot(kappa, found.upper_function(kappa), "C0", label=upper)
-    return finish(ax, KAPPA, OUTPUT)
+    ax.plot(kappa, bounds.target_function(kappa), "k:", label=r"target, $h(\kappa)$")
+    lower = rf"lower bound, $L = {bounds.lower:.3g}$"
+    upper = rf"upper bound, $U = {bounds.upper:.3g}$"
+    ax.plot(kappa, bounds.lower_function(kappa), "C0--", label=lower)
+    ax.plot(kappa, bounds.upper_function(kappa), "C0", label=upper)
+    return finish(ax, KAPPA_LABEL, MEAN_LABEL)
 
 
 def plot_family(
@@ -107,11 +107,11 @@ def plot_family(
     ax = axes(ax)
     kappa = np.linspace(-reach, reach, 301)
     colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(each)))
-    for rate, found, colour in zip(eta, each, colours, strict=True):
+    for rate, bounds, colour in zip(eta, each, colours, strict=True):
         label = rf"$\tilde\eta = {rate:.3g}$"
-        ax.plot(kappa, found.upper_function(kappa), color=colour, label=label)
+        ax.plot(kappa, bounds.upper_function(kappa), color=colour, label=label)
     ax.plot(kappa, each[-1].target_function(kappa), "k:", label=r"target, $h(\kappa)$")
-    return finish(ax, KAPPA, OUTPUT)
+    return finish(ax, KAPPA_LABEL, MEAN_LABEL)
 
 
 def plot_learned(
@@ -146,4 +146,4 @@ def plot_learned(
     )
     ax.plot(kappa, mean, "C0", label=r"learned, $C(\kappa)$, theory")
     ax.plot(kappa, learned.target_mean(kappa), "k:", label=r"target, $h(\kappa)$")
-    return finish(ax, KAPPA, "output of the network")
+    return finish(ax, KAPPA_LABEL, "output of the network")

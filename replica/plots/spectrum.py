@@ -7,17 +7,19 @@ import numpy as np
 from solvers.results import Array
 
 from ..spectra import Spectrum
-from .curve import axes, finish
+from .axes import axes, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDE = 30.0  # ratio of edges from which the abscissa is logarithmic
-VISIBLE = 1e-4  # of the largest x times density, below which a tail is not shown
+# Largest over smallest eigenvalue from which the abscissa is logarithmic: a linear one would
+# leave the small eigenvalues no room.
+LOGARITHMIC_FROM = 30.0
+VISIBLE = 1e-4  # of the largest x times density: tails below that are thinner than the line
 
 
 def plot_spectrum(
-    found: Spectrum, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
+    spectrum: Spectrum, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
 ) -> "Axes":
     """Density of the bulk, over a histogram of simulated eigenvalues if they are given.
 
@@ -25,7 +27,7 @@ def plot_spectrum(
 
     Parameters
     ----------
-    found : Spectrum
+    spectrum : Spectrum
     ax : matplotlib Axes, optional
         Where to draw; a new figure's when absent.
     eigenvalues : array, optional
@@ -36,11 +38,12 @@ def plot_spectrum(
     matplotlib.axes.Axes
     """
     ax = axes(ax)
-    lines = [(x, found.density(x)) for x in (found.grid(k, 600) for k in range(len(found.edges)))]
+    intervals = [spectrum.grid(k, 600) for k in range(len(spectrum.edges))]
+    lines = [(x, spectrum.density(x)) for x in intervals]
     top = max(float((x * y).max()) for x, y in lines)
     lines = [(x[x * y > VISIBLE * top], y[x * y > VISIBLE * top]) for x, y in lines]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
-    logarithmic = high / low > WIDE
+    logarithmic = high / low > LOGARITHMIC_FROM
     if eigenvalues is not None:
         values = np.ravel(eigenvalues)
         edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
@@ -53,9 +56,9 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     ax.set_ylim(bottom=0)
-    beside = [f"atom at 0: {found.atom:.3g}"] if found.atom else []
-    beside += [rf"outlier at ${value:.3g}\,p$" for value in found.outliers[:2]]
-    for text in beside:
+    notes = [f"atom at 0: {spectrum.atom:.3g}"] if spectrum.atom else []
+    notes += [rf"outlier at ${value:.3g}\,p$" for value in spectrum.outliers[:2]]
+    for text in notes:
         ax.plot([], [], " ", label=text)
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
     ordinate = per_log if logarithmic else per_unit

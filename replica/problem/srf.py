@@ -6,7 +6,7 @@ docs/theory.md 2 With ``rows``, the w_i have the covariance that the network's o
 docs/theory.md 15
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -81,10 +81,10 @@ class SpikedRandomFeatures(Problem):
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
-    r: Any
-    c: Any
-    gamma: Any
-    beta: float = 1.0
+    r: Any = field(metadata={"help": "Spike length, for an sRF given directly."})
+    c: Any = field(metadata={"help": "Bulk variance, likewise."})
+    gamma: Any = field(metadata={"help": "Spike-target cosine, likewise."})
+    beta: float = field(default=1.0, metadata={"help": "Width p/d."})
     noise: float = 0.0
     fractions: Any = None
     bias: Any = 0.0

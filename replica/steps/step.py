@@ -1,6 +1,6 @@
 """What is trained in one giant step or several: the fields of a :class:`GradientStep`, checked."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
+    NAMES,
     Activation,
     LabelLaw,
     MultiIndex,
@@ -23,22 +24,45 @@ from ..problem import (
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Problem):
-    """Fields and checks of :class:`GradientStep`, which documents them."""
+    """Fields and checks of :class:`GradientStep`, which documents them.
+
+    A field with a ``help`` text is an option of the command line; so it is of those of
+    :class:`SpikedRandomFeatures`, which shares the texts of the fields that both have.
+    """
 
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
 
-    student: Activation | Any
-    target: Activation | MultiIndex | Any
-    alpha0: Any = None
-    eta: Any = None
-    steps: Any = ()
-    noise: float = 0.0
-    readout: Any = 1.0
-    bias: Any = 0.0
-    intercept: bool = False
-    train_bias: bool = False
-    step_noise: float | None = None
-    label_noise: Any = None
+    student: Activation | Any = field(metadata={"help": "Activation: a name or module:function."})
+    target: Activation | MultiIndex | Any = field(metadata={"help": "Target function: likewise."})
+    alpha0: Any = field(default=None, metadata={"help": "Gradient samples n0/d, or inf."})
+    eta: Any = field(default=None, metadata={"help": "Learning rate eta~ of the step."})
+    steps: Any = field(
+        default=(),
+        metadata={
+            "help": "Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta."
+        },
+    )
+    noise: float = field(default=0.0, metadata={"help": "Label noise variance Delta."})
+    readout: Any = field(
+        default=1.0,
+        metadata={"help": f"First-step readout: values (-1,1), {', '.join(NAMES)}."},
+    )
+    bias: Any = field(
+        default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
+    )
+    intercept: bool = field(default=False, metadata={"help": "Train an output intercept."})
+    train_bias: bool = field(
+        default=False, metadata={"help": "Train one bias common to all neurons."}
+    )
+    step_noise: float | None = field(
+        default=None, metadata={"help": "That of the gradient's samples, where it differs."}
+    )
+    label_noise: Any = field(
+        default=None,
+        metadata={
+            "help": "Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
+        },
+    )
 
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)

@@ -9,7 +9,7 @@ import pytest
 from replica import staircase
 from replica.cli.common import run
 from replica.cli.main import app
-from replica.plots.curve import plot_staircase
+from replica.plots import plot_staircase
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"
 

@@ -13,7 +13,7 @@ from replica.convex.layers import fields_at
 from replica.convex.solve import mismatch, solve_points
 from replica.convex.tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules
 from replica.equivalence.table import tabulate
-from replica.observables import evaluate as ladders
+from replica.observables import evaluate as evaluate_module
 from solvers.rules import Rule, gauss_legendre
 
 ONE = np.ones(1)
@@ -145,7 +145,7 @@ def test_plateaus_are_no_obstacle(target, loss, lam):
         student="gelu", target=target, r=0.75, c=1.3, gamma=0.58, beta=0.25, label_noise=None
     )
     of, point = replica.loss(loss), (0.3 * ONE, lam * ONE)
-    found = ladders.any_loss(model, *point, of, None)
+    found = evaluate_module.evaluate_convex(model, *point, of, None)
     assert found.converged
     assert found.nodes < 450
     rule = gauss_legendre(6, np.linspace(-4, 4, 801), 9.0)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import replica
 from replica import SpikedRandomFeatures
-from replica.observables.trained_bias import RANGE, Looks, best_bias, scan
+from replica.observables.search_ranges import LARGEST_BIAS, bias_scan
+from replica.observables.trained_bias import BiasScan, best_bias
 
 WIDTH = 1e-6
 
@@ -33,13 +34,13 @@ class Basins:
         return self.exact(t), self.slope(t)
 
     def looks(self):
-        t = scan()
+        t = bias_scan()
         values = self.exact(t) * (1 + self.error * np.sin(40 * t))
         seen = np.where(self.blind(t), np.nan, [values, self.slope(t)])
-        return Looks(t, *seen, lambda place: 3.0 * self.error)
+        return BiasScan(t, *seen, lambda place: 3.0 * self.error)
 
     def lowest(self):
-        fine = np.linspace(-RANGE, RANGE, 320_001)
+        fine = np.linspace(-LARGEST_BIAS, LARGEST_BIAS, 320_001)
         return fine[np.argmin(self.exact(fine))]
 
 
@@ -63,7 +64,7 @@ def test_the_lowest_basin_is_found(first, apart, depth, error, blind):
     seen = {
         "nowhere": lambda t: t > np.inf,
         "left": lambda t: t < left,
-        "between": lambda t: (t == scan()[np.argmin(abs(scan() - middle))]) & (apart > 5),
+        "between": lambda t: (t == bias_scan()[np.argmin(abs(bias_scan() - middle))]) & (apart > 5),
     }[blind]
     problem = Basins(first, second, depth, error, seen)
     bias, lowest = found(problem), problem.lowest()
@@ -117,8 +118,8 @@ def test_a_fall_that_goes_on():
         plateau.exact = lambda t, height=height: (
             3 - np.exp(-((t + 3) ** 2)) - height * (1 + np.tanh(t - 2))
         )
-        plateau.looks = lambda plateau=plateau: Looks(
-            scan(), plateau.exact(scan()), plateau.slope(scan()), lambda place: 1e-9
+        plateau.looks = lambda plateau=plateau: BiasScan(
+            bias_scan(), plateau.exact(bias_scan()), plateau.slope(bias_scan()), lambda place: 1e-9
         )
         assert np.isfinite(found(plateau)) == lowest
 
@@ -151,7 +152,7 @@ def test_a_jump_up_at_the_bottom():
     assert 0 < abs(found(jump)) < 2 * WIDTH
     jump.looks, seen = (
         lambda: seen,
-        Looks(scan(), jump.exact(scan()), 2 * scan(), lambda place: 0.0),
+        BiasScan(bias_scan(), jump.exact(bias_scan()), 2 * bias_scan(), lambda place: 0.0),
     )
     jump.ask = lambda t: (jump.exact(t), 2 * t)
     assert 0 < abs(found(jump)) < 2 * WIDTH

@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.observables.gradient import difference
+from replica.observables.gradient import difference_weights
 
 PROBLEMS = {
     "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),
@@ -59,7 +59,7 @@ def test_against_finite_differences(case):
         value = own[name] if own.get(name) is not None else getattr(problem, name)
         step = 1e-3 * (abs(value) or 1.0)
         offsets = np.arange(5) if value == 0 else np.arange(-2, 3)
-        weights = difference(offsets) / step
+        weights = difference_weights(offsets) / step
         slope = sum(
             w * errors(problem, name, value + k * step, alpha, lam, beta)
             for k, w in zip(offsets, weights, strict=True)

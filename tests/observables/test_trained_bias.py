@@ -8,8 +8,8 @@ import pytest
 import replica
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures, solve
 from replica.convex.common_bias import objective
-from replica.observables import evaluate as ladders
-from replica.observables.bias_walk import looks
+from replica.observables import evaluate as evaluate_module
+from replica.observables.bias_walk import scan_biases
 from replica.observables.solution import evaluate
 
 ONE = SpikedRandomFeatures(student="relu", target="sign", r=1.5, c=1.3, gamma=0.8)
@@ -70,7 +70,8 @@ def test_slope_of_the_objective(model, loss, bias):
     def at(t):
         there = model.with_bias(t, train_bias=True)
         of = replica.loss(loss)
-        one = ladders.climb(there, alpha, lam, of, 1e-10 if ladders.is_ridge(model, of) else tol)
+        quadrature_tol = 1e-10 if evaluate_module.is_ridge(model, of) else tol
+        one = evaluate_module.evaluate_at_bias(there, alpha, lam, of, quadrature_tol)
         assert one.converged.all()
         return objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta), one.slope
 
@@ -95,7 +96,7 @@ def test_slope_of_the_objective(model, loss, bias):
 def test_looks_tell_how_far_they_are_off(model, loss):
     """At every third bias that was seen and has a solution; most biases are."""
     alpha, lam = np.array([2.0]), np.array([0.1])
-    seen = looks(replace(model, train_bias=True), replica.loss(loss), alpha, lam)
+    seen = scan_biases(replace(model, train_bias=True), replica.loss(loss), alpha, lam)
     places = np.flatnonzero(np.isfinite(seen.values))
     assert places.size > 20
     checked = 0

@@ -1,13 +1,11 @@
 """``replica-validate alignment``: how the neurons turn into the target's directions."""
 
-from dataclasses import replace
 from typing import cast
 
 import typer
 
 from replica import documents as files
-from replica.cli import SRF, ProblemOptions, request
-from replica.cli import common as common
+from replica.cli import SRF_FIELDS, Options, common, parse_request
 from replica.errors import InvalidArgument
 from replica.problem import describe
 from replica.steps import GradientStep
@@ -16,9 +14,11 @@ from ..compare import compare_alignment
 from .common import TABLES, Dimension, Rng, Seeds, single
 
 
-@common.problem_options(without=(*SRF, "model", "alpha", "lam", "intercept", "train_bias", "loss"))
+@common.problem_options(
+    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss")
+)
 def alignment(
-    options: ProblemOptions,
+    options: Options,
     *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
@@ -30,11 +30,11 @@ def alignment(
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
     """
-    asked = request(replace(options, alpha="1", lam="1"))  # no readout is trained here
+    asked = parse_request(options, required=())  # no readout is trained here
     common.check_outputs(out, None, TABLES)
     problem, width = single(asked)
     if not problem.schedule or width is None:
-        raise InvalidArgument("r", options.r, "left out: a step is what is followed here")
+        raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with common.progress("draws") as advance:
         found = compare_alignment(
             cast(GradientStep, problem),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replica.cli import Request, one_number
+from replica.cli import Request
 from replica.problem import Problem
 
 from ..run import Simulated
@@ -45,8 +45,7 @@ def single(asked: Request) -> tuple[Problem, float | None]:
     InvalidArgument
         If a model field is a grid: a comparison is over alpha and lam.
     """
-    for name, grid in asked.grids.items():
-        one_number(name, grid)
+    asked.refuse_grids()
     problem = asked.problem
     if problem.rows is not None:  # what is drawn is the network of its step
         return problem.rows.step, problem.at_width(None).beta

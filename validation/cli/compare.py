@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from replica import documents as files
-from replica.cli import ProblemOptions, request
-from replica.cli import common as common
+from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 from replica.observables import sweep
 
@@ -19,7 +18,7 @@ from .common import TABLES, Device, Dimension, Memory, Rng, Seeds, Store, What, 
 
 @common.problem_options()
 def compare(
-    options: ProblemOptions,
+    options: Options,
     *,
     dimension: Dimension = 500,
     ladder: Annotated[
@@ -45,7 +44,7 @@ def compare(
     With --ladder, the limit that simulations at several dimensions point to; --seeds is then
     for the largest of them.
     """
-    asked = request(options)
+    asked = parse_request(options)
     common.check_outputs(out, plot, TABLES)
     problem, width = single(asked)
     settings: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from replica.cli import common as common
+from replica.cli import common
 from replica.errors import InvalidArgument
 
 from ..figures import NAMES, PANELS

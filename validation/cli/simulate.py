@@ -3,8 +3,7 @@
 import typer
 
 from replica import documents as files
-from replica.cli import ProblemOptions, request
-from replica.cli import common as common
+from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 
 from ..run import MEMORY, Simulated
@@ -14,7 +13,7 @@ from .common import Device, Dimension, Memory, Rng, Seeds, Shard, Store, What, W
 
 @common.problem_options(without=("model",))
 def simulate(
-    options: ProblemOptions,
+    options: Options,
     *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
@@ -33,7 +32,7 @@ def simulate(
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
     does one part of it in a job array.
     """
-    asked = request(options)
+    asked = parse_request(options)
     common.check_outputs(out, None)
     problem, width = single(asked)
     if shard is not None and store is None:

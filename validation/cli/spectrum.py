@@ -6,8 +6,14 @@ import numpy as np
 import typer
 
 from replica import documents as files
-from replica.cli import ProblemOptions, leave_unless_converged, request, spectrum_document
-from replica.cli import common as common
+from replica.cli import (
+    Options,
+    common,
+    leave_unless_converged,
+    parse_request,
+    single_number,
+    spectrum_document,
+)
 from replica.errors import InvalidArgument
 from replica.plots import plot_spectrum
 from replica.spectra import spectrum as compute
@@ -20,7 +26,7 @@ from .common import TABLES, Dimension, Rng, What, single
 
 @common.problem_options(without=("lam", "intercept", "train_bias", "loss"))
 def spectrum(
-    options: ProblemOptions,
+    options: Options,
     *,
     dimension: Dimension = 500,
     seeds: Annotated[int, typer.Option(help="Independent draws.")] = 2,
@@ -31,14 +37,14 @@ def spectrum(
     as_json: common.Json = False,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n."""
-    asked = request(options, required=("alpha",))
+    asked = parse_request(options, required=("alpha",))
     common.check_outputs(out, plot, TABLES[1:])
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
     problem, width = single(asked)
     if simulated is Simulated.srf:
         problem, width = spiked_model(problem, width), None
-    ratio = common.one_number("alpha", asked.alpha)
+    ratio = single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
     found = compute(theory.model, ratio)
     values = eigenvalues(

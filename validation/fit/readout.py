@@ -9,13 +9,13 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from replica.observables import RANGE
+from replica.observables import LARGEST_BIAS
 from solvers.results import Array
 
 from ..draw import arrays
 from .ridge import Blocks, Fits, ridge
 
-SCAN = np.linspace(-RANGE, RANGE, 33)  # as in the theory
+SCAN = np.linspace(-LARGEST_BIAS, LARGEST_BIAS, 33)  # as in the theory
 
 
 def fit(

@@ -1,0 +1,64 @@
+"""Problem files: TOML with the options' names as keys, and a table [groups] for an sRF of several
+groups or spikes, whose r, c and gamma are arrays."""
+
+import tomllib
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..problem import SpikedRandomFeatures
+from .options import FLAGS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
+
+GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
+
+
+def read_config(path: Path) -> Options:
+    """The options in a TOML problem file.
+
+    Raises
+    ------
+    InvalidArgument
+        With every mistake in the file, each with its key.
+    """
+    from pydantic import ValidationError
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
+    mistakes: dict[str, str] = {}
+    options: Options = {}
+    try:
+        options = _file_schema().model_validate(content).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        for mistake in error.errors():
+            mistakes[str(mistake["loc"][0])] = mistake["msg"]
+    for name in (content.keys() & set(GRIDS)) - mistakes.keys():
+        try:
+            parse_grid(name, content[name])
+        except InvalidArgument as error:
+            mistakes[name] = f"must be {error.allowed}"
+    if mistakes:
+        listed = "; ".join(f"{key}: {text}" for key, text in sorted(mistakes.items()))
+        raise InvalidArgument("config", str(path), f"free of mistakes ({listed})")
+    return options
+
+
+def _file_schema() -> Any:
+    """The pydantic model of a problem file: its keys are the options and [groups]."""
+    from pydantic import ConfigDict, create_model
+
+    only_known = ConfigDict(extra="forbid")
+    needed = {f.name: ... if f.default is MISSING else None for f in fields(SpikedRandomFeatures)}
+    in_groups: dict[str, Any] = {name: (Any, needed[name]) for name in GROUP_FIELDS}
+    groups = create_model("Groups", __config__=only_known, **in_groups)
+    law = float | str | list[float] | list[list[float]]
+    types: dict[str, Any] = (
+        dict.fromkeys(HELP, str)
+        | dict.fromkeys(GRIDS, float | str | list[float])
+        | dict.fromkeys(FLAGS, bool)
+        | {"readout": law, "bias": law, "steps": str | list[list[float]], "groups": groups}
+    )
+    keys: dict[str, Any] = {name: (kind, None) for name, kind in types.items()}
+    return create_model("ProblemFile", __config__=only_known, **keys)

@@ -1,0 +1,91 @@
+"""The bounds on the test error at the learning rate that makes them smallest.  Eq. (8.3)"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers.minima import minima
+from solvers.results import ConvergenceError
+
+from ..problem import Problem, check_step, logarithms
+from .bounds import Bounds, bounds_of_model
+from .evaluate import QUADRATURE_TOLERANCE
+from .search_ranges import ETA_RANGE, ETA_SCAN
+
+
+@dataclass(frozen=True, eq=False)
+class BestBounds:
+    """Bounds optimised over the learning rate.  Eq. (8.3)
+
+    Attributes
+    ----------
+    lower, upper : float
+        min over eta of L and of U.
+    eta_lower, eta_upper : float
+        Where they are attained.
+    edge_lower, edge_upper : bool
+        Whether that is an end of the range searched: the minimum may lie beyond.
+    at_lower, at_upper : Bounds
+        Both bounds, with their functions, at either rate.
+    """
+
+    lower: float
+    upper: float
+    eta_lower: float
+    eta_upper: float
+    edge_lower: bool
+    edge_upper: bool
+    at_lower: Bounds
+    at_upper: Bounds
+
+
+def best_bounds(
+    step: Problem,
+    *,
+    eta: tuple[float, float] = ETA_RANGE,
+    quadrature_tol: float = QUADRATURE_TOLERANCE,
+) -> BestBounds:
+    """The smallest bounds over the learning rate, by a search over a range.  Eq. (8.3)
+
+    Parameters
+    ----------
+    step : GradientStep, or the network of one
+        Its own eta does not matter.
+    eta : (float, float)
+        The range searched, on a logarithmic scale.
+    quadrature_tol : float
+        As in :func:`bounds`.
+
+    Raises
+    ------
+    InvalidArgument
+    ConvergenceError
+        If there is no rate in the range whose bounds could be computed.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> step = GradientStep(student="erf", target="erf", alpha0=np.inf, eta=1.0)
+    >>> best = best_bounds(step)
+    >>> best.upper < 1e-8, round(float(best.at_upper.model.r), 4), best.edge_upper
+    (True, 1.7321, False)
+    """
+    check_step(step, "problem")
+
+    def at(rate: float) -> Bounds:
+        return bounds_of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
+
+    def search(name: str) -> tuple[float, bool, Bounds]:
+        """Where the bound ``name`` is lowest, whether that is an end of the range, and both bounds
+        there."""
+        local = minima(
+            lambda x: np.array([getattr(at(rate), name) for rate in np.exp(x)]),
+            [logarithms("eta", eta, 2 * ETA_SCAN)],
+        )
+        if not local:
+            raise ConvergenceError("no bound could be computed in the range of eta", None)
+        rate = float(np.exp(local[0].place[0]))
+        return rate, bool(local[0].at_edge), at(rate)
+
+    (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
+    return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)
