@@ -17,7 +17,7 @@ from replica.convex.label_tables import label_table
 from replica.equivalence.table import tables
 from replica.problem.laws import law
 from replica.saddle_point import ridge
-from validation.run.monte_carlo import simulate
+from validation import simulate
 
 from . import literal, single_step
 

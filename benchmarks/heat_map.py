@@ -4,7 +4,7 @@
 
 n = 400, m = k = 500, 16 cells of the 30 x 30, CPU seconds of one draw of a cell, of three ways:
 
-shared   ``validation.mixtures.heat_map``, as the figure is made;
+shared   ``validation.mixtures.shared_draws``, as the figure is made;
 lean     fresh draws for every cell by ``hermite_model`` beside it, with its spikes of rank one;
 plain    the formulas as they stand: orthogonal n x n matrices of both components, dense covariances
          and square roots, everything drawn for every cell, 5 m test samples, a k x k solve.
@@ -17,9 +17,14 @@ import time
 
 import numpy as np
 
-from validation.mixtures.heat_map import shared_draws
-from validation.mixtures.hermite_model import side_by_side
-from validation.mixtures.mixtures import Scaling, mixture, regression, scaling
+from validation.mixtures import (
+    Scaling,
+    mixture,
+    regression,
+    scaling,
+    shared_draws,
+    side_by_side,
+)
 
 n, m, k, lam = 400, 500, 500, 1e-4
 AXIS = (0.1, 0.4, 0.7, 1.0)

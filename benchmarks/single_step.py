@@ -13,8 +13,8 @@ import time
 import numpy as np
 
 from replica.problem.targets import target
-from validation.compare.single_step import RATE, Batch, initial_layer, single_step
-from validation.draw.arguments import seed_sequence
+from validation.draws import seed_sequence
+from validation.measure.published_step import PUBLISHED_RATE, Batch, initial_layer, single_step
 
 TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 DIMENSION, WIDTH, TEST_SAMPLES = 512, 1024, 100_000
@@ -22,7 +22,7 @@ LAYER = {"student": "relu", "target": TEACHERS, "dimension": DIMENSION, "width":
 
 
 def streamed(samples: int, test_samples: int = TEST_SAMPLES) -> float:
-    """Test error by ``validation.compare.single_step``."""
+    """Test error by ``validation.measure.single_step``."""
     layer, readout = initial_layer(**LAYER)
     found = single_step(layer, readout, samples=samples, test_samples=test_samples, rng=1)
     return found.published_test_error
@@ -42,7 +42,7 @@ def plain(samples: int, test_samples: int = TEST_SAMPLES) -> float:
     a = readout / np.sqrt(p)
     f0 = np.maximum(X @ W.T, 0) @ a / np.sqrt(p)
     gradient = X.T @ (np.outer(y - f0, a) / np.sqrt(p) * (X @ W.T > 0)) / samples
-    W = W + RATE * np.sqrt(samples) * np.sqrt(p) * gradient.T
+    W = W + PUBLISHED_RATE * np.sqrt(samples) * np.sqrt(p) * gradient.T
     Phi, Phi_test = (np.maximum(inputs @ W.T, 0) / np.sqrt(p) for inputs in (X, X_test))
     fitted = np.linalg.inv(Phi.T @ Phi + np.eye(p)) @ (Phi.T @ y)
     return float(((y_test - Phi_test @ fitted) ** 2).mean())

@@ -1,7 +1,7 @@
 """Finite-size experiments that check the theory."""
 
-from .compare import Comparison, Ladder, compare, ladder
-from .draw import Instance, draw, trajectory
+from .comparisons import Comparison, Ladder, compare, ladder
+from .draws import Instance, draw, trajectory
 from .run import Simulation, simulate
 
 __all__ = [

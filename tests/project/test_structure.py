@@ -27,10 +27,11 @@ FLOORS = [
     "replica.plotting",
     "replica.cli",
     "replica.__main__",
-    "validation.draw",
+    "validation.draws",
     "validation.fit",
     "validation.run",
-    "validation.compare",
+    "validation.measure",
+    "validation.comparisons",
     "validation.mixtures",
     "validation",  # its public face
     "validation.figures",

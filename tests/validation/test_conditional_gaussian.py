@@ -7,8 +7,8 @@ import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
 from validation import compare
-from validation.draw.conditional_gaussian import draw_gaussian
-from validation.draw.features import draw
+from validation.draws.conditional_gaussian import draw_gaussian
+from validation.draws.features import draw
 
 MODEL = SpikedRandomFeatures(
     student="relu", target="sin", r=[1.0, -0.5], c=[1.2, 0.8], bias=[0.3, 0], gamma=0.8,

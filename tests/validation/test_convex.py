@@ -9,8 +9,10 @@ from scipy.optimize import linprog, minimize
 from replica import GradientStep, InvalidArgument, Loss, SpikedRandomFeatures, loss
 from solvers.results import ConvergenceError
 from validation import compare, ladder, simulate
-from validation.fit.convex_readout import Design, fit, interior_point, newton
-from validation.fit.ridge import predict
+from validation.fit import fit_convex_readout, predict
+from validation.fit.design import Design
+from validation.fit.kinked_losses import interior_point
+from validation.fit.smooth_losses import newton
 from validation.run.cells import draw_layer
 from validation.run.identity import describe_cell
 from validation.run.resources import bytes_needed
@@ -28,7 +30,7 @@ def data(n, p, binary):
 
 def fitted(Phi, y, lam, of):
     """The readout of all samples at one penalty."""
-    return fit(lambda: [(Phi, y)], np.array([len(y)]), np.array([lam]), of)
+    return fit_convex_readout(lambda: [(Phi, y)], np.array([len(y)]), np.array([lam]), of)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -189,7 +191,7 @@ def test_measured_values():
     X = np.random.default_rng(inputs).standard_normal((60, 40))
     Phi, y = layer.features(X), layer.labels(X, np.random.default_rng(noise))
     of = loss("logistic")
-    fits = fit(lambda: [(Phi, y)], experiment.sizes, found.lam, of)
+    fits = fit_convex_readout(lambda: [(Phi, y)], experiment.sizes, found.lam, of)
     new = np.random.default_rng(test).standard_normal((200, 40))
     labels = layer.labels(new, np.random.default_rng(fresh))[:, None, None]
     f = predict(layer.features(new), fits)

@@ -7,8 +7,9 @@ import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from validation import simulate
-from validation.draw import arrays
-from validation.fit.ridge import Routes, ridge
+from validation.draws import arrays
+from validation.fit import fit_ridge
+from validation.fit.ridge import Routes
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, intercept=True)
 SMALL = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=40, seeds=2, rng=3)
@@ -36,9 +37,9 @@ def test_ridge_in_standard_arrays(strict, way, intercept):
     sizes, lam = np.array([10, 30]), np.array([0.01, 1.0])
     routes = Routes(way[0], way[1], way[1])
     options = dict(intercept=intercept, way=routes)
-    host = ridge(lambda: [(Phi, y)], sizes, lam, **options)
+    host = fit_ridge(lambda: [(Phi, y)], sizes, lam, **options)
     moved = [(strict.asarray(Phi), strict.asarray(y))]
-    found = ridge(lambda: moved, sizes, lam, **options)
+    found = fit_ridge(lambda: moved, sizes, lam, **options)
     for mine, theirs in zip(host, found, strict=True):
         # Condition numbers below 1e5: different algorithms agree to 1e-10.
         np.testing.assert_allclose(arrays.to_host(theirs), mine, rtol=1e-10, atol=1e-10)
@@ -61,7 +62,7 @@ def test_singular_systems_are_refused_in_standard_arrays(strict):
     for way in ((1, False), (1, True), (0, False), (0, True)):
         routes = Routes(way[0], way[1], way[1])
         with pytest.raises(InvalidArgument, match="singular"):
-            ridge(lambda: ones, np.array([4]), np.array([1e-18]), way=routes)
+            fit_ridge(lambda: ones, np.array([4]), np.array([1e-18]), way=routes)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

@@ -9,7 +9,7 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activat
 from replica.problem.laws import law
 from replica.problem.targets import MultiIndex
 from validation import draw
-from validation.draw.features import gradient_step, sphere_rows, spread
+from validation.draws.features import gradient_step, sphere_rows, spread
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 

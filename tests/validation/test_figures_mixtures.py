@@ -8,7 +8,7 @@ import pytest
 
 from replica.cli.common import run
 from validation.cli.main import app
-from validation.figures import FAMILIES, PANELS, figure, mixtures
+from validation.figures import FIGURE_FAMILIES, PANELS, figure, mixtures
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def tiny(monkeypatch):
     """Panels as small as can be, so that all of them are drawn in seconds."""
     sweeps = {
         panel: mixtures.replace(plan, few=plan.few[:2], small={"dimension": 30, "samples": 25})
-        for panel, plan in mixtures.SWEEPS.items()
+        for panel, plan in mixtures.SWEEP_PANELS.items()
     }
-    monkeypatch.setattr(mixtures, "SWEEPS", sweeps)
+    monkeypatch.setattr(mixtures, "SWEEP_PANELS", sweeps)
 
 
-@pytest.mark.parametrize("panel", FAMILIES["mixtures"])
+@pytest.mark.parametrize("panel", FIGURE_FAMILIES["mixtures"])
 def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
     picture = tmp_path / "out.png"
     line = ["figure", f"mixtures/{panel}", "--quick", "--plot", str(picture)]
@@ -99,7 +99,7 @@ def test_mistakes_are_one_line(line, message, tmp_path, capsys):
 
 def test_names():
     assert figure("mixtures/2c") is mixtures
-    assert {name.partition("/")[2] for name in PANELS} == {*mixtures.SWEEPS, "4"}
+    assert {name.partition("/")[2] for name in PANELS} == {*mixtures.SWEEP_PANELS, "4"}
 
 
 @pytest.mark.parametrize(

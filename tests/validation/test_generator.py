@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
+from validation.mixtures import ImageSet
 from validation.mixtures.generator import generate
-from validation.mixtures.images import ImageSet
 
 
 def bars(samples, rng):

@@ -15,11 +15,12 @@ from replica.problem.targets import target
 from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
 from validation.cli.main import app
-from validation.compare.alignment import alignment, compare_alignment, spike
-from validation.compare.single_step import Batch, LinearPart, initial_layer, single_step
-from validation.draw import BLOCK
-from validation.draw.features import gradient_step
+from validation.comparisons import compare_alignment
+from validation.draws import BLOCK
+from validation.draws.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
+from validation.measure import alignment, spike
+from validation.measure.published_step import Batch, LinearPart, initial_layer, single_step
 
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
-from validation.compare.compare import compare
+from validation import compare
 
 FOUR = dict(readout=[-1.5, -0.5, 0.5, 1.5])
 TANH = dict(student="tanh", target="sin", alpha0=3, eta=1.5)

@@ -5,7 +5,8 @@ import pytest
 
 from validation.mixtures.heat_map import relu_error, shared_draws
 from validation.mixtures.hermite_model import side_by_side
-from validation.mixtures.mixtures import mixture, regression, scaling
+from validation.mixtures.mixtures import mixture, scaling
+from validation.mixtures.tasks import regression
 
 SIZES = dict(dimension=60, samples=80, width=70, lam=1e-3)
 

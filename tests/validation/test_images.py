@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
+from validation.mixtures import image_task, images
 from validation.mixtures.hermite_model import side_by_side
-from validation.mixtures.images import image_task, images, read_idx
+from validation.mixtures.image_files import read_idx
 from validation.mixtures.mixtures import scaling
 
 MNIST = os.environ.get("REPLICA_MNIST", "")

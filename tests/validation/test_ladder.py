@@ -10,8 +10,8 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.cli.common import run
 from validation import ladder
 from validation.cli.main import app
-from validation.compare.compare import theory_at
-from validation.compare.ladder import extrapolate
+from validation.comparisons.checks import theory_at
+from validation.comparisons.several_sizes import extrapolate
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 SIZES = np.array([50, 100, 200, 400])

@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import GradientStep
-from validation.compare.learned import measure
+from validation.measure import measured_function
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 
@@ -21,7 +21,7 @@ def test_learned_function_of_a_simulated_network(dimension, seeds):
     model = replace(ONE.srf(beta=1.0), dimension=dimension)
     kappa = np.array([-2.0, -1.0, 0.0, 0.5, 1.5])
     learned = replica.learned_function(model, alpha=1.0, lam=0.1)
-    found = measure(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=seeds, rng=5)
+    found = measured_function(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=seeds, rng=5)
     off = found.mean - learned.mean(kappa)
     error = off.std(axis=0, ddof=1) / np.sqrt(seeds)
     assert (np.abs(off.mean(axis=0)) < 4 * error + 1e-3).all()

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, activation
-from validation.mixtures.gradient_parts import gradient_parts, gradient_slopes, predicted_slopes
+from validation.mixtures.gradient_norms import gradient_parts, gradient_slopes, predicted_slopes
 from validation.mixtures.hermite_expansion import expand
 from validation.mixtures.hermite_model import BLOCK, fit, gradient, side_by_side
-from validation.mixtures.mixtures import Classification, equal_trace, mixture, regression, scaling
+from validation.mixtures.mixtures import equal_trace, mixture, scaling
+from validation.mixtures.tasks import Classification, regression
 
 # Mixtures
 

@@ -10,8 +10,8 @@ import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from validation import compare, simulate
-from validation.fit.ridge import ridge
-from validation.run.cells import Samples, draw_layer, errors_on, run_cell
+from validation.fit import fit_ridge, squared_errors
+from validation.run.cells import Samples, draw_layer, run_cell
 from validation.run.monte_carlo import plan
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
@@ -84,11 +84,11 @@ def test_noise_of_the_test_set_is_known():
     layer = draw_layer(experiment, np.random.SeedSequence(0))
     blocks = [(layer.features(X := rng.standard_normal((60, 50))), layer.targets(X))
               for rng in [np.random.default_rng(1)]]  # fmt: skip
-    fits = ridge(lambda: blocks, np.array([60]), np.array([0.1]))
-    found = [
-        errors_on(Samples(layer, 500, *np.random.SeedSequence(i).spawn(2), None, "cpu"), fits)
-        for i in range(200)
+    fits = fit_ridge(lambda: blocks, np.array([60]), np.array([0.1]))
+    tests = [
+        Samples(layer, 500, *np.random.SeedSequence(i).spawn(2), None, "cpu") for i in range(200)
     ]
+    found = [squared_errors(test.repeatable(keep=False), fits, test.count) for test in tests]
     mean, variance = np.array(found)[:, :, 0, 0].T
     # A variance from 200 values is known to sqrt(2 / 200) = 10 %; four of these.
     assert variance.mean() == pytest.approx(mean.var(ddof=1), rel=0.4)

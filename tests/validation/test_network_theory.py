@@ -15,7 +15,7 @@ def step(**changes):
 @pytest.mark.slow
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from validation.draw.features import gradient_step, sphere_rows
+    from validation.draws.features import gradient_step, sphere_rows
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
@@ -45,7 +45,7 @@ def test_fluctuation_of_drawn_rows():
 
 def test_row_norms_matter():
     """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
-    from validation.run.monte_carlo import simulate
+    from validation import simulate
 
     problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
     theory, equal = (
@@ -83,7 +83,7 @@ SETTINGS = [
 @pytest.mark.slow
 def test_simulated_networks():
     """The network's own theory describes networks at d = 1000; the sRF does not."""
-    from validation.run.monte_carlo import simulate
+    from validation import simulate
 
     z = {"network": [], "srf": []}
     for target, alpha0, eta, beta, noise, alpha, lam in SETTINGS:
@@ -116,7 +116,7 @@ def test_simulated_networks():
     ],
 )
 def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, lam):
-    from validation.compare.compare import compare
+    from validation import compare
 
     comparison = compare(
         step(**changes),
@@ -146,7 +146,7 @@ def test_simulated_networks_of_several_readouts_or_noises(changes, beta, alpha, 
 )
 def test_simulated_networks_of_noisy_labels(changes, loss):
     """The first batch sees the noise, too: outliers in it make large rows."""
-    from validation.compare.compare import compare
+    from validation import compare
 
     comparison = compare(
         step(eta=3.0, **changes),

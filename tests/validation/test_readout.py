@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.fit.readout import SCAN, fit
-from validation.fit.ridge import Routes, predict, ridge, routes
+from validation.fit import fit_readout, fit_ridge, predict, routes
+from validation.fit.readout import BIAS_SCAN
+from validation.fit.ridge import Routes
 
 LAM = np.array([1e-3, 0.1, 10.0])
 P = 50
@@ -33,7 +34,7 @@ def design(seed=0, offset=0.0, rows=100):
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_every_route_solves_the_normal_equations(way, intercept):
     Phi, y, blocks = design(offset=1.0)
-    found = ridge(blocks, SIZES, LAM, intercept=intercept, way=way)
+    found = fit_ridge(blocks, SIZES, LAM, intercept=intercept, way=way)
     assert found.readouts.shape == (P, len(SIZES), len(LAM))
     for i, n in enumerate(SIZES):
         for j, lam in enumerate(LAM):
@@ -49,7 +50,7 @@ def test_every_route_solves_the_normal_equations(way, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_routes_agree(intercept):
     _, _, blocks = design(seed=1, offset=0.5)
-    first, *others = (ridge(blocks, SIZES, LAM, intercept=intercept, way=way) for way in WAYS)
+    first, *others = (fit_ridge(blocks, SIZES, LAM, intercept=intercept, way=way) for way in WAYS)
     for other in others:
         for mine, theirs in zip(first, other, strict=True):
             # Relative to 1e-10: condition numbers below 1e5, and nothing cancels.
@@ -62,7 +63,7 @@ def test_small_training_errors_keep_their_digits():
     n, lam = np.array([30]), np.array([1e-8])
     exact = lam * np.linalg.solve(Phi[:30] @ Phi[:30].T / P + 1e-8 * np.eye(30), y[:30])
     for way in (Routes(1, False, False), Routes(1, True, False)):
-        found = ridge(blocks, n, lam, way=way)
+        found = fit_ridge(blocks, n, lam, way=way)
         # The condition number of the system is below 1e3.
         np.testing.assert_allclose(found.train.item(), (exact**2).mean(), rtol=1e-10)
 
@@ -86,7 +87,7 @@ def test_readout_minimises_the_penalised_loss():
         misfit = y[:40] - Phi[:40] @ a / np.sqrt(P)
         return misfit @ misfit / 2 + 0.1 / 2 * a @ a
 
-    best = ridge(blocks, np.array([40]), np.array([0.1])).readouts[:, 0, 0]
+    best = fit_ridge(blocks, np.array([40]), np.array([0.1])).readouts[:, 0, 0]
     for direction in np.random.default_rng(0).standard_normal((20, P)):
         assert objective(best + 1e-3 * direction) > objective(best)
 
@@ -96,13 +97,13 @@ def test_a_singular_system_is_refused(way):
     ones = [(np.ones((4, 3)), np.ones(4))]
     way = way._replace(dual=min(way.dual, 1))
     with pytest.raises(InvalidArgument, match="singular in double precision") as caught:
-        ridge(lambda: ones, np.array([4]), np.array([0.1, 1e-18]), way=way)
+        fit_ridge(lambda: ones, np.array([4]), np.array([0.1, 1e-18]), way=way)
     assert (caught.value.name, caught.value.value) == ("lam", 1e-18)
 
 
 def test_predictions():
     Phi, _, blocks = design(seed=4)
-    found = ridge(blocks, SIZES, LAM, intercept=True)
+    found = fit_ridge(blocks, SIZES, LAM, intercept=True)
     expected = Phi @ found.readouts[:, 1, 2] / np.sqrt(P) + found.intercepts[1, 2]
     np.testing.assert_allclose(predict(Phi, found)[:, 1, 2], expected, rtol=1e-12)
 
@@ -123,10 +124,12 @@ def test_trained_bias_minimises_the_objective():
         residual = y[:n] - Phi @ readout / np.sqrt(15)
         return residual @ residual + penalty * readout @ readout
 
-    found = fit(features, sizes, lam, intercept=False, train_bias=True)
+    found = fit_readout(features, sizes, lam, intercept=False, train_bias=True)
     for (i, j), bias in np.ndenumerate(found.bias):
         n, penalty = sizes[i], lam[j]
-        lowest = min(objective(n, penalty, t) for t in np.linspace(SCAN[0], SCAN[-1], 400))
+        lowest = min(
+            objective(n, penalty, t) for t in np.linspace(BIAS_SCAN[0], BIAS_SCAN[-1], 400)
+        )
         # The minimum is found to 1e-5 of the bias, where the objective is flat to 1e-9.
         assert objective(n, penalty, bias) <= lowest + 1e-9
         residual = y[:n] - predict(features(bias)()[0][0], found)[:n, i, j]

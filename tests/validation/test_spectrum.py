@@ -5,7 +5,7 @@ import pytest
 
 import replica
 from replica import GradientStep
-from validation.compare.spectrum import eigenvalues
+from validation.measure import eigenvalues
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 

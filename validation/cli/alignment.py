@@ -10,7 +10,7 @@ from replica.errors import InvalidArgument
 from replica.problem import describe
 from replica.steps import GradientStep
 
-from ..compare import compare_alignment
+from ..comparisons import compare_alignment
 from .common import TABLES, Dimension, Rng, Seeds, single
 
 

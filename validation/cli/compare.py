@@ -9,10 +9,10 @@ from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 from replica.observables import sweep
 
-from ..compare import Comparison, Ladder, dense, plot_comparison
-from ..compare import compare as run_comparison
-from ..compare import ladder as run_ladder
-from ..run import MEMORY, Simulated
+from ..comparisons import Comparison, Ladder, dense, plot_comparison
+from ..comparisons import compare as run_comparison
+from ..comparisons import ladder as run_ladder
+from ..run import DEFAULT_MEMORY, Simulated
 from .common import TABLES, Device, Dimension, Memory, Rng, Seeds, Store, What, Workers, single
 
 
@@ -33,7 +33,7 @@ def compare(
     ] = False,
     store: Store = None,
     workers: Workers = None,
-    memory: Memory = MEMORY,
+    memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
     out: common.Out = None,
     plot: common.Plot = None,

@@ -6,7 +6,7 @@ from replica import documents as files
 from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 
-from ..run import MEMORY, Simulated
+from ..run import DEFAULT_MEMORY, Simulated
 from ..run import simulate as run_simulation
 from .common import Device, Dimension, Memory, Rng, Seeds, Shard, Store, What, Workers, single
 
@@ -22,7 +22,7 @@ def simulate(
     store: Store = None,
     shard: Shard = None,
     workers: Workers = None,
-    memory: Memory = MEMORY,
+    memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
     out: common.Out = None,
     as_json: common.Json = False,

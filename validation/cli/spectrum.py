@@ -18,8 +18,9 @@ from replica.errors import InvalidArgument
 from replica.plots import plot_spectrum
 from replica.spectra import spectrum as compute
 
-from ..compare import eigenvalues, theory_of
-from ..draw import spiked_model
+from ..comparisons import theory_of
+from ..draws import spiked_model
+from ..measure import eigenvalues
 from ..run import Simulated
 from .common import TABLES, Dimension, Rng, What, single
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep
 from replica.documents import plain
 
-from ..compare import ladder
+from ..comparisons import ladder
 
 STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
 LAM = 0.1

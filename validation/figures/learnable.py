@@ -16,7 +16,7 @@ import replica
 from replica.documents import plain
 from replica.plots import plot_bounds, plot_family, plot_functions, plot_learned
 
-from ..compare import measure
+from ..measure import measured_function
 
 STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 RATE = 3.0
@@ -41,7 +41,9 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             progress(done, len(rates))
     kappa = np.linspace(-2.5, 2.5, 11)
     step = replica.GradientStep(eta=RATE, **STEP)
-    drawn = measure(step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **POINT)
+    drawn = measured_function(
+        step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **POINT
+    )
     return dict(
         plain(
             {

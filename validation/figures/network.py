@@ -21,7 +21,7 @@ from replica.documents import plain
 from replica.plots import LABELS
 from replica.problem import SpikedRandomFeatures
 
-from ..compare import BARS
+from ..comparisons import BARS
 from ..run import simulate
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.

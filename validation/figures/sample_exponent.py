@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from replica.documents import plain
 
-from ..compare import initial_layer, single_step
+from ..measure import initial_layer, single_step
 
 TEACHER = "he1({z}) + he2({z})/2 + he4({z})/24"
 TARGET = f"({TEACHER.format(z='z1')} + {TEACHER.format(z='z2')})/2"

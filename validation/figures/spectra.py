@@ -14,7 +14,7 @@ import replica
 from replica.documents import plain
 from replica.plots import plot_spectrum
 
-from ..compare import eigenvalues
+from ..measure import eigenvalues
 
 ONE = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE = replica.GradientStep(

@@ -18,7 +18,7 @@ from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.steps import first_step
 
-from ..compare import alignment
+from ..measure import alignment
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 ROWS: list[tuple[str, Any, tuple[float, float], str]] = [

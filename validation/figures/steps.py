@@ -16,8 +16,8 @@ from replica.documents import plain
 from replica.observables import sweep
 from replica.plots import LABELS
 
-from ..compare import spike
-from ..draw import trajectory
+from ..draws import trajectory
+from ..measure import spike
 from ..run import simulate
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}

@@ -1,13 +1,20 @@
-"""The readout of a finite-size network.  Eq. (1.2)"""
+"""The readout of a finite-size network, fitted and evaluated.  Eq. (1.2)"""
 
-from . import convex_readout, measures, readout, ridge
-from .ridge import Fits, predict
+from .convex_readout import fit_convex_readout
+from .errors import mean_losses, squared_errors
+from .readout import fit_readout
+from .ridge import CHOLESKY_COST, GRAM_COST, Blocks, Fits, fit_ridge, predict, routes
 
 __all__ = [
+    "CHOLESKY_COST",
+    "GRAM_COST",
+    "Blocks",
     "Fits",
-    "convex_readout",
-    "measures",
+    "fit_convex_readout",
+    "fit_readout",
+    "fit_ridge",
+    "mean_losses",
     "predict",
-    "readout",
-    "ridge",
+    "routes",
+    "squared_errors",
 ]

@@ -12,13 +12,14 @@ from scipy.optimize import minimize_scalar
 from replica.observables import LARGEST_BIAS
 from solvers.results import Array
 
-from ..draw import arrays
-from .ridge import Blocks, Fits, ridge
+from ..draws import arrays
+from .ridge import Blocks, Fits, fit_ridge
 
-SCAN = np.linspace(-LARGEST_BIAS, LARGEST_BIAS, 33)  # as in the theory
+# the common biases that the theory tries first
+BIAS_SCAN = np.linspace(-LARGEST_BIAS, LARGEST_BIAS, 33)
 
 
-def fit(
+def fit_readout(
     features: Callable[[float], Blocks],
     sizes: Array,
     lam: Array,
@@ -26,7 +27,7 @@ def fit(
     intercept: bool,
     train_bias: bool,
 ) -> Fits:
-    """The readout at every size and penalty.
+    """The readout of the square loss at every size and penalty, with what else is trained.
 
     Parameters
     ----------
@@ -45,20 +46,22 @@ def fit(
     """
 
     def at(bias: float, sizes: Array, lam: Array) -> Fits:
-        return ridge(features(bias), sizes, lam, intercept=intercept)._replace(
+        """The ridge fits with one common bias."""
+        return fit_ridge(features(bias), sizes, lam, intercept=intercept)._replace(
             bias=np.full((len(sizes), len(lam)), bias)
         )
 
     if not train_bias:
         return at(0.0, sizes, lam)
 
-    def objective(found: Fits, sizes: Array, lam: Array) -> Array:
-        power = (arrays.to_host(found.readouts) ** 2).sum(axis=0)
-        return sizes[:, None] * found.train + lam * power
+    def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
+        """sum (y - f)^2 + lam |a|^2, (A, L)."""
+        power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
+        return sizes[:, None] * fits.train + lam * power
 
-    scan = np.array([objective(at(bias, sizes, lam), sizes, lam) for bias in SCAN])
-    start = SCAN[scan.argmin(axis=0)]
-    step = SCAN[1] - SCAN[0]
+    scan = np.array([objective(at(bias, sizes, lam), sizes, lam) for bias in BIAS_SCAN])
+    start = BIAS_SCAN[scan.argmin(axis=0)]
+    step = BIAS_SCAN[1] - BIAS_SCAN[0]
     fits = []
     for (a, b), near in np.ndenumerate(start):
         one = sizes[a : a + 1], lam[b : b + 1]

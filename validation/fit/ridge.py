@@ -22,14 +22,15 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..draw import arrays
+from ..draws import arrays
+from . import linear_algebra
 
 Blocks = Callable[[], Iterable[tuple[Any, Any]]]  # features (b, p) and labels (b,), repeatable
 
 # Times in units of a multiply-add of a matrix product, one thread, n = 500 to 2000: products of
 # a matrix with its transpose .5, factorisations .17 to .26 n^3, eigenvectors 2.8 to 5.2 n^3.
 # Measured with scipy 1.17 and OpenBLAS; eigenvectors pay above some 15 penalties.
-GRAM, FACTOR, EIGEN = 0.5, 0.22, 3.8
+GRAM_COST, CHOLESKY_COST, EIGEN_COST = 0.5, 0.22, 3.8
 
 
 class Fits(NamedTuple):
@@ -46,8 +47,11 @@ class Fits(NamedTuple):
 
 
 class Routes(NamedTuple):
-    """How systems are solved: the ``dual`` smallest sizes by n x n systems, the others by
-    p x p systems; each kind by Cholesky factors or by eigenvectors."""
+    """How the systems of nested designs are solved.
+
+    The ``dual`` smallest sizes by n x n systems, the others by p x p systems; each kind by
+    Cholesky factors or by eigenvectors; ``cost`` in multiply-adds of a matrix product.
+    """
 
     dual: int
     dual_eigen: bool
@@ -65,18 +69,18 @@ def routes(sizes: Array, p: int, penalties: int) -> Routes:
     >>> routes(np.array([200, 250, 1000]), 400, 100)[:3]
     (2, True, True)
     """
-    found = []
+    candidates = []
     for dual in range(len(sizes) + 1):
         small, large = sizes[:dual].astype(float), sizes[dual:].astype(float)
         n, N = float(max(small, default=0)), float(max(large, default=0))
-        first = penalties * FACTOR * n**3, EIGEN * float((small**3).sum())
-        second = penalties * FACTOR * large.size * p**3, EIGEN * large.size * p**3
-        cost = GRAM * (n**2 * p + N * p**2) + min(first) + min(second)
-        found.append(Routes(dual, first[1] < first[0], second[1] < second[0], cost))
-    return min(found, key=lambda way: way.cost)
+        first = penalties * CHOLESKY_COST * n**3, EIGEN_COST * float((small**3).sum())
+        second = penalties * CHOLESKY_COST * large.size * p**3, EIGEN_COST * large.size * p**3
+        cost = GRAM_COST * (n**2 * p + N * p**2) + min(first) + min(second)
+        candidates.append(Routes(dual, first[1] < first[0], second[1] < second[0], cost))
+    return min(candidates, key=lambda way: way.cost)
 
 
-def ridge(
+def fit_ridge(
     blocks: Blocks,
     sizes: Array,
     lam: Array,
@@ -104,8 +108,8 @@ def ridge(
     Examples
     --------
     >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
-    >>> found = ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
-    >>> predict(Phi, found)[:, 0, 0].round(12).tolist()
+    >>> fits = fit_ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
+    >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()
     [0.5, 1.0]
     """
     order = np.argsort(sizes, kind="stable")
@@ -114,10 +118,10 @@ def ridge(
     parts = []
     if chosen.dual:
         solve = _dual_eigen if chosen.dual_eigen else _dual_cholesky
-        parts.append(dual(blocks, sizes[order[: chosen.dual]], lam, intercept, solve))
+        parts.append(_fit_dual(blocks, sizes[order[: chosen.dual]], lam, intercept, solve))
     if chosen.dual < len(sizes):
         eigen = chosen.primal_eigen
-        parts.append(primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
+        parts.append(_fit_primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
     place = np.argsort(order)
     intercepts, bias, train = (
         np.concatenate([part[i] for part in parts])[place] for i in range(1, 4)
@@ -139,16 +143,18 @@ def predict(features: Any, fits: Fits) -> Any:
 # n x n systems
 
 
-def dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) -> Fits:
-    """Fits at ascending ``sizes``; ``solve`` is one of the two functions below."""
+def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) -> Fits:
+    """Fits at ascending ``sizes`` by n x n systems, by one of the two ``solve`` below."""
     Phi, y = _first(blocks, int(sizes[-1]))
-    gram = arrays.add_gram(arrays.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
-    weights, levels = solve(gram, y, sizes, lam, intercept)
+    gram = linear_algebra.add_gram(
+        linear_algebra.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True
+    )
+    weights, intercepts = solve(gram, y, sizes, lam, intercept)
     flat = arrays.like(weights.reshape(len(y), -1), Phi)
     readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
-    readouts = arrays.namespace(Phi).reshape(readouts, (-1, *levels.shape))
+    readouts = arrays.namespace(Phi).reshape(readouts, (-1, *intercepts.shape))
     train = lam**2 * (weights**2).sum(axis=0) / sizes[:, None]  # y - f = lam w
-    return Fits(readouts, levels, np.zeros(levels.shape), train)
+    return Fits(readouts, intercepts, np.zeros(intercepts.shape), train)
 
 
 def _dual_cholesky(
@@ -161,37 +167,37 @@ def _dual_cholesky(
     beyond n is that of the leading block, and zero beyond n too.
     """
     N, (A, L) = len(y), (len(sizes), len(lam))
-    weights, levels = np.empty((N, A, L)), np.zeros((A, L))
+    weights, intercepts = np.empty((N, A, L)), np.zeros((A, L))
     within = np.arange(N)[:, None] < sizes
     for i, penalty in enumerate(lam):
-        factor = arrays.cholesky(gram, float(penalty), overwrite=i == L - 1)
+        factor = linear_algebra.cholesky(gram, float(penalty), overwrite=i == L - 1)
         sides = arrays.like(np.stack([y, np.ones(N)], axis=1), gram)
-        z, one = arrays.to_host(arrays.solve_lower(factor, sides, transposed=False)).T
+        z, one = arrays.to_host(linear_algebra.solve_lower(factor, sides, transposed=False)).T
         if intercept:
-            levels[:, i] = (one * z) @ within / (one**2 @ within)
-        rest = np.where(within, z[:, None] - one[:, None] * levels[:, i], 0.0)
-        found = arrays.solve_lower(factor, arrays.like(rest, gram), transposed=True)
-        weights[:, :, i] = arrays.to_host(found)
-    return weights, levels
+            intercepts[:, i] = (one * z) @ within / (one**2 @ within)
+        rest = np.where(within, z[:, None] - one[:, None] * intercepts[:, i], 0.0)
+        solved = linear_algebra.solve_lower(factor, arrays.like(rest, gram), transposed=True)
+        weights[:, :, i] = arrays.to_host(solved)
+    return weights, intercepts
 
 
 def _dual_eigen(
     gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
 ) -> tuple[Array, Array]:
-    """The same from the eigenvectors of each leading block."""
+    """What ``_dual_cholesky`` returns, from the eigenvectors of each leading block."""
     weights = np.zeros((len(y), len(sizes), len(lam)))
-    levels = np.zeros((len(sizes), len(lam)))
+    intercepts = np.zeros((len(sizes), len(lam)))
     for j, n in enumerate(sizes):
-        values, vectors = arrays.eigen(arrays.copy(gram[:n, :n]))
-        arrays.check_shifts(values, lam)
+        values, vectors = linear_algebra.eigen(linear_algebra.copy(gram[:n, :n]))
+        linear_algebra.check_shifts(values, lam)
         sides = arrays.like(np.stack([y[:n], np.ones(n)], axis=1), gram)
         z, one = arrays.to_host(vectors.T @ sides).T
         inverse = 1 / (values[:, None] + lam)
         if intercept:
-            levels[j] = (one * z) @ inverse / (one**2 @ inverse)
-        rest = inverse * (z[:, None] - one[:, None] * levels[j])
+            intercepts[j] = (one * z) @ inverse / (one**2 @ inverse)
+        rest = inverse * (z[:, None] - one[:, None] * intercepts[j])
         weights[:n, j] = arrays.to_host(vectors @ arrays.like(rest, gram))
-    return weights, levels
+    return weights, intercepts
 
 
 def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
@@ -213,53 +219,53 @@ def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
 # p x p systems
 
 
-def primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: bool) -> Fits:
-    """Fits at ascending ``sizes``; a second run through the blocks finds the residuals.
+def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: bool) -> Fits:
+    """Fits at ascending ``sizes`` by p x p systems; a second run finds the residuals.
 
     (The residual's square as a difference of quadratic forms would lose the digits by which
     it is smaller than the labels'.)
     """
     solve = _primal_eigen if eigen else _primal_cholesky
-    readouts, levels = [], np.zeros((len(sizes), len(lam)))
+    readouts, intercepts = [], np.zeros((len(sizes), len(lam)))
     gram = None
     for done, (Phi, y) in _cut(blocks, sizes):
         p = Phi.shape[1]
         if gram is None:
-            gram = arrays.zeros(p, Phi)
+            gram = linear_algebra.zeros(p, Phi)
             moment = total = arrays.like(np.zeros(p), Phi)
             labels = 0.0
-        gram = arrays.add_gram(gram, Phi, 1 / p, rows=False)
+        gram = linear_algebra.add_gram(gram, Phi, 1 / p, rows=False)
         xp = arrays.namespace(Phi)
         moment = moment + Phi.T @ y / p**0.5
         total = total + xp.sum(Phi, axis=0)
         labels += float(xp.sum(y))
         for j in np.flatnonzero(sizes == done):
-            centre, level = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
-            system = arrays.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
+            centre, mean = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
+            system = linear_algebra.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
             if intercept:
-                system = arrays.subtract_outer(system, centre, done / p)
-            found = solve(system, moment - level * total / p**0.5, lam)
-            levels[j] = level - arrays.to_host(centre @ found) / p**0.5
-            readouts.append(found)
+                system = linear_algebra.subtract_outer(system, centre, done / p)
+            solved = solve(system, moment - mean * total / p**0.5, lam)
+            intercepts[j] = mean - arrays.to_host(centre @ solved) / p**0.5
+            readouts.append(solved)
     stacked = arrays.namespace(gram).stack(readouts, axis=1)
-    fits = Fits(stacked, levels, np.zeros(levels.shape), np.zeros(levels.shape))
+    fits = Fits(stacked, intercepts, np.zeros(intercepts.shape), np.zeros(intercepts.shape))
     return fits._replace(train=_training_errors(blocks, sizes, fits))
 
 
 def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
-    """Readouts (p, L); ``gram`` is used up."""
+    """Readouts (gram + lam I)^-1 b, (p, L), by Cholesky factors; ``gram`` is overwritten."""
     columns = []
     for i, penalty in enumerate(lam):
-        factor = arrays.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
-        half = arrays.solve_lower(factor, b[:, None], transposed=False)
-        columns.append(arrays.solve_lower(factor, half, transposed=True))
+        factor = linear_algebra.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
+        half = linear_algebra.solve_lower(factor, b[:, None], transposed=False)
+        columns.append(linear_algebra.solve_lower(factor, half, transposed=True))
     return arrays.namespace(b).concat(columns, axis=1)
 
 
 def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
-    """The same from eigenvectors."""
-    values, vectors = arrays.eigen(gram)
-    arrays.check_shifts(values, lam)
+    """What ``_primal_cholesky`` returns, from eigenvectors; ``gram`` is overwritten."""
+    values, vectors = linear_algebra.eigen(gram)
+    linear_algebra.check_shifts(values, lam)
     inverse = arrays.like(1 / (values[:, None] + lam), b)
     return vectors @ (inverse * (vectors.T @ b)[:, None])
 
@@ -283,6 +289,6 @@ def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
     squares = np.zeros(fits.intercepts.shape)
     for done, (Phi, y) in _cut(blocks, sizes):
         error = (y[:, None, None] - predict(Phi, fits)) ** 2
-        found = arrays.to_host(arrays.namespace(error).sum(error, axis=0))
-        squares += np.where(sizes[:, None] >= done, found, 0.0)
+        total = arrays.to_host(arrays.namespace(error).sum(error, axis=0))
+        squares += np.where(sizes[:, None] >= done, total, 0.0)
     return squares / sizes[:, None]

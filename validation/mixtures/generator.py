@@ -14,20 +14,18 @@ import numpy as np
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from ..draw import seed_sequence, whole
-from .images import ImageSet
+from ..draws import seed_sequence, whole
+from .image_files import ImageSet
 
-LATENT, HIDDEN, BATCH = 32, 256, 64
-RATE, MOMENTA = 5e-4, (0.5, 0.999)  # of Adam
-DROPPED, BLUR, SMOOTH = 0.3, 0.3, 0.9  # what keeps the discriminator from winning at once
+LATENT = 32  # enough for one class of digits
 
 
-def generate(found: ImageSet, *, samples: int, epochs: int = 20, rng: Any = None) -> ImageSet:
+def generate(pixels: ImageSet, *, samples: int, epochs: int = 20, rng: Any = None) -> ImageSet:
     """Train a generator on the images of each of two classes, and draw from them.
 
     Parameters
     ----------
-    found : ImageSet
+    pixels : ImageSet
     samples : int
         Images of each class to draw.
     epochs : int
@@ -56,9 +54,9 @@ def generate(found: ImageSet, *, samples: int, epochs: int = 20, rng: Any = None
         torch.manual_seed(seed)
         first, second = (
             _drawn(torch, torch.tensor(images, dtype=torch.float32), samples, epochs)
-            for images in (found.first, found.second)
+            for images in (pixels.first, pixels.second)
         )
-    return ImageSet(first, second, found.classes, found.shape)
+    return ImageSet(first, second, pixels.classes, pixels.shape)
 
 
 def _drawn(torch: Any, pixels: Any, samples: int, epochs: int) -> Array:
@@ -70,41 +68,43 @@ def _drawn(torch: Any, pixels: Any, samples: int, epochs: int) -> Array:
 
 def _train(torch: Any, pixels: Any, epochs: int) -> Any:
     """The generator, (b, LATENT) -> (b, n), after adversarial training."""
-    nn, n = torch.nn, pixels.shape[1]
+    nn, n, hidden = torch.nn, pixels.shape[1], 256
     generator = nn.Sequential(
-        nn.Linear(LATENT, HIDDEN), nn.BatchNorm1d(HIDDEN), nn.ReLU(),
-        nn.Linear(HIDDEN, HIDDEN), nn.BatchNorm1d(HIDDEN), nn.ReLU(),
-        nn.Linear(HIDDEN, n), nn.Sigmoid(),
+        nn.Linear(LATENT, hidden), nn.BatchNorm1d(hidden), nn.ReLU(),
+        nn.Linear(hidden, hidden), nn.BatchNorm1d(hidden), nn.ReLU(),
+        nn.Linear(hidden, n), nn.Sigmoid(),
     )  # fmt: skip
     discriminator = nn.Sequential(
-        nn.Linear(n, HIDDEN), nn.LeakyReLU(0.2), nn.Dropout(DROPPED),
-        nn.Linear(HIDDEN, HIDDEN), nn.LeakyReLU(0.2), nn.Dropout(DROPPED),
-        nn.Linear(HIDDEN, 1),
+        nn.Linear(n, hidden), nn.LeakyReLU(0.2), nn.Dropout(0.3),
+        nn.Linear(hidden, hidden), nn.LeakyReLU(0.2), nn.Dropout(0.3),
+        nn.Linear(hidden, 1),
     )  # fmt: skip
     optimisers = [
-        torch.optim.Adam(model.parameters(), lr=RATE, betas=MOMENTA)
+        torch.optim.Adam(model.parameters(), lr=5e-4, betas=(0.5, 0.999))
         for model in (generator, discriminator)
     ]
     loss = nn.functional.binary_cross_entropy_with_logits
 
-    def seen(images: Any) -> Any:
-        """What the discriminator says of images in [-1, 1] with noise: without it, it soon tells
-        every pair apart and teaches nothing."""
-        return discriminator(2 * images - 1 + BLUR * torch.randn_like(images))
+    def scores(images: Any) -> Any:
+        """Logits (b, 1) of the discriminator, of images in [-1, 1] with noise: without it, it soon
+        tells every pair apart and teaches nothing."""
+        return discriminator(2 * images - 1 + 0.3 * torch.randn_like(images))
 
     for _ in range(epochs):
-        for chosen in torch.randperm(len(pixels)).split(BATCH):
+        for chosen in torch.randperm(len(pixels)).split(64):
             if len(chosen) == 1:  # a batch of one has no spread to normalise by
                 continue
             real, fake = pixels[chosen], generator(torch.randn(len(chosen), LATENT))
             yes, no = torch.ones(len(chosen), 1), torch.zeros(len(chosen), 1)
-            told = loss(seen(real), SMOOTH * yes) + loss(seen(fake.detach()), no)
-            _descend(optimisers[1], told)
-            _descend(optimisers[0], loss(seen(fake), yes))
+            # real images count as 0.9, for the same reason as the noise
+            error = loss(scores(real), 0.9 * yes) + loss(scores(fake.detach()), no)
+            _descend(optimisers[1], error)
+            _descend(optimisers[0], loss(scores(fake), yes))
     return generator.eval()
 
 
 def _descend(optimiser: Any, loss: Any) -> None:
+    """One step of ``optimiser`` down the gradient of ``loss``."""
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()

@@ -25,16 +25,20 @@ from numpy.random import Generator, default_rng
 from replica.problem import activation
 from solvers.results import Array
 
-from ..draw import seed_sequence
-from .hermite_model import fit, gradient
-from .mixtures import Mixture, Scaling, mixture, regression
+from ..draws import seed_sequence
+from .hermite_model import fit_readout, gradient
+from .mixtures import Mixture, Scaling, mixture
+from .tasks import regression
 
-ROWS = 64  # of a block of the kernel
+KERNEL_ROWS = 64  # of a block of the kernel, which then stays in the cache
 
 
 class Inputs(NamedTuple):
-    """Standard normal inputs Z (m, n), those projected on their own spike (m,), the spikes
-    (m, n), and the fields Z F_0^T (m, k) and spike's fields (m, k) of the first layer."""
+    """What the inputs of one seed are made of, at every spike eigenvalue.
+
+    Standard normal inputs Z (m, n), each one's projection on the spike of its component (m,),
+    that spike (m, n), and the fields of the first layer: Z F_0^T (m, k) and the spike's (m, k).
+    """
 
     Z: Array
     along: Array
@@ -85,12 +89,14 @@ def shared_draws(
         G = gradient(fields, w, X0, relu(X0 @ task.direction), relu)
         X, fields = fits.at(theta, mixed.trace)
         features = relu(fields.T + eta * (X @ G.T))
-        a = fit(features, relu(X @ task.direction), lam * samples)
+        a = fit_readout(features, relu(X @ task.direction), lam * samples)
         after = F0 / np.sqrt(mixed.trace) + eta * G
         yield relu_error(mixed, after, a / np.sqrt(width), task.direction)
 
 
 def _inputs(base: Mixture, F0: Array, samples: int, rng: Generator) -> Inputs:
+    """Draw m standard normal inputs, the first half of them of the first component, and take their
+    fields with the first layer F_0 (k, n)."""
     component = np.arange(samples) * 2 // samples
     spikes = base.directions[component, 0]
     Z = rng.standard_normal((samples, base.dimension))
@@ -130,8 +136,8 @@ def _quadratic_form(gram: Array, along: Array, weights: Array) -> float:
     By blocks of rows from the diagonal on: half the matrix, in arrays that stay in the cache.
     """
     total = 0.0
-    for start in range(0, len(gram), ROWS):
-        stop = start + ROWS
+    for start in range(0, len(gram), KERNEL_ROWS):
+        stop = start + KERNEL_ROWS
         c = gram[start:stop, start:] + along[start:stop] @ along[start:].T
         np.clip(c, -1, 1, out=c)
         kernel = np.arccos(-c)  # pi - arccos c

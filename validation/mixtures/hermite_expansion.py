@@ -26,10 +26,7 @@ from solvers.quadrature import refine
 from solvers.results import Array
 from solvers.rules import Rule
 
-LARGEST = 21  # order; degree 20
-TOLERANCE = 1e-13  # of the quadrature, relative to the norm of sigma(b z)
-RULES = "gauss-hermite, trapezoid, gauss-legendre"  # the first is exact for polynomials
-MAX_NODES = 4096
+MAX_ORDER = 21  # up to degree 20 coefficients keep their digits
 ON_BOUNDARY = 1e-9  # how near a boundary a data spread counts as being on it
 
 
@@ -81,9 +78,9 @@ class HermiteExpansion:
             Pre-activations.
         rng : None, int, SeedSequence or Generator
         """
-        found = self.polynomial(x)
-        found += self.residual * np.random.default_rng(rng).standard_normal(found.shape)
-        return found
+        values = self.polynomial(x)
+        values += self.residual * np.random.default_rng(rng).standard_normal(values.shape)
+        return values
 
 
 def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteExpansion:
@@ -111,13 +108,13 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
 
     Examples
     --------
-    >>> found = expand("relu", order=4)
-    >>> found.coefficients.round(6).tolist(), round(found.residual, 6)
+    >>> relu = expand("relu", order=4)
+    >>> relu.coefficients.round(6).tolist(), round(relu.residual, 6)
     ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
     """
     sigma = activation(student) if isinstance(student, str) else student
-    if isinstance(order, bool) or order not in range(1, LARGEST + 1):
-        raise InvalidArgument("order", order, f"an integer from 1 to {LARGEST}")
+    if isinstance(order, bool) or order not in range(1, MAX_ORDER + 1):
+        raise InvalidArgument("order", order, f"an integer from 1 to {MAX_ORDER}")
     b = float(b)
     if not (b > 0 and np.isfinite(b)):
         raise InvalidArgument("b", b, "a finite number above 0")
@@ -128,6 +125,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
         return HermiteExpansion(sigma, b, h, float(np.sqrt(rest)), 0.0)
 
     def compute(rule: Rule) -> tuple[Array, Array]:
+        """h_j / sqrt(j!) and (h_l*)^2 by one rule, and what their errors are relative to."""
         z, w = rule
         f = sigma(b * z)
         basis = normalised(z, order)
@@ -137,11 +135,12 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
         scale = np.append(np.full(order, np.sqrt(power)), power)
         return np.append(unit, w @ rest**2), scale
 
-    rules = "gauss-legendre" if sigma.kinks else RULES
+    # of the rules for smooth functions, the first is exact for polynomials
+    rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
     breaks = np.asarray(sigma.kinks) / b
-    found = refine(compute, breaks, rule=rules, tol=TOLERANCE, max_nodes=MAX_NODES)
-    h = found.value[:-1] * np.sqrt(factorial(np.arange(order)))
-    return HermiteExpansion(sigma, b, h, float(np.sqrt(found.value[-1])), found.error)
+    integral = refine(compute, breaks, rule=rules, tol=1e-13, max_nodes=4096)
+    h = integral.value[:-1] * np.sqrt(factorial(np.arange(order)))
+    return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
 
 
 def normalised(z: Array, order: int) -> Array:
@@ -188,7 +187,7 @@ def inside(data_spread: float) -> bool:
     return abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
 
 
-def needed_order(data_spread: float, *, largest: int = LARGEST) -> int:
+def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
     """The order l with (l-2)/(l-1) < beta_s < (l-1)/l, that a data spread needs.
 
     It suffices in the limit; at finite size, or for an activation whose coefficient h_{l-1} is
@@ -220,7 +219,7 @@ def needed_order(data_spread: float, *, largest: int = LARGEST) -> int:
     beta = float(data_spread)
     if not 0 <= beta <= 1:
         raise InvalidArgument("data_spread", data_spread, "between 0 and 1")
-    order = LARGEST + 1 if beta == 1 else max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY)))
+    order = MAX_ORDER + 1 if beta == 1 else max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY)))
     if not inside(beta):
         warnings.warn(
             f"data_spread = {beta:g} is not inside an interval (l-2)/(l-1) < beta_s < (l-1)/l: "

@@ -14,37 +14,22 @@ first layer is the network's, trained with sigma.  Errors are those of the paper
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator, default_rng
+from numpy.random import default_rng
 
 from replica.errors import InvalidArgument
 from replica.problem import Activation, activation, positive
 from solvers.results import Array
 
-from ..draw import seed_sequence, whole
-from ..fit import ridge
+from ..draws import seed_sequence, whole
+from ..fit import fit_ridge
 from .hermite_expansion import expand
+from .tasks import Task
 
-TEST_SAMPLES = 5  # over the training samples, as published
 Features = Callable[[Array], Array]
-BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
-
-
-class Task(Protocol):
-    """Where samples come from."""
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma, the mean squared length of an input."""
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and labels (m,)."""
+TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
 class Errors(NamedTuple):
@@ -113,7 +98,7 @@ def side_by_side(
     (1, 3)
     """
     k, m = whole("width", width, 1, "k"), whole("samples", samples, 1, "m")
-    test_samples = TEST_SAMPLES * m if test_samples is None else test_samples
+    test_samples = 5 * m if test_samples is None else test_samples  # as published
     test_samples = whole("test_samples", test_samples, 1, "of the generalisation error")
     penalty = float(positive("lam", lam).item())
     if not 0 <= rate < np.inf:
@@ -133,11 +118,11 @@ def side_by_side(
         trained, tested = X @ layer_after.T, _blocks(X_test, layer_after)
         expansions = [expand(sigma, order=order, b=b) for order in orders]
         models: list[Features] = [sigma]
-        models += [partial(found.features, rng=fresh) for found in expansions]
+        models += [partial(expansion.features, rng=fresh) for expansion in expansions]
         fits = []
         for j, features in enumerate(models):
             R = features(trained)
-            a = fit(R, y, penalty * m)
+            a = fit_readout(R, y, penalty * m)
             squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
             errors[0, i, j] = (squares + penalty * float((a**2).sum())) / 2
             fits.append(a)
@@ -159,14 +144,14 @@ def gradient(fields: Array, w: Array, X: Array, y: Array, student: Activation) -
     return np.asarray(weighted @ X / (m * np.sqrt(k)))
 
 
-def fit(features: Array, y: Array, penalty: float) -> Array:
+def fit_readout(features: Array, y: Array, penalty: float) -> Array:
     """a (k,) of (R^T R + penalty I) a = R^T y, R = features / sqrt(k).
 
     Where polynomial features are so large that their Gram matrix is singular in double
     precision, by their singular values, whose condition is only its root.
     """
     try:
-        fitted = ridge.ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
+        fitted = fit_ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
         return np.asarray(fitted.readouts[:, 0, 0])
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
@@ -174,12 +159,12 @@ def fit(features: Array, y: Array, penalty: float) -> Array:
 
 
 def _outputs(fields: Array, models: list[Features], fits: list[Array]) -> Array:
-    """What every model says, (1 + L, b), of inputs with these fields (b, k)."""
+    """Outputs (1 + L, b) of the models with the readouts ``fits`` (k,), on fields (b, k)."""
     pairs = zip(models, fits, strict=True)
     return np.stack([features(fields) @ a for features, a in pairs]) / np.sqrt(fields.shape[1])
 
 
 def _blocks(X: Array, layer: Array) -> Any:
-    """Fields X layer^T in blocks of rows, so that memory does not grow with their number."""
-    rows = max(1, BLOCK // len(layer))
+    """Fields X layer^T in blocks (b, k): memory does not grow with the number of inputs."""
+    rows = max(1, TEST_BLOCK // len(layer))
     return (X[start : start + rows] @ layer.T for start in range(0, len(X), rows))

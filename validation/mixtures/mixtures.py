@@ -1,4 +1,4 @@
-"""Gaussian mixtures with spiked covariances, and labels on them.  docs/theory.md 12
+"""Gaussian mixtures with spiked covariances.  docs/theory.md 12
 
 Component j has probability rho_j and x ~ N(0, I + sum_i theta_ji gamma_ji gamma_ji^T): r
 orthonormal spikes gamma_ji each, aligned between components, gamma_ji . gamma_j'i = alignment,
@@ -19,12 +19,9 @@ from numpy.random import Generator, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem import Activation, activation
 from solvers.results import Array
 
-from ..draw import whole
-
-ROUNDING = 1e-12  # of an alignment matrix that is on the edge of what is possible
+from ..draws import whole
 
 
 class Scaling(NamedTuple):
@@ -190,14 +187,21 @@ def equal_trace(eigenvalues: Array) -> Array:
 
 
 def _root(alignment: ArrayLike, J: int) -> Array:
-    """L (J, J) with L L^T the matrix of alignments."""
+    """L (J, J) with L L^T the matrix of ``alignment``, which may be one number for all pairs.
+
+    Raises
+    ------
+    InvalidArgument
+        If no unit vectors have these alignments.
+    """
     gram = np.asarray(alignment, dtype=float)
     if gram.ndim == 0:
         gram = np.where(np.eye(J, dtype=bool), 1.0, gram)
     values, vectors = (
         np.linalg.eigh(gram) if gram.shape == (J, J) else (np.array([-1.0]), np.eye(1))
     )
-    good = values.min() >= -ROUNDING and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
+    # 1e-12 for the rounding of a matrix on the edge of what is possible
+    good = values.min() >= -1e-12 and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
     if not good:
         raise InvalidArgument(
             "alignment",
@@ -207,92 +211,3 @@ def _root(alignment: ArrayLike, J: int) -> Array:
         )
     root = vectors * np.sqrt(np.maximum(values, 0))
     return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Inputs from a mixture; its kinds say how they are labelled."""
-
-    mixture: Mixture
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-        return self.mixture.dimension
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma."""
-        return self.mixture.trace
-
-
-@dataclass(frozen=True, eq=False)
-class Regression(Labelled):
-    """Labels y = sigma_*(xi . x) + noise on a mixture.
-
-    Attributes
-    ----------
-    mixture : Mixture
-    direction : (n,)
-        xi.
-    target : Activation
-        sigma_*.
-    noise : float
-        Variance of the label noise.
-    """
-
-    direction: Array
-    target: Activation
-    noise: float = 0.0
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and labels (m,)."""
-        X, _ = self.mixture.draw(samples, rng)
-        y = self.target(X @ self.direction)
-        return X, y + np.sqrt(self.noise) * rng.standard_normal(samples) if self.noise else y
-
-
-@dataclass(frozen=True, eq=False)
-class Classification(Labelled):
-    """Labels +1 for the first component of a mixture, -1 for all others."""
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and labels (m,)."""
-        X, component = self.mixture.draw(samples, rng)
-        return X, np.where(component == 0, 1.0, -1.0)
-
-
-def regression(
-    mixed: Mixture,
-    *,
-    target: str | Activation = "relu",
-    aligned: bool = False,
-    noise: float = 0.0,
-    rng: Any = None,
-) -> Regression:
-    """The regression task of the paper: y = sigma_*(xi . x), xi of squared length 1/norm(Sigma).
-
-    Parameters
-    ----------
-    mixed : Mixture
-    target : str or Activation
-    aligned : bool
-        xi along the sum of all spikes; a random direction otherwise.
-    noise : float
-        Variance of the label noise, 0 or more.
-    rng : None, int, SeedSequence or Generator
-
-    Raises
-    ------
-    InvalidArgument
-        If the noise is negative, or the spikes cancel (two of alignment -1).
-    """
-    if not 0 <= noise < np.inf:
-        raise InvalidArgument("noise", noise, "a variance of 0 or more")
-    found = activation(target) if isinstance(target, str) else target
-    n = mixed.dimension
-    xi = mixed.directions.sum(axis=(0, 1)) if aligned else default_rng(rng).standard_normal(n)
-    length = np.linalg.norm(xi)
-    if length < 1e-6:
-        raise InvalidArgument("aligned", aligned, "False where the spikes cancel in their sum")
-    return Regression(mixed, xi / (length * np.sqrt(mixed.norm)), found, noise)

@@ -2,13 +2,14 @@
 
 from . import store
 from .cells import Simulated
-from .monte_carlo import MEMORY, simulate
-from .simulation import Simulation
+from .monte_carlo import DEFAULT_MEMORY, simulate
+from .simulation import Simulation, standard_error
 
 __all__ = [
-    "MEMORY",
+    "DEFAULT_MEMORY",
     "Simulated",
     "Simulation",
     "simulate",
+    "standard_error",
     "store",
 ]

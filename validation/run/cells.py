@@ -19,11 +19,11 @@ from replica.convex import LOSSES, Loss
 from replica.problem import Problem, SpikedRandomFeatures
 from solvers.results import Array
 
-from ..draw import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
-from ..fit import convex_readout, measures, readout, ridge
+from ..draws import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
+from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 from .threads import one_thread
 
-ERRORS = ("test_error", "train_error", "test_variance")
+SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
 
 
 class Simulated(StrEnum):
@@ -64,7 +64,8 @@ class Experiment:
         """Names of what a cell measures: losses unless they are half the squared errors, and
         classification errors where labels are +-1."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        return *ERRORS, *losses, *(("classification_error",) if self.model.labels.binary else ())
+        classification = ("classification_error",) if self.model.labels.binary else ()
+        return *SQUARED_ERRORS, *losses, *classification
 
     @property
     def sizes(self) -> Array:
@@ -121,22 +122,23 @@ class Samples:
             moved = arrays.to_device(X, self.device)
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
-    def repeatable(self, keep: bool) -> Callable[[float], ridge.Blocks]:
-        """``blocks`` by bias; kept in memory, or else made anew each time they are gone
-        through.  The numbers are the same to the last bit."""
+    def repeatable(self, keep: bool) -> Callable[[float], Blocks]:
+        """``blocks`` as a function of the bias, to be gone through again and again.
+
+        Kept in memory, or else made anew each time; the numbers are the same to the last bit.
+        """
         if not keep:
             return lambda bias: lambda: self.blocks(bias)
 
-        def kept(bias: float) -> ridge.Blocks:
-            found = list(self.blocks(bias))
-            return lambda: found
+        def kept(bias: float) -> Blocks:
+            blocks = list(self.blocks(bias))
+            return lambda: blocks
 
         return kept
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
-    """The ``measures`` (M, A, L) of one seed: test and training error, the variance of the first
-    of them that the finite test set leaves, and what else there is.
+    """The ``measures`` (M, A, L) of one seed, in their order.
 
     ``keep`` holds all training features in memory, for speed.
     """
@@ -147,24 +149,24 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
         train = Samples(layer, int(sizes.max()), inputs, features, noise, device)
         design, model, loss = train.repeatable(keep), experiment.model, experiment.loss
         if loss.is_square:
-            fits = readout.fit(
+            fits = fit_readout(
                 design, sizes, lam, intercept=model.intercept, train_bias=model.train_bias
             )
         else:
-            fits = convex_readout.fit(design(0.0), sizes, lam, loss, intercept=model.intercept)
+            fits = fit_convex_readout(design(0.0), sizes, lam, loss, intercept=model.intercept)
         inputs, features, noise = unseen
         test = Samples(layer, experiment.test_samples, inputs, features, None, device)
-        mean, variance = errors_on(test, fits)
-        found = {"test_error": mean, "train_error": fits.train, "test_variance": variance}
+        mean, variance = squared_errors(test.repeatable(keep=False), fits, test.count)
+        measured = {"test_error": mean, "train_error": fits.train, "test_variance": variance}
         if not loss.is_square:
-            found["train_loss"], _ = measures.averages(design, fits, sizes, loss)
-        if len(experiment.measures) > len(found):
+            measured["train_loss"], _ = mean_losses(design, fits, sizes, loss)
+        if len(experiment.measures) > len(measured):
             fresh = replace(test, noise=noise).repeatable(keep=False)
             counts = np.full(len(sizes), test.count)
-            found["loss_error"], found["classification_error"] = measures.averages(
+            measured["loss_error"], measured["classification_error"] = mean_losses(
                 fresh, fits, counts, loss
             )
-        return np.stack([found[name] for name in experiment.measures])
+        return np.stack([measured[name] for name in experiment.measures])
 
 
 def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
@@ -175,18 +177,3 @@ def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
     if experiment.simulated is Simulated.srf:
         return draw(experiment.model, dimension=d, rng=rng)
     return draw(problem, dimension=d, rng=rng, beta=experiment.beta)
-
-
-def errors_on(test: Samples, fits: ridge.Fits) -> tuple[Array, Array]:
-    """Mean over the test set of (target - prediction)^2 and the variance of that mean,
-    (A, L) each."""
-    total, squares = np.zeros((2, *fits.bias.shape))
-    for bias in np.unique(fits.bias):
-        own = fits.bias == bias
-        for Phi, y in test.blocks(float(bias)):
-            error = (y[:, None, None] - ridge.predict(Phi, fits)) ** 2
-            xp = arrays.namespace(error)
-            total += np.where(own, arrays.to_host(xp.sum(error, axis=0)), 0.0)
-            squares += np.where(own, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
-    mean = total / test.count
-    return mean, np.maximum(squares / test.count - mean**2, 0.0) / test.count

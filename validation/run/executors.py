@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from typing import Any
 
-DEATHS = 3  # pools in a row that break before any of their cells is done
+MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
 
 Results = Iterator[tuple[int, Any]]
 
@@ -75,6 +75,7 @@ def results(
 
 
 def _in_executor(task: Callable[[int], Any], cells: Sequence[int], executor: Executor) -> Results:
+    """The results from the caller's executor; what has not begun is cancelled at the end."""
     futures: dict[Future[Any], int] = {executor.submit(task, cell): cell for cell in cells}
     try:
         for future in as_completed(futures):
@@ -87,6 +88,7 @@ def _in_executor(task: Callable[[int], Any], cells: Sequence[int], executor: Exe
 
 
 def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
+    """The results from pools of our own: a new one takes over when one breaks."""
     left, deaths = list(cells), 0
     while left:
         try:
@@ -96,11 +98,12 @@ def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) ->
                 yield cell, result
         except BrokenExecutor as error:
             deaths += 1
-            if deaths == DEATHS:
-                raise _died(f"some died {DEATHS} times in a row") from error
+            if deaths == MAX_DEATHS:
+                raise _died(f"some died {MAX_DEATHS} times in a row") from error
 
 
 def _died(what: str) -> WorkerDied:
+    """The error to raise, ``what`` happened, with what can be done about it."""
     advice = (
         "what was finished is kept in the store, if there is one; memory may have run out (give "
         "less, or fewer workers), or a script lacks if __name__ == '__main__'"
@@ -109,6 +112,7 @@ def _died(what: str) -> WorkerDied:
 
 
 def _in_pool(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
+    """The results from one pool of spawned processes, which are ended if anything fails."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(workers, len(cells)),
@@ -126,6 +130,7 @@ def _in_pool(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> 
 
 
 def _completed(pool: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
+    """(cell, task(cell)) in the order in which they are done."""
     futures = {pool.submit(task, cell): cell for cell in cells}
     for future in as_completed(futures):
         yield futures[future], future.result()
@@ -138,6 +143,7 @@ def _start_worker() -> None:
 
 
 def _follow_parent() -> None:
+    """Wait for the parent process to end, then end this one at once."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -16,8 +16,8 @@ from replica.problem import Activation, LabelNoise, Law, MultiIndex, describe
 
 from .cells import Experiment
 
-DIGITS = 9  # of the values compared: the last ones differ between mathematical libraries
-GRID = np.linspace(-6.07, 5.93, 121)  # off the zeros of the usual functions
+# Where functions are compared: off the zeros of the usual ones.
+FINGERPRINT_POINTS = np.linspace(-6.07, 5.93, 121)
 
 
 def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
 
 
 def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
-    """A hash of the values of a function or a law, to so many digits.
+    """A hash of the values of a function or a law, to nine digits.
 
     Examples
     --------
@@ -59,17 +59,19 @@ def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
     """
     parts: list[Any]
     if isinstance(of, Activation):
-        parts = [of(GRID), of.slope(GRID) if of.derivative is not None else [], of.kinks]
+        slope: Any = [] if of.derivative is None else of.slope(FINGERPRINT_POINTS)
+        parts = [of(FINGERPRINT_POINTS), slope, of.kinks]
     elif isinstance(of, MultiIndex):
-        at = np.random.default_rng(0).standard_normal((of.dimension, GRID.size))
+        at = np.random.default_rng(0).standard_normal((of.dimension, FINGERPRINT_POINTS.size))
         parts = [of(*at)]
     elif isinstance(of, LabelNoise):
         parts = [of.parameters]
     elif isinstance(of, Loss):
-        parts = [of.value(GRID), of.derivative(GRID), of.kinks]
+        parts = [of.value(FINGERPRINT_POINTS), of.derivative(FINGERPRINT_POINTS), of.kinks]
     elif of.continuous is None:
         parts = [of.values, of.fractions]
     else:
         parts = [of.distribution.ppf(np.linspace(0.01, 0.99, 99))]
-    text = [f"{value:.{DIGITS - 1}e}" for part in parts for value in part]
+    # nine digits: the last ones differ between mathematical libraries
+    text = [f"{value:.8e}" for part in parts for value in part]
     return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +20,11 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draw import byte_count, check_device, fraction, seed_sequence, spiked_model, whole
+from ..draws import check_device, seed_sequence, spiked_model, whole
 from . import executors
 from . import store as cell_store
-from .cells import ERRORS, Experiment, Simulated, run_cell
+from .arguments import byte_count, fraction
+from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell
 from .identity import describe_cell
 from .resources import bytes_needed, check_memory, cost
 from .simulation import Simulation
@@ -33,9 +34,9 @@ logger = logging.getLogger(__name__)
 # Test inputs over max(d, n).  The noise of the test set equals that between seeds at 1 to 5 max(d,
 # n) inputs, 6 for tanh/sin without label noise (alpha from .5 to 3, 100 seeds, d = 100 and 200:
 # the number over d does not depend on d).  The standard error includes what is left of it.
-TEST_SAMPLES = 8
-MEMORY = "2GB"
-RATE = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
+TEST_INPUTS = 8
+DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
+CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
@@ -53,7 +54,7 @@ def simulate(
     test_samples: int | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
-    memory: str | float = MEMORY,
+    memory: str | float = DEFAULT_MEMORY,
     store: str | PathLike[str] | None = None,
     shard: str | tuple[int, int] | None = None,
     device: str = "cpu",
@@ -128,8 +129,8 @@ def simulate(
     --------
     >>> from replica import SpikedRandomFeatures
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
-    >>> found = simulate(model, alpha=[0.5, 2], lam=[0.01, 1], dimension=50, seeds=3, rng=0)
-    >>> found.test_error.shape, found.test_mean.shape
+    >>> simulation = simulate(model, alpha=[0.5, 2], lam=[0.01, 1], dimension=50, seeds=3, rng=0)
+    >>> simulation.test_error.shape, simulation.test_mean.shape
     ((3, 2, 2), (2, 2))
     """
     seeds = whole("seeds", seeds, 2, "a standard error needs two draws")
@@ -153,17 +154,16 @@ def simulate(
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
     check_memory(experiment, limit)
-    found = run_cells(
+    processes = None if workers is None else whole("workers", workers, 1, "processes")
+    cells = run_cells(
         experiment,
         [int(index) for index in indices],
-        executor=executor,
-        workers=None if workers is None else whole("workers", workers, 1, "processes"),
-        memory=limit,
+        Machine(executor, processes, limit),
         folder=None if store is None else cell_store.open_folder(store),
         progress=progress,
     )
-    measured = dict(zip(experiment.measures, np.moveaxis(found, 0, 1), strict=True))
-    test, train, variance = (measured.pop(name) for name in ERRORS)
+    measured = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
+    test, train, variance = (measured.pop(name) for name in SQUARED_ERRORS)
     return Simulation(experiment, indices, test, train, variance, measured)
 
 
@@ -191,7 +191,7 @@ def plan(
     d = whole("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
     if test_samples is None:
-        test_samples = TEST_SAMPLES * round(d * max(1.0, float(ratios.max())))
+        test_samples = TEST_INPUTS * round(d * max(1.0, float(ratios.max())))
     try:
         kind = Simulated(simulated)
     except ValueError:
@@ -217,45 +217,52 @@ def plan(
     return experiment
 
 
+class Machine(NamedTuple):
+    """Where cells run: an executor, or so many processes (None: what pays), in so many bytes."""
+
+    executor: Executor | None
+    workers: int | None
+    memory: float
+
+
 def run_cells(
     experiment: Experiment,
     indices: list[int],
+    machine: Machine,
     *,
-    executor: Executor | None,
-    workers: int | None,
-    memory: float,
     folder: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> Array:
-    """What is measured on the cells (S, M, A, L), from the store where it is there."""
+    """What is measured on the cells (S, M, A, L), read from the store where it is there."""
     shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
-    found: dict[int, Array] = {}
+    measured: dict[int, Array] = {}
     if folder is not None:
         for index in indices:
             errors = cell_store.read(folder, describe_cell(experiment, index), shape)
             if errors is not None:
-                found[index] = errors
-    left = [index for index in indices if index not in found]
+                measured[index] = errors
+    left = [index for index in indices if index not in measured]
     if progress is not None:
-        progress(len(found), len(indices))
+        progress(len(measured), len(indices))
     processes = 1
-    if executor is None:
-        processes = pool_size(experiment, len(left)) if workers is None else workers
-        processes = min(processes, max(1, int(memory // bytes_needed(experiment, keep=False))))
-    keep = processes * bytes_needed(experiment, keep=True) <= memory
+    if machine.executor is None:
+        processes = machine.workers or pool_size(experiment, len(left))
+        fitting = int(machine.memory // bytes_needed(experiment, keep=False))
+        processes = min(processes, max(1, fitting))
+    keep = processes * bytes_needed(experiment, keep=True) <= machine.memory
     task = partial(run_cell, experiment, keep=keep)
-    for index, errors in executors.results(task, left, executor, processes):
+    for index, errors in executors.results(task, left, machine.executor, processes):
         if folder is not None:
             cell_store.write(folder, describe_cell(experiment, index), errors)
-        found[index] = errors
+        measured[index] = errors
         if progress is not None:
-            progress(len(found), len(indices))
-    return np.array([found[index] for index in indices])
+            progress(len(measured), len(indices))
+    return np.array([measured[index] for index in indices])
 
 
 def pool_size(experiment: Experiment, cells: int) -> int:
-    """Processes that pay for so many cells."""
-    if experiment.device != "cpu" or cells * cost(experiment) / RATE < POOL_SECONDS:
+    """How many processes to run so many cells in: 1 where starting more does not pay."""
+    if experiment.device != "cpu" or cells * cost(experiment) / CORE_SPEED < POOL_SECONDS:
         return 1
     if not executors.travels(experiment):
         logger.warning(

@@ -4,13 +4,13 @@ import numpy as np
 
 from replica.errors import InvalidArgument
 
-from ..draw import BLOCK
-from ..fit import ridge
+from ..draws import INPUT_BLOCK
+from ..fit import CHOLESKY_COST, GRAM_COST, routes
 from .cells import Experiment, Simulated
 
-PROCESS = 200e6  # bytes: the interpreter with what it imports, and LAPACK's buffers
-NEWTON = 20  # steps to the readout of a loss other than the square
-BLOCKS = 12  # arrays of one block at a time: inputs, fields, features, temporaries
+PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
+CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
+BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
 
 
 def cost(experiment: Experiment) -> float:
@@ -23,16 +23,17 @@ def cost(experiment: Experiment) -> float:
     samples = 2 * float(sizes[-1]) + experiment.test_samples
     if not experiment.loss.is_square:
         small = np.minimum(sizes, p).astype(float)
-        each = float((ridge.GRAM * sizes * p * small + ridge.FACTOR * small**3).sum())
-        return step + samples * d * p + NEWTON * len(experiment.lam) * each
-    ways = ridge.routes(sizes, p, len(experiment.lam)).cost
-    return step + samples * d * p + ways * (50 if experiment.model.train_bias else 1)
+        each = float((GRAM_COST * sizes * p * small + CHOLESKY_COST * small**3).sum())
+        return step + samples * d * p + CONVEX_STEPS * len(experiment.lam) * each
+    ways = routes(sizes, p, len(experiment.lam)).cost
+    tries = 50 if experiment.model.train_bias else 1  # common biases: a scan, and its refinement
+    return step + samples * d * p + tries * ways
 
 
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    way = ridge.routes(sizes, p, len(experiment.lam))
+    way = routes(sizes, p, len(experiment.lam))
     several = len(experiment.lam) > 1
     n = float(sizes[way.dual - 1]) if way.dual else 0.0
     dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
@@ -41,15 +42,15 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sizes[-1])
         dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
-    block = BLOCK // max(d, p) + 1  # samples
+    block = INPUT_BLOCK // max(d, p) + 1  # samples
     fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows
     step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
     layer = float(p * d)
     kept = float(sizes[-1]) * (p + 1) if keep else 0.0
-    rows = BLOCKS * max(BLOCK, d, p)
+    rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
-    return PROCESS + 8 * numbers
+    return PROCESS_BYTES + 8 * numbers
 
 
 def check_memory(experiment: Experiment, limit: float) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-MEASURED = {  # units
+MEASURE_UNITS = {  # of what is measured beside squared errors
     "loss_error": "mean loss",
     "train_loss": "mean loss",
     "classification_error": "share of samples",
@@ -154,6 +154,7 @@ class Simulation:
 
     @property
     def _named_loss(self) -> dict[str, str]:
+        """The loss by name, for documents; nothing where it is the square."""
         return {} if self.loss.is_square else {"loss": self.loss.name}
 
     def dataset(self) -> "xarray.Dataset":
@@ -170,7 +171,7 @@ class Simulation:
             )
         }
         each |= {
-            name: (("seed", "alpha", "lam"), values, {"units": MEASURED[name]})
+            name: (("seed", "alpha", "lam"), values, {"units": MEASURE_UNITS[name]})
             for name, values in self.measured.items()
         }
         over = {

@@ -24,7 +24,7 @@ from solvers.results import Array
 
 logger = logging.getLogger(__name__)
 
-NAME = re.compile(r"[0-9a-f]{40}\.json")
+CELL_FILE = re.compile(r"[0-9a-f]{40}\.json")
 Description = Mapping[str, Any]
 
 
@@ -43,14 +43,15 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        strange = sorted(file.name for file in folder.iterdir() if not NAME.fullmatch(file.name))
+        names = sorted(file.name for file in folder.iterdir())
     except OSError as error:
         allowed = f"a folder that can be made ({error.strerror})"
         raise InvalidArgument("store", str(path), allowed) from None
     if not os.access(folder, os.W_OK):
         raise InvalidArgument("store", str(path), "a folder that can be written to")
-    for name in strange:
-        logger.warning("%s is not a cell of this library; it is left alone", folder / name)
+    for name in names:
+        if not CELL_FILE.fullmatch(name):
+            logger.warning("%s is not a cell of this library; it is left alone", folder / name)
     return folder
 
 
@@ -114,11 +115,11 @@ def write(folder: Path, cell: Description, errors: Array) -> None:
 
 
 def _aside(file: Path) -> Path:
-    """A free name for a damaged file."""
+    """The first name ``file``.damaged-1, -2 ... that no file has."""
     number = 1
-    while (found := file.with_suffix(f".damaged-{number}")).exists():
+    while (free := file.with_suffix(f".damaged-{number}")).exists():
         number += 1
-    return found
+    return free
 
 
 def _sync(folder: Path) -> None:
@@ -132,5 +133,6 @@ def _sync(folder: Path) -> None:
 
 
 def _digest(value: Any) -> str:
+    """SHA-256 of ``value`` as JSON with sorted keys, in hexadecimal."""
     text = json.dumps(plain(value), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,6 +15,7 @@ _inside: list[Any] = []
 
 @lru_cache(maxsize=1)
 def _libraries() -> ThreadpoolController:
+    """What sets the number of threads of the BLAS libraries that are loaded."""
     return ThreadpoolController()
 
 

@@ -25,11 +25,10 @@ from numpy.random import default_rng
 from replica.problem import Activation, activation
 from solvers.results import Array
 
-from ..draw import seed_sequence
+from ..draws import seed_sequence
 from .hermite_expansion import expand
-from .hermite_model import Task, bulk_scale, gradient
-
-ZERO = 1e-10  # a Hermite coefficient below this is none
+from .hermite_model import bulk_scale, gradient
+from .tasks import Task
 
 
 class Parts(NamedTuple):
@@ -44,14 +43,14 @@ def gradient_parts(
 ) -> Parts:
     """Norms of the two parts of the gradient, of one draw.
 
-    Parameters are those of :func:`validation.mixtures.hermite_model.side_by_side`.
+    Parameters are those of :func:`validation.mixtures.side_by_side`.
 
     Examples
     --------
     >>> from validation.mixtures import mixture, regression
     >>> task = regression(mixture(100, eigenvalues=5.0, rng=0), aligned=True)
-    >>> found = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
-    >>> found.spike > found.bulk
+    >>> norms = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
+    >>> norms.spike > norms.bulk
     True
     """
     sigma = activation(student) if isinstance(student, str) else student
@@ -77,7 +76,8 @@ def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Par
     Parts(spike=-0.5, bulk=-1.0)
     """
     h = expand(student, order=8).coefficients
-    j = next((j for j in range(2, 8) if abs(h[j]) > ZERO), np.inf)
+    # a smaller coefficient is none, but for rounding
+    j = next((j for j in range(2, 8) if abs(h[j]) > 1e-10), np.inf)
     s = spike_exponent
     return Parts(round((s - 1) / 2, 12), round(max(s / 2 - 1, j * (s - 1) / 2), 12))
 

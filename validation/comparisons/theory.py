@@ -7,7 +7,7 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import MODELS, GradientStep, unsuited
 
-from ..draw import spiked_model
+from ..draws import spiked_model
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,19 @@
-"""Finite-size first layers and inputs, drawn at random."""
+"""First layers, inputs and labels of finite size, drawn at random."""
 
 from . import arrays
-from .arguments import byte_count, fraction, seed_sequence, size, whole
+from .arguments import seed_sequence, size, whole
 from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
-from .inputs import BLOCK, gaussian_inputs
+from .inputs import INPUT_BLOCK, gaussian_inputs
 
 __all__ = [
-    "BLOCK",
+    "INPUT_BLOCK",
     "Instance",
     "arrays",
-    "byte_count",
     "check_device",
     "draw",
     "draw_gaussian",
-    "fraction",
     "gaussian_inputs",
     "gradient_step",
     "seed_sequence",

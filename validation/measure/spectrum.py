@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draw import draw, seed_sequence, size, spiked_model, whole
+from ..draws import draw, seed_sequence, size, spiked_model, whole
 
 
 def eigenvalues(
@@ -45,8 +45,8 @@ def eigenvalues(
     --------
     >>> from replica import SpikedRandomFeatures
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
-    >>> found = eigenvalues(model, alpha=0.5, dimension=40, seeds=2, rng=0)
-    >>> found.shape, int((found < 1e-12).sum(axis=1)[0])
+    >>> values = eigenvalues(model, alpha=0.5, dimension=40, seeds=2, rng=0)
+    >>> values.shape, int((values < 1e-12).sum(axis=1)[0])
     ((2, 40), 20)
     """
     spiked_model(problem, beta)
@@ -54,7 +54,7 @@ def eigenvalues(
     d = whole("dimension", dimension, 2, "the input dimension d")
     n = size("alpha", float(ratio), d)
     seeds = whole("seeds", seeds, 1, "independent draws")
-    found = []
+    spectra = []
     for seed in seed_sequence(rng).spawn(seeds):
         layer, inputs = seed.spawn(2)
         instance = draw(problem, dimension=d, rng=layer, beta=beta)
@@ -62,5 +62,5 @@ def eigenvalues(
         p = features.shape[1]
         gram = features @ features.T if n < p else features.T @ features
         values = np.maximum(np.linalg.eigvalsh(gram / n), 0.0)  # below 0 by rounding alone
-        found.append(np.concatenate([np.zeros(p - len(values)), values]))
-    return np.array(found)
+        spectra.append(np.concatenate([np.zeros(p - len(values)), values]))
+    return np.array(spectra)

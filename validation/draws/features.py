@@ -74,15 +74,16 @@ class Instance:
 
     def targets(self, X: Array) -> Array:
         """Noiseless targets E[y | x], (n,)."""
-        return self._of(LabelLaw(self.target, self.noise, self.label_noise).mean, X)
+        return self._at(LabelLaw(self.target, self.noise, self.label_noise).mean, X)
 
     def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
         """Labels with fresh noise of variance Delta, or another, (n,)."""
         variance = self.noise if noise is None else noise
-        y = self._of(self.target, X) + np.sqrt(variance) * rng.standard_normal(len(X))
+        y = self._at(self.target, X) + np.sqrt(variance) * rng.standard_normal(len(X))
         return y if self.label_noise is None else self.label_noise.apply(y, rng)
 
-    def _of(self, target: Target, X: Array) -> Array:
+    def _at(self, target: Target, X: Array) -> Array:
+        """``target`` at the projections of inputs (n, d) on its directions, (n,)."""
         z = self.directions @ X.T
         return target(*z)
 

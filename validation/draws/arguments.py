@@ -1,8 +1,6 @@
-"""Checks of the arguments that only a finite-size experiment has: sizes, seeds, limits."""
+"""Checks of the arguments that every finite-size experiment has: sizes and seeds."""
 
-import math
 import operator
-import re
 from typing import Any
 
 from numpy.random import Generator, SeedSequence
@@ -20,12 +18,12 @@ def whole(name: str, value: Any, low: int, meaning: str) -> int:
     """
     allowed = f"an integer of at least {low} ({meaning})"
     try:
-        found = operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise InvalidArgument(name, value, allowed) from None
-    if found < low:
+    if number < low:
         raise InvalidArgument(name, value, allowed)
-    return found
+    return number
 
 
 def size(name: str, ratio: float, dimension: int) -> int:
@@ -41,12 +39,12 @@ def size(name: str, ratio: float, dimension: int) -> int:
     >>> size("alpha", 1.5, 400)
     600
     """
-    found = round(ratio * dimension)
-    if found < 1:
+    count = round(ratio * dimension)
+    if count < 1:
         raise InvalidArgument(
             name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
         )
-    return found
+    return count
 
 
 def seed_sequence(rng: Any) -> SeedSequence:
@@ -73,47 +71,3 @@ def seed_sequence(rng: Any) -> SeedSequence:
     except (TypeError, ValueError):
         allowed = "None, an integer of 0 or more, a SeedSequence or a Generator"
         raise InvalidArgument("rng", rng, allowed) from None
-
-
-UNITS = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-
-
-def byte_count(name: str, value: Any) -> float:
-    """A number of bytes, given as such or with a unit.
-
-    Raises
-    ------
-    InvalidArgument
-
-    Examples
-    --------
-    >>> byte_count("memory", "1.5 GB")
-    1500000000.0
-    """
-    text = str(value).strip().upper()
-    found = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
-    if not found or not 0 < float(found[1]) < math.inf:
-        raise InvalidArgument(name, value, "a number of bytes, or such as 500MB or 2GB")
-    return float(found[1]) * UNITS[found[2] or "B"]
-
-
-def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
-    """i and N of "i/N", or of a pair: one part of N, counted from 1.
-
-    Raises
-    ------
-    InvalidArgument
-
-    Examples
-    --------
-    >>> fraction("shard", "2/4", 10)
-    (2, 4)
-    """
-    parts = value.split("/") if isinstance(value, str) else value
-    try:
-        part, count = map(int, parts)
-    except (TypeError, ValueError):
-        part, count = 0, 0
-    if not 1 <= part <= count <= most:
-        raise InvalidArgument(name, value, f"i/N with i from 1 to N and N at most {most} (seeds)")
-    return part, count

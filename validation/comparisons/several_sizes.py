@@ -1,4 +1,4 @@
-"""A ladder of sizes: simulations at several dimensions, extrapolated to infinity.
+"""Simulations at several dimensions, a ladder, extrapolated to infinity: ``ladder``.
 
 Mean errors of a problem approach their limit like e(d) = e + s / d.  The limit is fitted by
 weighted least squares.  Variances between seeds fall like 1/d, so a mean of S seeds weighs
@@ -22,9 +22,9 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem
 from solvers.results import Array
 
-from ..draw import whole
+from ..draws import whole
 from ..run import Simulation, simulate
-from .compare import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
+from .checks import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
 from .theory import Theory, theory_of
 
 
@@ -96,7 +96,7 @@ class Ladder:
     @property
     def verdict(self) -> str:
         """A sentence: the answer, and how many limits lie within two standard errors."""
-        sizes = ", ".join(str(found.dimension) for found in self.simulations)
+        sizes = ", ".join(str(one.dimension) for one in self.simulations)
         return (
             f"extrapolated from d = {sizes}, theory and simulation "
             f"{'agree' if self.agrees else 'disagree'} to within {STANDARD_ERRORS:g} standard "
@@ -114,11 +114,11 @@ class Ladder:
             for field in ("slope", "p_value")
         }
         document = last.document(columns(last, self.test, self.train) | lines)
-        each = [found.document() for found in self.simulations]
+        each = [one.document() for one in self.simulations]
         return document | {
             "theory": self.theory.note,
             "dimension": "inf",
-            "seeds": [found.seeds for found in self.simulations],
+            "seeds": [one.seeds for one in self.simulations],
             "ladder": [
                 plain({name: one[name] for name in ("dimension", "seeds", "points")})
                 for one in each
@@ -165,8 +165,8 @@ def ladder(
     --------
     >>> from replica import SpikedRandomFeatures
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
-    >>> found = ladder(model, alpha=[0.5, 2], lam=0.1, dimensions=[40, 80, 160], seeds=5, rng=0)
-    >>> found.agrees, found.test_line.limit.shape
+    >>> result = ladder(model, alpha=[0.5, 2], lam=0.1, dimensions=[40, 80, 160], seeds=5, rng=0)
+    >>> result.agrees, result.test_line.limit.shape
     (True, (2, 1))
     """
     sizes = sorted({whole("ladder", d, 2, "an input dimension d") for d in dimensions})
@@ -196,8 +196,8 @@ def ladder(
     lines = {
         name: extrapolate(
             np.array(sizes),
-            np.array([getattr(found, f"{name}_mean") for found in simulations]),
-            np.array([getattr(found, f"{name}_stderr") for found in simulations]),
+            np.array([getattr(one, f"{name}_mean") for one in simulations]),
+            np.array([getattr(one, f"{name}_stderr") for one in simulations]),
             np.array(draws),
         )
         for name in ("test", "train")
@@ -217,7 +217,10 @@ def ladder(
 def _part(
     progress: Callable[[int, int], None] | None, work: Array, i: int
 ) -> Callable[[int, int], None] | None:
-    """Progress of one size among all, by work."""
+    """What to call with the progress of the i-th size: it calls ``progress`` with that of all.
+
+    Counted in thousandths of the ``work`` (K,) of the sizes.
+    """
     if progress is None:
         return None
     before, total = work[:i].sum(), work.sum()

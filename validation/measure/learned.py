@@ -12,8 +12,8 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem, axis, positive
 from solvers.results import Array
 
-from ..draw import Instance, draw, seed_sequence, size, spiked_model, whole
-from ..fit import readout, ridge
+from ..draws import Instance, draw, seed_sequence, size, spiked_model, whole
+from ..fit import Blocks, fit_readout, predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class MeasuredFunction:
     variance: Array
 
 
-def measure(
+def measured_function(
     problem: Problem,
     *,
     alpha: float,
@@ -44,7 +44,7 @@ def measure(
     beta: float | None = None,
     inputs: int | None = None,
 ) -> MeasuredFunction:
-    """Mean and variance of the output over inputs x with u.x = kappa.
+    """Mean and variance of trained networks' outputs over inputs x with u.x = kappa.
 
     Parameters
     ----------
@@ -73,8 +73,9 @@ def measure(
     --------
     >>> from replica import SpikedRandomFeatures
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
-    >>> found = measure(model, alpha=1, lam=0.1, kappa=[0, 1], dimension=50, seeds=2, rng=0)
-    >>> found.mean.shape
+    >>> sizes = dict(dimension=50, seeds=2)
+    >>> learned = measured_function(model, alpha=1, lam=0.1, kappa=[0, 1], rng=0, **sizes)
+    >>> learned.mean.shape
     (2, 2)
     """
     model = spiked_model(problem, beta)
@@ -91,7 +92,7 @@ def measure(
         data, noise, test = map(default_rng, streams)
         instance = draw(problem, dimension=d, rng=layer, beta=beta)
         X = data.standard_normal((size("alpha", float(ratio), d), d))
-        fits = readout.fit(
+        fits = fit_readout(
             _design(instance, X, instance.labels(X, noise)),
             np.array([len(X)]),
             penalty,
@@ -102,18 +103,22 @@ def measure(
         for j, place in enumerate(places):
             X = test.standard_normal((count, d))
             X += np.outer(place - X @ u, u)
-            output = ridge.predict(instance.features(X, fits.bias.item()), fits)
+            output = predict(instance.features(X, fits.bias.item()), fits)
             mean[i, j], variance[i, j] = output.mean(), output.var(ddof=1)
     return MeasuredFunction(places, mean, variance)
 
 
-def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], ridge.Blocks]:
+def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
+    """The features of X (n, d) and the labels y as one block, as a function of the bias."""
     return lambda bias: lambda: [(instance.features(X, bias), y)]
 
 
 def _spike(problem: Problem, instance: Instance) -> Array:
-    """u (d,): the first axis of an sRF; of a network, along its mean row, which the step has
-    moved by r u, and on the side of the target."""
+    """The direction u (d,) of the spike.
+
+    The first axis of an sRF; of a network, along its mean row, which the step has moved by r u,
+    and on the side of the target.
+    """
     if not problem.schedule:
         return np.eye(1, instance.W.shape[1])[0]
     u = instance.W.mean(axis=0)

@@ -21,11 +21,11 @@ from replica.problem import Activation, activation, positive
 from replica.problem import target as find_target
 from solvers.results import Array
 
-from ..draw import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
-from ..fit import Fits, predict, ridge
-from .alignment import cosines
+from ..draws import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
+from ..fit import Fits, fit_ridge, predict
+from .neurons import cosines
 
-RATE = 10.0  # of the published step: eta p = RATE sqrt(n) sqrt(p)
+PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def single_step(
     >>> layer, readout = initial_layer(
     ...     student="relu", target="he1+he2/2", dimension=40, width=60, rng=0
     ... )
-    >>> found = single_step(layer, readout, samples=1600, test_samples=1000, rng=1)
-    >>> found.cosines.shape
+    >>> step = single_step(layer, readout, samples=1600, test_samples=1000, rng=1)
+    >>> step.cosines.shape
     (60, 1)
     """
     p, d = layer.W.shape
@@ -161,11 +161,11 @@ def single_step(
         layer.W,
         ((X, layer.targets(X) - part(X)) for X in train.blocks(p)),
         student=layer.student,
-        eta=RATE * np.sqrt(n / p) if eta is None else eta,
+        eta=PUBLISHED_RATE * np.sqrt(n / p) if eta is None else eta,
         readout=readout,
     )
     stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0, None)
-    fits = fit_readout(stepped, train, part, penalty)
+    fits = _fit_rest(stepped, train, part, penalty)
     own = LinearPart.of(layer, test) if preprocess else nothing
     squares = np.zeros(2)
     for X in test.blocks(p):
@@ -177,11 +177,11 @@ def single_step(
     )
 
 
-def fit_readout(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> Fits:
-    """The readout of (1.2) for the labels less ``part``."""
+def _fit_rest(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> Fits:
+    """The readout of (1.2) at penalties ``lam`` (L,) for the labels less A + B.x."""
 
     def blocks() -> Iterator[tuple[Array, Array]]:
         for X in batch.blocks(len(layer.W)):
             yield layer.features(X), layer.targets(X) - part(X)
 
-    return ridge.ridge(blocks, np.array([batch.samples]), lam)
+    return fit_ridge(blocks, np.array([batch.samples]), lam)

@@ -7,8 +7,8 @@ import numpy as np
 from replica.observables import Grid
 from replica.plots import LABELS, axes, finish, is_logarithmic
 
-from .compare import Comparison
-from .ladder import Ladder
+from .one_size import Comparison
+from .several_sizes import Ladder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

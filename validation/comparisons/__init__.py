@@ -1,0 +1,23 @@
+"""Simulation beside theory."""
+
+from .neurons import AlignmentComparison, compare_alignment
+from .one_size import Comparison, compare
+from .plotting import BARS, dense, plot_comparison
+from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
+from .theory import Theory, theory_of
+
+__all__ = [
+    "BARS",
+    "AlignmentComparison",
+    "Comparison",
+    "Extrapolation",
+    "Ladder",
+    "Theory",
+    "compare",
+    "compare_alignment",
+    "dense",
+    "extrapolate",
+    "ladder",
+    "plot_comparison",
+    "theory_of",
+]

@@ -1,0 +1,106 @@
+"""Simulated alignment of the neurons with the target's directions, beside the theory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from replica.steps import GradientStep, after_each_step, first_step
+from solvers.results import Array
+
+from ..draws import seed_sequence, whole
+from ..measure import alignment
+from ..run import standard_error
+
+
+@dataclass(frozen=True, eq=False)
+class AlignmentComparison:
+    """Simulated cosines beside the predicted ones: S steps, T directions.
+
+    A neuron's cosine counts with the sign of its readout, so that neurons pulled to opposite
+    sides do not cancel.
+
+    Attributes
+    ----------
+    weights, gradients : (seeds, S, T)
+        Means over the neurons of each draw.
+    predicted_weights, predicted_gradients : (S, T)
+        NaN where the theory does not go: with several readouts or biases, after the first step.
+    """
+
+    weights: Array
+    gradients: Array
+    predicted_weights: Array
+    predicted_gradients: Array
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every step and direction, with standard errors over the seeds."""
+        S, T = self.predicted_weights.shape
+        rows = []
+        for step, direction in np.ndindex(S, T):
+            row: dict[str, Any] = {"step": step + 1, "direction": direction + 1}
+            for name in ("weights", "gradients"):
+                drawn = getattr(self, name)[:, step, direction]
+                row[f"predicted_{name}"] = float(
+                    getattr(self, f"predicted_{name}")[step, direction]
+                )
+                row[f"simulated_{name}"] = float(drawn.mean())
+                row[f"stderr_{name}"] = float(standard_error(drawn))
+            rows.append(row)
+        return rows
+
+
+def compare_alignment(
+    problem: GradientStep,
+    *,
+    dimension: int,
+    beta: float,
+    seeds: int,
+    rng: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> AlignmentComparison:
+    """The neurons of ``seeds`` simulated networks after every step, beside the theory.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> step = GradientStep(student="tanh", target="sin", steps=[(4, 1), (4, 1)])
+    >>> comparison = compare_alignment(step, dimension=200, beta=0.5, seeds=2, rng=0)
+    >>> off = comparison.weights.mean(axis=0) - comparison.predicted_weights
+    >>> bool(abs(off).max() < 0.1)
+    True
+    """
+    seeds = whole("seeds", seeds, 2, "a standard error needs two draws")
+    weights, gradients = [], []
+    for stream in seed_sequence(rng).spawn(seeds):
+        cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
+        sign = np.sign(cosines.readout)[:, None]
+        weights.append((sign * cosines.weights[1:]).mean(axis=1))
+        gradients.append((sign * cosines.gradients).mean(axis=1))
+        if progress is not None:
+            progress(len(weights), seeds)
+    return AlignmentComparison(np.array(weights), np.array(gradients), *_predicted(problem))
+
+
+def _predicted(problem: GradientStep) -> tuple[Array, Array]:
+    """Cosines (S, T) of rows and gradients, each times the sign of the readout, as the theory has
+    them; NaN where it does not follow the step."""
+    if len(problem.readout.values) == len(problem.bias.values) == 1:
+        sign = np.sign(problem.readout.values[0])
+        after = after_each_step(problem)
+        weights = np.array([now.weight_cosines for now in after])
+        return sign * weights, sign * np.array([now.gradient_cosines for now in after])
+    first = first_step(problem)
+    unknown = np.full((2, len(problem.schedule), len(first.direction)), np.nan)
+    weights, gradients = unknown
+    if len(problem.bias.values) == 1:  # every cosine has the sign of readout * h_1 * C_1
+        h1 = float(problem.student.moments(problem.bias.values[0], 1.0).first)
+        sides = np.sign(h1 * first.direction)
+        weights[0] = sides * (first.fractions @ np.abs(first.weights))
+        gradients[0] = sides * np.abs(first.gradients).max(axis=0)
+    return weights, gradients

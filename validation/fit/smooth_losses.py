@@ -1,0 +1,82 @@
+"""The readout of a loss with a continuous derivative, by Newton's method.
+
+Semismooth where the derivative has kinks (Huber, squared hinge).
+"""
+
+import numpy as np
+from scipy.optimize import brentq
+
+from replica.convex import Loss
+from solvers.results import Array
+
+from .design import GAP, MAX_STEPS, Design, Minimum, objective
+
+
+def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Minimum:
+    """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
+
+    Newton's method with a line search.  The objective is lam-strongly convex in a: it is within
+    |gradient|^2 / (2 lam) of its minimum.
+    """
+    n, p = design.Z.shape
+    a, b, f = np.zeros(p), 0.0, np.zeros(n)
+    value = objective(y, lam, loss, a, f)
+    for _ in range(MAX_STEPS):
+        t, slope = _slope(y, loss, f)
+        gradient = design.Z.T @ slope + lam * a
+        gap = float(gradient @ gradient) / (2 * lam)
+        gradient_b = float(slope.sum()) if intercept else 0.0
+        if gap <= 1e-3 * GAP * value and abs(gradient_b) <= 1e-9 * np.abs(slope).sum():
+            break
+        weight = loss.second(t)
+        columns = np.stack([gradient, design.Z.T @ weight], axis=1)
+        solved = design.primal(weight, lam, columns)
+        step_b = 0.0
+        if intercept:
+            # the Schur complement of b, kept positive where no sample has curvature
+            rest = weight.sum() - weight @ (design.Z @ solved[:, 1])
+            step_b = -(gradient_b - weight @ (design.Z @ solved[:, 0])) / max(rest, 1e-9 * n)
+        step = -solved[:, 0] - step_b * solved[:, 1]
+        size = _step_size(y, lam, loss, (a, step), (f, design.Z @ step + step_b))
+        if size == 0:
+            break
+        a, b = a + size * step, b + size * step_b
+        f = design.Z @ a + b
+        value = objective(y, lam, loss, a, f)
+    return Minimum(a, float(b), value, gap / value)
+
+
+def _slope(y: Array, loss: Loss, f: Array) -> tuple[Array, Array]:
+    """The loss's argument (y f or y - f) and dl/df, (n,) each, at the outputs f."""
+    if loss.kind == "margin":
+        t, sign = y * f, y
+    else:
+        t, sign = y - f, -np.ones(len(y))
+    return t, sign * np.asarray(loss.derivative(t), dtype=float)
+
+
+def _step_size(
+    y: Array,
+    lam: float,
+    loss: Loss,
+    readout: tuple[Array, Array],
+    output: tuple[Array, Array],
+) -> float:
+    """The part of Newton's step to take, from 0 to 1, for (a, its step) and (f, its change).
+
+    The whole step where the objective still falls at its end or is nearly flat; else up to the
+    minimum on the way, which is bracketed, as the slope grows along the step.
+    """
+    (a, step), (f, change) = readout, output
+
+    def along(size: float) -> float:
+        """Derivative of the objective in the size of the step."""
+        _, slope = _slope(y, loss, f + size * change)
+        return float(slope @ change + lam * (a + size * step) @ step)
+
+    start, end = along(0.0), along(1.0)
+    if not start < 0:
+        return 0.0
+    if end <= 0.1 * abs(start):
+        return 1.0
+    return float(brentq(along, 0.0, 1.0, xtol=1e-12, rtol=1e-9))
