@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from validation.comparisons import dense, plot_comparison
 
 from replica import GradientStep, SpikedRandomFeatures, solve
 from replica.observables import sweep
 from validation import compare, simulate
+from validation.comparisons import dense, plot_comparison
 from validation.comparisons.checks import ALLOWANCE, Check
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)

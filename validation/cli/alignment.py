@@ -2,16 +2,13 @@
 
 from typing import cast
 
-import typer
-
-from replica import documents as files
 from replica.cli import SRF_FIELDS, Options, common, parse_request
 from replica.errors import InvalidArgument
 from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
-from .common import TABLES, Dimension, Rng, Seeds, single
+from .common import TABLES, Dimension, Rng, Seeds, print_document, single
 
 
 @common.problem_options(
@@ -36,7 +33,7 @@ def alignment(
     if not problem.schedule or width is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with common.progress("draws") as advance:
-        found = compare_alignment(
+        comparison = compare_alignment(
             cast(GradientStep, problem),
             dimension=dimension,
             beta=width,
@@ -44,16 +41,12 @@ def alignment(
             rng=rng,
             progress=advance,
         )
-    points = found.rows()
     document = {
         "problem": describe(problem) | {"beta": width},
-        "points": points,
+        "points": comparison.rows(),
         "dimension": dimension,
         "seeds": seeds,
     }
     if out is not None:
         common.save_points(out, document)
-    if as_json:
-        typer.echo(files.to_json(document))
-    else:
-        common.print_table(points, list(points[0]))
+    print_document(document, as_json)

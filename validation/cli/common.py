@@ -1,11 +1,12 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from replica.cli import Request
+from replica import documents as files
+from replica.cli import Request, common
 from replica.problem import Problem
 
 from ..run import Simulated
@@ -35,6 +36,14 @@ Workers = Annotated[
 ]
 Memory = Annotated[str, typer.Option(help="Limit of all processes together, such as 500MB.")]
 Device = Annotated[str, typer.Option(help="cpu, or cuda (needs torch).")]
+
+
+def print_document(document: dict[str, Any], as_json: bool) -> None:
+    """Write the document to standard output as JSON, or else its points as a table."""
+    if as_json:
+        typer.echo(files.to_json(document))
+    else:
+        common.print_table(document["points"], list(document["points"][0]))
 
 
 def single(asked: Request) -> tuple[Problem, float | None]:

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from replica import documents as files
 from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 from replica.observables import sweep
@@ -13,7 +12,19 @@ from ..comparisons import Comparison, Ladder, dense, plot_comparison
 from ..comparisons import compare as run_comparison
 from ..comparisons import ladder as run_ladder
 from ..run import DEFAULT_MEMORY, Simulated
-from .common import TABLES, Device, Dimension, Memory, Rng, Seeds, Store, What, Workers, single
+from .common import (
+    TABLES,
+    Device,
+    Dimension,
+    Memory,
+    Rng,
+    Seeds,
+    Store,
+    What,
+    Workers,
+    print_document,
+    single,
+)
 
 
 @common.problem_options()
@@ -84,10 +95,8 @@ def compare(
         )
         assert line is not None
         common.save_figure(plot, plot_comparison(comparison, line, published).figure)
-    if as_json:
-        typer.echo(files.to_json(document))
-    else:
-        common.print_table(document["points"], list(document["points"][0]))
+    print_document(document, as_json)
+    if not as_json:
         typer.echo(comparison.verdict)
     if not comparison.agrees:
         raise typer.Exit(1)

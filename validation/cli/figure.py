@@ -9,12 +9,12 @@ import typer
 from replica.cli import common
 from replica.errors import InvalidArgument
 
-from ..figures import NAMES, PANELS
+from ..figures import FIGURES, PANELS
 from ..figures import figure as find_figure
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES + PANELS)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES + PANELS)}.")],
     plot: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")],
     out: Annotated[
         Path | None,

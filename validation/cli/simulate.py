@@ -1,14 +1,23 @@
 """``replica-validate simulate``: a Monte Carlo by itself."""
 
-import typer
-
-from replica import documents as files
 from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
 
 from ..run import DEFAULT_MEMORY, Simulated
 from ..run import simulate as run_simulation
-from .common import Device, Dimension, Memory, Rng, Seeds, Shard, Store, What, Workers, single
+from .common import (
+    Device,
+    Dimension,
+    Memory,
+    Rng,
+    Seeds,
+    Shard,
+    Store,
+    What,
+    Workers,
+    print_document,
+    single,
+)
 
 
 @common.problem_options(without=("model",))
@@ -60,7 +69,4 @@ def simulate(
         common.save_points(
             out, document, lambda path: simulation.dataset().to_netcdf(path, engine="h5netcdf")
         )
-    if as_json:
-        typer.echo(files.to_json(document))
-    else:
-        common.print_table(document["points"], list(document["points"][0]))
+    print_document(document, as_json)

@@ -47,29 +47,29 @@ def spectrum(
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
-    found = compute(theory.model, ratio)
+    predicted = compute(theory.model, ratio)
     values = eigenvalues(
         problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
     )
     # at three places above the bulk
-    z = np.geomspace(max(found.edges.min(), 1e-3), found.edges.max(), 5)[1:-1] * (1 + 0.5j)
-    measured = (1 / (values[..., None] - z)).mean(axis=(0, 1))
-    predicted = found.stieltjes(z)
-    document = spectrum_document(found, 1000) | {
+    z = np.geomspace(max(predicted.edges.min(), 1e-3), predicted.edges.max(), 5)[1:-1] * (1 + 0.5j)
+    simulated_at = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    predicted_at = predicted.stieltjes(z)
+    document = spectrum_document(predicted, 1000) | {
         "dimension": dimension,
         "seeds": seeds,
         "theory": theory.note,
-        "stieltjes_off_by": np.abs(measured / predicted - 1),
+        "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
         "eigenvalues": values,
     }
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        common.save_figure(plot, plot_spectrum(found, eigenvalues=values).figure)
+        common.save_figure(plot, plot_spectrum(predicted, eigenvalues=values).figure)
     if as_json:
         typer.echo(files.to_json(document))
     else:
         typer.echo(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         typer.echo(f"relative differences of the Stieltjes transform: {off}")
-    leave_unless_converged(found)
+    leave_unless_converged(predicted)

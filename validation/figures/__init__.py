@@ -11,7 +11,7 @@ from types import ModuleType
 
 from replica.errors import InvalidArgument
 
-NAMES = (
+FIGURES = (
     "classification",
     "ladder",
     "learnable",
@@ -23,10 +23,12 @@ NAMES = (
     "staircase",
     "steps",
 )
-FAMILIES = {"mixtures": ("1a", "1b", "1c", "2a", "2b", "2c", "3", "4", "5", "6")}
-PANELS = tuple(f"{family}/{panel}" for family, panels in FAMILIES.items() for panel in panels)
+FIGURE_FAMILIES = {"mixtures": ("1a", "1b", "1c", "2a", "2b", "2c", "3", "4", "5", "6")}
+PANELS = tuple(
+    f"{family}/{panel}" for family, panels in FIGURE_FAMILIES.items() for panel in panels
+)
 
-__all__ = ["NAMES", "PANELS", "figure"]
+__all__ = ["FIGURES", "PANELS", "figure"]
 
 
 def figure(name: str) -> ModuleType:
@@ -42,6 +44,6 @@ def figure(name: str) -> ModuleType:
     >>> figure("readout-laws").__name__
     'validation.figures.readout_laws'
     """
-    if name not in NAMES + PANELS:
-        raise InvalidArgument("name", name, f"one of {', '.join(NAMES + PANELS)}")
+    if name not in FIGURES + PANELS:
+        raise InvalidArgument("name", name, f"one of {', '.join(FIGURES + PANELS)}")
     return import_module(f"{__name__}.{name.partition('/')[0].replace('-', '_')}")

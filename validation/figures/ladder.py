@@ -14,10 +14,11 @@ from replica import GradientStep
 from replica.documents import plain
 
 from ..comparisons import ladder
+from .drawing import draw_points
 
-STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
-LAM = 0.1
-MODELS = {
+PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
+PENALTY = 0.1
+DRAWN_MODELS = {  # label, marker, and the side to which points are nudged
     "srf": ("spiked random features", "o", -1),
     "gaussian": ("conditional Gaussian model", "s", 0),
     "network": ("the network itself", "^", 1),
@@ -28,17 +29,18 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     """Means and standard errors at every size, and the extrapolation, of each model."""
     alpha = np.array([0.9, 2.3])
     sizes, seeds = ([40, 80], 4) if quick else ([100, 200, 400, 800], 12)
-    found: dict[str, Any] = {}
-    for i, model in enumerate(MODELS):
+    models: dict[str, Any] = {}
+    for i, model in enumerate(DRAWN_MODELS):
 
         def advance(done: int, total: int, i: int = i) -> None:
+            """The progress of one model as that of all."""
             if progress is not None:
-                progress(i * total + done, len(MODELS) * total)
+                progress(i * total + done, len(DRAWN_MODELS) * total)
 
         result = ladder(
-            GradientStep(**STEP),
+            GradientStep(**PROBLEM),
             alpha=alpha,
-            lam=LAM,
+            lam=PENALTY,
             dimensions=sizes,
             seeds=seeds,
             rng=0,
@@ -46,7 +48,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             simulated=model,
             progress=advance,
         )
-        found[model] = {
+        models[model] = {
             "mean": [one.test_mean[:, 0] for one in result.simulations],
             "stderr": [one.test_stderr[:, 0] for one in result.simulations],
             "limit": result.test_line.limit[:, 0],
@@ -54,8 +56,8 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "slope": result.test_line.slope[:, 0],
             "theory": result.test.theory[:, 0],
         }
-    shared = {"step": STEP, "lam": LAM, "alpha": alpha, "sizes": sizes, "seeds": seeds}
-    return dict(plain({**shared, "models": found}))
+    shared = {"step": PROBLEM, "lam": PENALTY, "alpha": alpha, "sizes": sizes, "seeds": seeds}
+    return dict(plain({**shared, "models": models}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -65,22 +67,15 @@ def draw(data: dict[str, Any]) -> Figure:
     x = 1 / np.array(data["sizes"])
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
-        for i, (model, (label, marker, side)) in enumerate(MODELS.items()):
+        for i, (model, (label, marker, side)) in enumerate(DRAWN_MODELS.items()):
             one, colour = data["models"][model], f"C{i}"
             mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
             limit, slope = one["limit"][j], one["slope"][j]
             ends = np.array([0, 1.05 * x.max()])
             ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
-            ax.errorbar(
-                np.append(0, x) + side * nudge,
-                np.append(limit, mean),
-                2 * np.append(one["limit_stderr"][j], stderr),
-                fmt=marker,
-                color=colour,
-                markersize=5,
-                capsize=2,
-                label=label,
-            )
+            points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
+            style: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5}
+            draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
         for model, colour in (("srf", "black"), ("network", "C2")):
             value = data["models"][model]["theory"][j]
             label = "theory of the sRF" if model == "srf" else "theory of the network"

@@ -18,11 +18,11 @@ from replica.plots import plot_bounds, plot_family, plot_functions, plot_learned
 
 from ..measure import measured_function
 
-STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
-RATE = 3.0
-FAMILY = (0.3, 1.0, 3.0, 10.0, 30.0)
-ALPHA = (1.0, 4.0)
-POINT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
+PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
+ETA = 3.0  # of the functions and of what is learned
+FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
+ACHIEVED_ALPHAS = (1.0, 4.0)  # where the best error is shown
+READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -31,24 +31,24 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     dimension, seeds = (120, 2) if quick else (700, 8)
     points = []
     for done, rate in enumerate(rates, start=1):
-        step = replica.GradientStep(eta=float(rate), **STEP)
-        found = replica.bounds(step)
-        points.append({"eta": float(rate), "lower": found.lower, "upper": found.upper})
-        for alpha in ALPHA:
+        step = replica.GradientStep(eta=float(rate), **PROBLEM)
+        bounds = replica.bounds(step)
+        points.append({"eta": float(rate), "lower": bounds.lower, "upper": bounds.upper})
+        for alpha in ACHIEVED_ALPHAS:
             best = replica.optimal_lambda(step.srf(beta=1.0), alpha=alpha)
             points[-1][f"achieved_{alpha:g}"] = best.test_error
         if progress is not None:
             progress(done, len(rates))
     kappa = np.linspace(-2.5, 2.5, 11)
-    step = replica.GradientStep(eta=RATE, **STEP)
+    step = replica.GradientStep(eta=ETA, **PROBLEM)
     drawn = measured_function(
-        step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **POINT
+        step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **READOUT
     )
     return dict(
         plain(
             {
                 "bounds": points,
-                "linear": found.linear,
+                "linear": bounds.linear,
                 "kappa": kappa,
                 "mean": drawn.mean.mean(axis=0),
                 "spread": np.sqrt(drawn.variance.mean(axis=0)),
@@ -63,16 +63,16 @@ def draw(data: dict[str, Any]) -> Figure:
     """Four panels."""
     picture = Figure(figsize=(10, 7.6), layout="constrained")
     (first, second), (third, fourth) = picture.subplots(2, 2)
-    plot_bounds(data["bounds"], data["linear"], ALPHA, first)
+    plot_bounds(data["bounds"], data["linear"], ACHIEVED_ALPHAS, first)
     first.set_title("bounds over the learning rate", fontsize="medium")
-    step = replica.GradientStep(eta=RATE, **STEP)
+    step = replica.GradientStep(eta=ETA, **PROBLEM)
     plot_functions(replica.bounds(step), second)
-    second.set_title(rf"functions that attain them, $\tilde\eta = {RATE:g}$", fontsize="medium")
-    family = replica.bounds(step, eta=FAMILY)
+    second.set_title(rf"functions that attain them, $\tilde\eta = {ETA:g}$", fontsize="medium")
+    family = replica.bounds(step, eta=FAMILY_ETAS)
     plot_family(family.each, family.eta, third)
     title = r"within reach at $\lambda\to\infty$, as $\tilde\eta$ varies"
     third.set_title(title, fontsize="medium")
-    learned = replica.learned_function(step.srf(beta=1.0), **POINT)
+    learned = replica.learned_function(step.srf(beta=1.0), **READOUT)
     plot_learned(learned, fourth)
     fourth.errorbar(
         data["kappa"],
@@ -85,6 +85,6 @@ def draw(data: dict[str, Any]) -> Figure:
         label=rf"networks at $d = {data['dimension']}$, ± one s.d.",
     )
     fourth.legend(frameon=False, fontsize="small")
-    title = rf"learned at $\tilde\eta = {RATE:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
+    title = rf"learned at $\tilde\eta = {ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
     fourth.set_title(title, fontsize="medium")
     return picture

@@ -30,6 +30,7 @@ from solvers.results import Array
 
 from ..mixtures import (
     EquivalenceWarning,
+    Errors,
     Scaling,
     image_task,
     images,
@@ -41,12 +42,11 @@ from ..mixtures import (
     shared_draws,
     side_by_side,
 )
-from ..run import store
+from ..run import standard_error, store
 from .mixtures_drawing import draw_map, draw_sweep
 
-LARGEST_ORDER = 5
-ERRORS = ("training", "generalisation", "misclassification")
-RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
+LARGEST_ORDER = 5  # of a Hermite model, as in the paper
+WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 Progress = Callable[[int, int], None] | None
 
 
@@ -91,8 +91,8 @@ def grid(low: float, high: float, count: int) -> tuple[float, ...]:
 
 
 SLICES = Setting(dimension=400, samples=500, aligned=True)
-SWEEPS = {
-    "1a": Sweep("ratio", RATIOS, (0.5, 1.0, 2.0)),
+SWEEP_PANELS = {
+    "1a": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0)),
     "1b": Sweep("split", grid(0, 1, 20), (0.0, 0.5, 1.0)),
     "1c": Sweep("data_spread", grid(0, 1, 20), (0.1, 0.45, 0.74, 0.95)),
     "2a": Sweep("alignment", grid(-1, 1, 11), (-1.0, 0.0, 1.0)),
@@ -113,9 +113,9 @@ SWEEPS = {
         setting=SLICES,
         others=({"split": 0.0}, {"split": 0.5}, {"split": 1.0}),
     ),
-    "6": Sweep("ratio", RATIOS, (0.5, 1.0, 2.0), error="training"),
+    "6": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0), error="training"),
 }
-MAP = {"dimension": 400, "samples": 500, "width": 500, "lam": 1e-4}
+MAP_SIZES = {"dimension": 400, "samples": 500, "width": 500, "lam": 1e-4}
 
 
 def cell(setting: Setting, seed: int) -> Array:
@@ -123,11 +123,11 @@ def cell(setting: Setting, seed: int) -> Array:
     data, labels, rest = SeedSequence(seed).spawn(3)
     order = order_of(setting.data_spread)
     if setting.images:
-        found = images(setting.images, classes=setting.classes)
-        n = found.first.shape[1]
+        pixels = images(setting.images, classes=setting.classes)
+        n = pixels.first.shape[1]
         # The classes are broad: theta is the trace, not one eigenvalue.
         theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
-        task: Any = image_task(found, theta=theta, source=setting.source)
+        task: Any = image_task(pixels, theta=theta, source=setting.source)
         rate = scaling(n, data_spread=setting.data_spread, split=setting.split).eta
     else:
         theta, rate = scaling(
@@ -179,18 +179,18 @@ def kept(
     if folder is None:
         return compute()
     what = {"figure": "mixtures", "version": replica.__version__} | what
-    found = store.read(folder, what, shape)
-    if found is None:
-        found = compute()
-        store.write(folder, what, found)
-    return found
+    errors = store.read(folder, what, shape)
+    if errors is None:
+        errors = compute()
+        store.write(folder, what, errors)
+    return errors
 
 
 def sweep(
     panel: str, quick: bool, progress: Progress, folder: Path | None, path: str
 ) -> dict[str, Any]:
     """Means and standard errors over the draws, at every point of a panel."""
-    plan = SWEEPS[panel]
+    plan = SWEEP_PANELS[panel]
     draws, values = (3, plan.few) if quick else (plan.draws, plan.values)
     base = replace(plan.setting, images=path, **(plan.small if quick else {}))
     points: list[dict[str, Any]] = []
@@ -199,11 +199,11 @@ def sweep(
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
             setting = replace(base, **changes)
-            found = np.empty((draws, 3, len(setting.students), 2))
+            errors = np.empty((draws, 3, len(setting.students), 2))
             for seed in range(draws):
                 what = {"setting": asdict(setting), "seed": seed}
-                shape = found.shape[1:]
-                found[seed] = kept(folder, what, partial(cell, setting, seed), *shape)
+                shape = errors.shape[1:]
+                errors[seed] = kept(folder, what, partial(cell, setting, seed), *shape)
                 if progress is not None:
                     progress(len(points) * draws + seed + 1, total)
             points.append(
@@ -212,10 +212,8 @@ def sweep(
                     "x": value,
                     "order": order_of(setting.data_spread),
                     "proved": proved(setting.data_spread),
-                    "mean": dict(zip(ERRORS, found.mean(axis=0), strict=True)),
-                    "stderr": dict(
-                        zip(ERRORS, found.std(axis=0, ddof=1) / np.sqrt(draws), strict=True)
-                    ),
+                    "mean": dict(zip(Errors._fields, errors.mean(axis=0), strict=True)),
+                    "stderr": dict(zip(Errors._fields, standard_error(errors), strict=True)),
                 }
             )
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
@@ -226,19 +224,19 @@ def heat_map(quick: bool, progress: Progress, folder: Path | None) -> dict[str, 
     a seed share its draws."""
     side, draws = (5, 2) if quick else (30, 20)
     sizes: dict[str, Any] = (
-        {"dimension": 60, "samples": 75, "width": 75, "lam": 1e-4} if quick else MAP
+        {"dimension": 60, "samples": 75, "width": 75, "lam": 1e-4} if quick else MAP_SIZES
     )
     axis = grid(0, 1, side)
     pairs = [scaling(sizes["dimension"], data_spread=b, split=a) for b in axis for a in axis]
-    found = np.empty((draws, side, side))
+    errors = np.empty((draws, side, side))
     for seed, row in np.ndindex(draws, side):  # a row of one seed is kept as soon as it is there
         part = pairs[row * side : (row + 1) * side]
         compute = partial(map_row, part, seed, sizes)
         what = {"map": sizes, "side": side, "row": row, "seed": seed}
-        found[seed, row] = kept(folder, what, compute, side)
+        errors[seed, row] = kept(folder, what, compute, side)
         if progress is not None:
             progress(seed * side + row + 1, draws * side)
-    mean, stderr = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(draws)
+    mean, stderr = errors.mean(axis=0), standard_error(errors)
     return dict(
         plain({"panel": "4", "axis": axis, "mean": mean, "stderr": stderr, "draws": draws, **sizes})
     )
@@ -272,6 +270,6 @@ def draw(data: dict[str, Any]) -> Figure:
     """The picture of a panel's data."""
     if data["panel"] == "4":
         return draw_map(data)
-    plan = SWEEPS[data["panel"]]
+    plan = SWEEP_PANELS[data["panel"]]
     errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
     return draw_sweep(data, x=plan.x, errors=errors, others=plan.others)

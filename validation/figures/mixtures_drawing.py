@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from replica.documents import plain
 from solvers.results import Array
 
-LABELS = {
+from ..comparisons import BARS
+
+AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",
     "split": r"split $\alpha_s$",
     "data_spread": r"data spread $\beta_s$",
@@ -27,8 +29,8 @@ def draw_map(data: dict[str, Any]) -> Figure:
         data["axis"], data["axis"], data["mean"], cmap="viridis", shading="nearest"
     )
     picture.colorbar(mesh, label="generalisation error")
-    ax.set_xlabel(LABELS["split"])
-    ax.set_ylabel(LABELS["data_spread"])
+    ax.set_xlabel(AXIS_LABELS["split"])
+    ax.set_ylabel(AXIS_LABELS["data_spread"])
     return picture
 
 
@@ -52,7 +54,7 @@ def draw_sweep(
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
         mean = np.array([one["mean"][error] for one in points], dtype=float)
-        bars = 2 * np.array([one["stderr"][error] for one in points], dtype=float)
+        bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
         good = np.array([one["proved"] for one in points])
         for i, student in enumerate(students):
             style: dict[str, Any] = {"color": f"C{i}", "markersize": 5, "label": student}
@@ -70,7 +72,7 @@ def draw_sweep(
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)
         if other:
             ax.set_title(_title(other), fontsize="medium")
-        ax.set_xlabel(LABELS[x])
+        ax.set_xlabel(AXIS_LABELS[x])
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
         if not shared or ax is axes[0]:
@@ -87,18 +89,21 @@ def draw_sweep(
 
 
 def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
-    """Of the vertical axis.  A Hermite model may be far off where nothing is proved: it does
-    not count there."""
+    """Limits of the vertical axis, with room for two standard errors.
+
+    A Hermite model may be far off where nothing is proved: it does not count there.
+    """
     shown: list[Array] = []
     for one in points:
-        mean, bars = np.array(one["mean"][error], float), np.array(one["stderr"][error], float)
-        shown += [mean[:, 0] - 2 * bars[:, 0], mean[:, 0] + 2 * bars[:, 0]]
+        mean, stderr = (np.array(one[name][error], float) for name in ("mean", "stderr"))
+        shown += [mean[:, 0] - BARS * stderr[:, 0], mean[:, 0] + BARS * stderr[:, 0]]
         shown += [mean[:, 1]] if one["proved"] else []
     low, high = np.nanmin(shown), np.nanmax(shown)
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
 def _title(other: dict[str, Any]) -> str:
+    """What tells one column from another: its classes, or its split."""
     if "classes" in other:
         return "classes {} and {}".format(*other["classes"])
     return rf"$\alpha_s = {other['split']:g}$"

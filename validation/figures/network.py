@@ -23,6 +23,7 @@ from replica.problem import SpikedRandomFeatures
 
 from ..comparisons import BARS
 from ..run import simulate
+from .drawing import draw_points
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
 CASES: dict[str, dict[str, Any]] = {
@@ -39,34 +40,25 @@ CASES: dict[str, dict[str, Any]] = {
         "dimension": 600,
     },
 }
-LARGEST = 8.0  # learning rate
-SIMULATED = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
-SEEDS = 10
+LARGEST_ETA = 8.0
+SIMULATED_ETAS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 LINES: dict[str, dict[str, Any]] = {
     "srf": {"label": "sRF", "color": "0.3", "linewidth": 0.9},
     "network": {"label": "network", "color": "C0", "linewidth": 2.4},
     "equal": {"label": "network, equal row norms", "color": "C1", "linestyle": (0, (4, 3))},
 }
-PANELS = {
+SHOWN_ERRORS = {
     ("covariance", "test"): r"test error $\epsilon_g$",
     ("covariance", "train"): r"training error $\epsilon_t$",
     ("norms", "test"): r"test error $\epsilon_g$",
-}
-POINTS: dict[str, Any] = {
-    "label": f"simulated (±{BARS} s.e.)",
-    "fmt": "o",
-    "color": "C0",
-    "markerfacecolor": "white",
-    "markersize": 5,
-    "capsize": 2,
 }
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Errors of every theory over a dense eta, and of simulated networks at a few."""
-    eta = LARGEST * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
-    few, seeds = (SIMULATED[1::4], 2) if quick else (SIMULATED, SEEDS)
-    found = {}
+    eta = LARGEST_ETA * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
+    few, seeds = (SIMULATED_ETAS[1::4], 2) if quick else (SIMULATED_ETAS, 10)
+    results = {}
     for i, (name, case) in enumerate(CASES.items()):
         dimension = 100 if quick else case["dimension"]
         theory = [theories(case | {"dimension": dimension}, rate) for rate in eta]
@@ -78,7 +70,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             simulated.append({key: values.item() for key, values in columns.items()})
             if progress is not None:
                 progress(i * len(few) + j + 1, len(CASES) * len(few))
-        found[name] = {
+        results[name] = {
             **case,
             "dimension": dimension,
             "seeds": seeds,
@@ -90,7 +82,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "simulated_eta": few,
             "simulated": simulated,
         }
-    return dict(plain(found))
+    return dict(plain(results))
 
 
 def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
@@ -115,7 +107,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Theories as lines, simulated networks as points: test and training error of the first
     case, test error of the second."""
     picture = Figure(figsize=(11, 3.7), layout="constrained")
-    for ax, (name, error) in zip(picture.subplots(1, len(PANELS)), PANELS, strict=True):
+    for ax, (name, error) in zip(picture.subplots(1, len(SHOWN_ERRORS)), SHOWN_ERRORS, strict=True):
         case = data[name]
         for kind, style in LINES.items():
             ax.plot(case["eta"], case["theory"][kind][error], **style)
@@ -123,16 +115,19 @@ def draw(data: dict[str, Any]) -> Figure:
             np.array([point[f"{column}_{error}"] for point in case["simulated"]])
             for column in ("simulated", "stderr")
         )
-        ax.errorbar(case["simulated_eta"], mean, BARS * stderr, zorder=3, **POINTS)
+        style = {"color": "C0", "markerfacecolor": "white", "markersize": 5, "zorder": 3}
+        label = f"simulated (±{BARS} s.e.)"
+        draw_points(ax, case["simulated_eta"], mean, stderr, label=label, **style)
         ax.set_title(_title(case["step"], case["dimension"]), fontsize="medium")
         ax.set_xlabel(LABELS["eta"])
-        ax.set_ylabel(PANELS[name, error])
+        ax.set_ylabel(SHOWN_ERRORS[name, error])
         ax.set_ylim(bottom=0)
     picture.axes[0].legend(frameon=False, fontsize="small", loc="lower right")
     return picture
 
 
 def _title(step: dict[str, Any], dimension: int) -> str:
+    """Student, target, alpha0 and d of a panel."""
     target = {"he1": "He_1", "sin": r"\mathrm{sin}"}[step["target"]]
     return (
         rf"{step['student']}, $\sigma_\star = {target}$, $\alpha_0 = {step['alpha0']:g}$, "

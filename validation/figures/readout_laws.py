@@ -23,8 +23,9 @@ from replica.problem import law
 from replica.steps import GROUPS
 
 from ..run import simulate
+from .drawing import add_legend_entry, draw_points
 
-STEP: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
+PROBLEM: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {
     "sin": r"easy: $\sigma_\star = \sin$",
     "he1+he3/2": r"hard: $\sigma_\star = He_1 + He_3/2$",
@@ -35,7 +36,7 @@ LAWS: dict[str, tuple[Any, str]] = {
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
-LAM = 0.1
+PENALTY = 0.1
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -46,16 +47,18 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     curves = []
     for target in TARGETS:
         for kind, (readout, _) in LAWS.items():
-            limit = GradientStep(target=target, readout=readout, **STEP).srf(beta=1.0)
+            limit = GradientStep(target=target, readout=readout, **PROBLEM).srf(beta=1.0)
             curve: dict[str, Any] = {"target": target, "law": kind, "alpha": alpha}
             for name, model in (
                 ("limit", limit),
                 ("theory", replace(limit, dimension=dimension)),
             ):
-                grid = sweep(model, alpha=alpha, lam=LAM, grids={})
+                grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
                 curve[name] = grid.columns["test_error"]
             if kind != "+-1":  # the same problem as uniform, for an odd student
-                found = simulate(limit, alpha=few, lam=LAM, dimension=dimension, seeds=seeds, rng=0)
+                found = simulate(
+                    limit, alpha=few, lam=PENALTY, dimension=dimension, seeds=seeds, rng=0
+                )
                 curve |= {"simulated_alpha": few, "simulated": found.test_mean[:, 0]}
                 curve |= {"stderr": found.test_stderr[:, 0]}
             curves.append(curve)
@@ -63,28 +66,36 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 progress(len(curves), len(TARGETS) * len(LAWS))
     counts = (4, 8, 16) if quick else (4, 8, 12, 16, 20, 24, 28, 32)
     groups = [convergence(target, counts, dimension) for target in TARGETS]
-    shared = {"groups": groups, "step": STEP, "lam": LAM, "dimension": dimension, "seeds": seeds}
+    shared = {
+        "groups": groups,
+        "step": PROBLEM,
+        "lam": PENALTY,
+        "dimension": dimension,
+        "seeds": seeds,
+    }
     return dict(plain({**shared, "curves": curves}))
 
 
 def convergence(target: str, counts: Sequence[int], dimension: int) -> dict[str, Any]:
-    """Relative change of the test error when the largest of GROUPS stands for the Gaussian law
-    instead of ``counts`` groups, at ``dimension`` and, for the easy target, in the limit."""
+    """How far the test error with each of ``counts`` groups for the Gaussian law is, relative,
+    from that with the largest of GROUPS: at ``dimension`` and, for the easy target, in the limit.
+    """
 
     def error(count: int, size: float) -> float:
+        """Test error with ``count`` groups at the dimension ``size``."""
         values, shares = law("readout", "gaussian").discretise(count)
-        step = GradientStep(target=target, readout=(values.tolist(), shares.tolist()), **STEP)
+        step = GradientStep(target=target, readout=(values.tolist(), shares.tolist()), **PROBLEM)
         model = replace(step.srf(beta=1.0), dimension=size)
-        return solve(model, alpha=2.0, lam=LAM).test_error
+        return solve(model, alpha=2.0, lam=PENALTY).test_error
 
-    found: dict[str, Any] = {"target": target, "counts": counts}
+    changes: dict[str, Any] = {"target": target, "counts": counts}
     sizes = {"theory": float(dimension)}
     if target == "sin":  # the hard target's limit needs groups too dependent to be resolved
         sizes["limit"] = np.inf
     for name, size in sizes.items():
         finest = error(GROUPS[-1], size)
-        found[name] = [abs(error(count, size) / finest - 1) for count in counts]
-    return found
+        changes[name] = [abs(error(count, size) / finest - 1) for count in counts]
+    return changes
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -101,9 +112,8 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot(curve["alpha"], curve["theory"], color=colours[kind], label=label, **dashed)
         if kind != "+-1":
             ax.plot(curve["alpha"], curve["limit"], ":", color=colours[kind], linewidth=1)
-            bars = 2 * np.array(curve["stderr"])
-            points = (curve["simulated_alpha"], curve["simulated"], bars)
-            ax.errorbar(*points, fmt="o", color=colours[kind], markersize=4, capsize=2)
+            points = (curve["simulated_alpha"], curve["simulated"], curve["stderr"])
+            draw_points(ax, *points, color=colours[kind])
     for target, ax in axes.items():
         ax.set_title(TARGETS[target], fontsize="medium")
         ax.set_xlabel(LABELS["alpha"])
@@ -115,9 +125,7 @@ def draw(data: dict[str, Any]) -> Figure:
     kinds = [
         hard.plot([], [], color="0.3", label=rf"theory at $d = {d}$")[0],
         hard.plot([], [], ":", color="0.3", linewidth=1, label=r"theory, $d \to \infty$")[0],
-        hard.errorbar(
-            [], [], [], fmt="o", color="0.3", capsize=2, label=rf"simulated, $d = {d}$ (±2 s.e.)"
-        ),
+        add_legend_entry(hard, d, markersize=6),
     ]
     hard.legend(handles=kinds, frameon=False, fontsize="small", loc="lower left")
     for groups, colour in zip(data["groups"], ("C4", "C5"), strict=True):

@@ -18,8 +18,9 @@ from replica.observables import sweep
 from replica.plots import LABELS
 
 from ..run import simulate
+from .drawing import add_legend_entry, draw_points
 
-MODEL = SpikedRandomFeatures(
+OUTLIER_MODEL = SpikedRandomFeatures(
     student="tanh",
     target="sin",
     r=1.1,
@@ -28,12 +29,12 @@ MODEL = SpikedRandomFeatures(
     noise=0.05,
     label_noise="outliers:0.1:9",
 )
-LOSSES = {
+PENALTIES_AND_LABELS = {
     "square": (0.1, r"square"),
     "huber:0.3": (0.1, r"Huber, $\delta = 0.3$"),
     "absolute": (0.1, r"absolute"),
 }
-ALPHA = 2.0  # of the second panel
+FIXED_ALPHA = 2.0  # where the fraction of outliers varies
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -44,15 +45,15 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
     curves = []
-    for loss, (lam, _) in LOSSES.items():
-        grid = sweep(MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
-        found = simulate(MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, **size)
-        against = [
-            sweep(_with(share), alpha=ALPHA, lam=lam, grids={}, loss=loss).columns["test_error"][0]
+    for loss, (lam, _) in PENALTIES_AND_LABELS.items():
+        grid = sweep(OUTLIER_MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
+        over_alpha = simulate(OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, **size)
+        over_fraction = [
+            sweep(_with(share), alpha=FIXED_ALPHA, lam=lam, grids={}, loss=loss)
             for share in fraction
         ]
         simulated = [
-            simulate(_with(share), alpha=ALPHA, lam=lam, loss=loss, rng=i, **size)
+            simulate(_with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, **size)
             for i, share in enumerate(few_fraction)
         ]
         curves.append(
@@ -60,15 +61,15 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 "loss": loss,
                 "lam": lam,
                 "theory": grid.columns["test_error"],
-                "simulated": found.test_mean[:, 0],
-                "stderr": found.test_stderr[:, 0],
-                "theory_fraction": against,
+                "simulated": over_alpha.test_mean[:, 0],
+                "stderr": over_alpha.test_stderr[:, 0],
+                "theory_fraction": [each.columns["test_error"][0] for each in over_fraction],
                 "simulated_fraction": [each.test_mean[0, 0] for each in simulated],
                 "stderr_fraction": [each.test_stderr[0, 0] for each in simulated],
             }
         )
         if progress is not None:
-            progress(len(curves), len(LOSSES))
+            progress(len(curves), len(PENALTIES_AND_LABELS))
     axes = {
         "alpha": alpha,
         "fraction": fraction,
@@ -79,7 +80,8 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 
 
 def _with(fraction: float) -> SpikedRandomFeatures:
-    return replace(MODEL, label_noise=f"outliers:{fraction:g}:9")
+    """The model with another fraction of outliers among its labels."""
+    return replace(OUTLIER_MODEL, label_noise=f"outliers:{fraction:g}:9")
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -88,26 +90,16 @@ def draw(data: dict[str, Any]) -> Figure:
     left, right = picture.subplots(1, 2)
     for i, curve in enumerate(data["curves"]):
         colour = f"C{i}"
-        label = rf"{LOSSES[curve['loss']][1]}, $\lambda = {curve['lam']:g}$"
+        label = rf"{PENALTIES_AND_LABELS[curve['loss']][1]}, $\lambda = {curve['lam']:g}$"
         for ax, axis, suffix in ((left, "alpha", ""), (right, "fraction", "_fraction")):
             ax.plot(data[axis], curve[f"theory{suffix}"], color=colour, label=label)
-            ax.errorbar(
-                data[f"simulated_{axis}"],
-                curve[f"simulated{suffix}"],
-                2 * np.array(curve[f"stderr{suffix}"]),
-                fmt="o",
-                color=colour,
-                markersize=4,
-                capsize=2,
-            )
+            mean, stderr = curve[f"simulated{suffix}"], curve[f"stderr{suffix}"]
+            draw_points(ax, data[f"simulated_{axis}"], mean, stderr, color=colour)
     left.set_title("10 % outliers", fontsize="medium")
     left.set_xlabel(LABELS["alpha"])
-    right.set_title(rf"$\alpha = {ALPHA:g}$", fontsize="medium")
+    right.set_title(rf"$\alpha = {FIXED_ALPHA:g}$", fontsize="medium")
     right.set_xlabel("fraction of outliers")
-    left.errorbar(
-        [], [], [], fmt="o", color="0.3", markersize=4, capsize=2,
-        label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
-    )  # fmt: skip
+    add_legend_entry(left, data["dimension"])
     left.legend(frameon=False, fontsize="small")
     right.sharey(left)
     for ax in (left, right):

@@ -16,23 +16,24 @@ from replica.documents import plain
 
 from ..measure import initial_layer, single_step
 
-TEACHER = "he1({z}) + he2({z})/2 + he4({z})/24"
-TARGET = f"({TEACHER.format(z='z1')} + {TEACHER.format(z='z2')})/2"
+TWO_TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
 PUBLISHED = {3326: (0.3360, 0.0063), 29532: (0.2068, 0.0059), 262144: (0.0774, 0.0021)}
-KINDS = {True: "mean and linear part removed", False: "labels as they are"}
+TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Test errors and alignments of several draws at every n, with and without the removal."""
     d = 64 if quick else 512
     exponents = [1.0, 1.3, 1.65, 2.0]
-    layer, readout = initial_layer(student="relu", target=TARGET, dimension=d, width=2 * d, rng=0)
+    layer, readout = initial_layer(
+        student="relu", target=TWO_TEACHERS, dimension=d, width=2 * d, rng=0
+    )
     curves = []
-    for preprocess in KINDS:
+    for preprocess in TREATMENTS:
         for x in exponents:
             draws = 4 if x < 2 else 2  # the last takes ten times as long
-            found = [
+            draws_of_x = [
                 single_step(
                     layer,
                     readout,
@@ -43,11 +44,11 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 )
                 for seed in range(draws)
             ]
-            errors = [one.published_test_error for one in found]
-            honest = [one.test_error for one in found]
+            errors = [one.published_test_error for one in draws_of_x]
+            honest = [one.test_error for one in draws_of_x]
             # alignment with the plane beyond what C_1 alone gives: with (w1 - w2) / sqrt(2)
-            beyond = [(one.cosines @ [1, -1]) / np.sqrt(2) for one in found]
-            along = [(one.cosines @ [1, 1]) / np.sqrt(2) for one in found]
+            beyond = [(one.cosines @ [1, -1]) / np.sqrt(2) for one in draws_of_x]
+            along = [(one.cosines @ [1, 1]) / np.sqrt(2) for one in draws_of_x]
             curves.append(
                 {
                     "preprocess": preprocess,
@@ -62,7 +63,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 }
             )
             if progress is not None:
-                progress(len(curves), len(KINDS) * len(exponents))
+                progress(len(curves), len(TREATMENTS) * len(exponents))
     return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
 
 
@@ -70,7 +71,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Test error on the left, cosines of the neurons on the right."""
     picture = Figure(figsize=(9.5, 3.8), layout="constrained")
     left, right = picture.subplots(1, 2)
-    for (preprocess, label), colour in zip(KINDS.items(), ("C0", "C1"), strict=True):
+    for (preprocess, label), colour in zip(TREATMENTS.items(), ("C0", "C1"), strict=True):
         own = [point for point in data["curves"] if point["preprocess"] is preprocess]
         x = [point["exponent"] for point in own]
         bars = [point["deviation"] for point in own]

@@ -16,43 +16,43 @@ from replica.plots import plot_spectrum
 
 from ..measure import eigenvalues
 
-ONE = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-THREE = replica.GradientStep(
+ONE_GROUP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+THREE_GROUPS = replica.GradientStep(
     student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5]
 )
-NOISY = replica.GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+NOISY_STEP = replica.GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
 # model drawn, beta, alpha, title
-PANELS: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
-    (ONE, 2.0, 3.0, r"sRF, $n > p > d$"),
-    (THREE, 1.5, 0.7, r"sRF of three groups, $n < p$"),
-    (NOISY, 1.0, 2.0, r"network, $\alpha_0 = 0.3$, $\tilde\eta = 6$"),
+SPECTRA: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
+    (ONE_GROUP, 2.0, 3.0, r"sRF, $n > p > d$"),
+    (THREE_GROUPS, 1.5, 0.7, r"sRF of three groups, $n < p$"),
+    (NOISY_STEP, 1.0, 2.0, r"network, $\alpha_0 = 0.3$, $\tilde\eta = 6$"),
 )
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Simulated eigenvalues of every panel."""
     dimension, seeds = (100, 2) if quick else (600, 4)
-    found = []
-    for step, beta, alpha, _ in PANELS:
+    histograms = []
+    for step, beta, alpha, _ in SPECTRA:
         drawn: dict[str, Any] = {"problem": step, "beta": beta}
-        if step is not NOISY:
+        if step is not NOISY_STEP:
             drawn = {"problem": step.srf(beta=beta), "beta": None}
         values = eigenvalues(alpha=alpha, dimension=dimension, seeds=seeds, rng=0, **drawn)
-        found.append(values)
+        histograms.append(values)
         if progress is not None:
-            progress(len(found), len(PANELS))
-    return dict(plain({"eigenvalues": found, "dimension": dimension, "seeds": seeds}))
+            progress(len(histograms), len(SPECTRA))
+    return dict(plain({"eigenvalues": histograms, "dimension": dimension, "seeds": seeds}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """A panel for each spectrum."""
     picture = Figure(figsize=(12, 3.8), layout="constrained")
-    panels = picture.subplots(1, len(PANELS))
+    panels = picture.subplots(1, len(SPECTRA))
     for ax, (step, beta, alpha, title), values in zip(
-        panels, PANELS, data["eigenvalues"], strict=True
+        panels, SPECTRA, data["eigenvalues"], strict=True
     ):
         srf = replica.spectrum(step.srf(beta=beta), alpha)
-        if step is NOISY:
+        if step is NOISY_STEP:
             own = replica.spectrum(step.network(beta=beta), alpha)
             plot_spectrum(own, ax, eigenvalues=np.array(values))
             ax.lines[0].set_label("theory of the network")

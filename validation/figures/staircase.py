@@ -21,7 +21,7 @@ from replica.steps import first_step
 from ..measure import alignment
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
-ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
+TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
     (STUCK, "rademacher", (1, 2), "$\\frac{1}{2}(4z_1 + z_1^2 + z_2)$\n$\\tilde a = \\pm 1$"),
     (
         ESCAPES,
@@ -31,18 +31,21 @@ ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
     ),
     (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$"),
 ]
-STEPS, SHOWN = 6, 20  # neurons shown of either sign
+STEP_COUNT = 6
+SHOWN_NEURONS = 20  # of either sign
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
     dimension, width = (256, 128) if quick else (4096, 1024)
     panels = []
-    for target, readout, pair, _ in ROWS:
-        step = GradientStep(student="relu", target=target, readout=readout, steps=[pair] * STEPS)
-        found = alignment(step, dimension=dimension, beta=width / dimension, rng=0)
+    for target, readout, pair, _ in TARGET_ROWS:
+        step = GradientStep(
+            student="relu", target=target, readout=readout, steps=[pair] * STEP_COUNT
+        )
+        cosines = alignment(step, dimension=dimension, beta=width / dimension, rng=0)
         shown = np.concatenate(
-            [np.flatnonzero(found.readout == sign)[:SHOWN] for sign in (-1.0, 1.0)]
+            [np.flatnonzero(cosines.readout == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
         )
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
@@ -53,29 +56,29 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
         panels.append(
             {
                 "target": target,
-                "readout": found.readout[shown],
-                "weights": found.weights[1:, shown],
-                "gradients": found.gradients[:, shown],
+                "readout": cosines.readout[shown],
+                "weights": cosines.weights[1:, shown],
+                "gradients": cosines.gradients[:, shown],
                 "predicted_weights": weights,
                 "predicted_gradients": gradients,
                 "direction": predicted.direction,
             }
         )
         if progress is not None:
-            progress(len(panels), len(ROWS))
+            progress(len(panels), len(TARGET_ROWS))
     return dict(plain({"dimension": dimension, "width": width, "panels": panels}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """A row for each problem, a panel for each step."""
     picture = Figure(figsize=(11, 6.2), layout="constrained")
-    grid = picture.subplots(len(ROWS), STEPS, sharex=True, sharey=True)
+    grid = picture.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     styles: dict[str, dict[str, Any]] = {
         "weights": {"marker": "o"},
         "gradients": {"marker": "v", "alpha": 0.3},
     }
-    for row, panel, (*_, label) in zip(grid, data["panels"], ROWS, strict=True):
+    for row, panel, (*_, label) in zip(grid, data["panels"], TARGET_ROWS, strict=True):
         signs, (x, y) = np.array(panel["readout"]), panel["direction"]
         for step, ax in enumerate(row):
             ax.plot(circle.real, circle.imag, color="0.8", linewidth=0.8)

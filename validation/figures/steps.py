@@ -18,23 +18,16 @@ from replica.plots import LABELS
 
 from ..draws import trajectory
 from ..measure import spike
-from ..run import simulate
+from ..run import simulate, standard_error
+from .drawing import add_legend_entry, draw_points
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
-STEP = (2.0, 1.0)
-LAM = 0.05
-COUNTS = (0, 1, 2, 3)
-LONGEST = 6
-SPIKE = {
-    "r": r"spike length $r$",
-    "c": r"bulk variance $c$",
-    "gamma": r"spike-target cosine $\gamma$",
-}
+STEP_COUNTS = (0, 1, 2, 3)  # whose learning curves are shown
 
 
 def after(count: int) -> GradientStep:
     """The problem with ``count`` steps; none is a step of rate 0."""
-    return GradientStep(**PROBLEM, steps=[STEP] * count or [(1.0, 0.0)])
+    return GradientStep(**PROBLEM, steps=[(2.0, 1.0)] * count or [(1.0, 0.0)])
 
 
 def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -42,23 +35,23 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     dimension, seeds = (100, 3) if quick else (1000, 8)
     alpha, few = np.linspace(0.1, 3, 12 if quick else 60), np.array([0.5, 1.0, 2.0, 3.0])
     curves = []
-    for count in COUNTS:
+    for count in STEP_COUNTS:
         problem = after(count)
-        theory = sweep(problem.srf(beta=1.0), alpha=alpha, lam=LAM, grids={})
-        found = simulate(
-            problem, alpha=few, lam=LAM, dimension=dimension, seeds=seeds, rng=0, beta=1.0
+        theory = sweep(problem.srf(beta=1.0), alpha=alpha, lam=0.05, grids={})
+        simulation = simulate(
+            problem, alpha=few, lam=0.05, dimension=dimension, seeds=seeds, rng=0, beta=1.0
         )
         curves.append(
             {
                 "steps": count,
                 "theory": theory.columns["test_error"],
-                "simulated": found.test_mean[:, 0],
-                "stderr": found.test_stderr[:, 0],
+                "simulated": simulation.test_mean[:, 0],
+                "stderr": simulation.test_stderr[:, 0],
             }
         )
         if progress is not None:
-            progress(len(curves), len(COUNTS) + 1)
-    long = after(LONGEST)
+            progress(len(curves), len(STEP_COUNTS) + 1)
+    long = after(6)
     predicted = [(now.r, now.c, now.gamma[0]) for now in after_each_step(long)]
     measured = np.array([_measured(long, dimension, seed) for seed in range(seeds)])
     return dict(
@@ -71,15 +64,16 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 "curves": curves,
                 "predicted": predicted,
                 "measured": measured.mean(axis=0),
-                "measured_stderr": measured.std(axis=0, ddof=1) / np.sqrt(seeds),
+                "measured_stderr": standard_error(measured),
             }
         )
     )
 
 
 def _measured(problem: GradientStep, dimension: int, seed: int) -> list[tuple[float, float, float]]:
+    """r, c and gamma of one simulated network after each of its steps."""
     layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
-    return [(found.r, found.c, float(found.gamma[0])) for found in map(spike, layers)]
+    return [(one.r, one.c, float(one.gamma[0])) for one in map(spike, layers)]
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -90,36 +84,23 @@ def draw(data: dict[str, Any]) -> Figure:
         colour, count = f"C{curve['steps']}", curve["steps"]
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
         left.plot(data["alpha"], curve["theory"], color=colour, label=label)
-        bars = 2 * np.array(curve["stderr"])
-        points = (data["simulated_alpha"], curve["simulated"], bars)
-        left.errorbar(*points, fmt="o", color=colour, markersize=4, capsize=2)
+        points = (data["simulated_alpha"], curve["simulated"], curve["stderr"])
+        draw_points(left, *points, color=colour)
     left.set_ylim(bottom=0)
     left.set_xlabel(LABELS["alpha"])
     left.set_ylabel(r"test error $\epsilon_g$")
     left.legend(frameon=False, fontsize="small")
     steps = np.arange(1, len(data["predicted"]) + 1)
     predicted, measured = np.array(data["predicted"]), np.array(data["measured"])
-    bars = 2 * np.array(data["measured_stderr"])
-    for i, (name, marker) in enumerate(zip(SPIKE, "os^", strict=True)):
-        right.plot(steps, predicted[:, i], color=f"C{4 + i}", label=SPIKE[name])
-        points = (steps, measured[:, i], bars[:, i])
-        right.errorbar(*points, fmt=marker, color=f"C{4 + i}", markersize=4, capsize=2)
+    stderr = np.array(data["measured_stderr"])
+    for i, (name, marker) in enumerate(zip(("r", "c", "gamma"), "os^", strict=True)):
+        right.plot(steps, predicted[:, i], color=f"C{4 + i}", label=LABELS[name])
+        draw_points(right, steps, measured[:, i], stderr[:, i], fmt=marker, color=f"C{4 + i}")
     right.set_xlabel("giant step")
     right.set_xticks(steps)
     right.set_ylim(0, 1.2)
     right.set_ylabel("rows after the step")
     handles, _ = right.get_legend_handles_labels()
-    handles.append(
-        right.errorbar(
-            [],
-            [],
-            [],
-            fmt="o",
-            color="0.3",
-            markersize=4,
-            capsize=2,
-            label=rf"simulated, $d = {data['dimension']}$ (±2 s.e.)",
-        )
-    )
+    handles.append(add_legend_entry(right, data["dimension"]))
     right.legend(handles=handles, frameon=False, fontsize="small", loc="lower right")
     return picture
