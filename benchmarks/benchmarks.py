@@ -21,27 +21,32 @@ from validation import simulate
 
 from . import literal, single_step
 
-STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+ONE_STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
-MODEL = STEP.srf(beta=1.0)
+MODEL = ONE_STEP.srf(beta=1.0)
 # The network's own theory is timed with many samples in the step, and with few, with and
 # without noise of the labels: its averages over the law of a label take more nodes without.
-FEW = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
-STEPS = {"sin, alpha0 = 20": STEP, "noise 0.2": replace(FEW, noise=0.2), "noise 0": FEW}
-LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+FEW_SAMPLES = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
+TIMED_STEPS = {
+    "sin, alpha0 = 20": ONE_STEP,
+    "noise 0.2": replace(FEW_SAMPLES, noise=0.2),
+    "noise 0": FEW_SAMPLES,
+}
+SIGN_LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 # Of real labels only outliers are noisy: the others show every kink of a loss.
-OUTLIERS = replace(LABELS, target="sin", label_noise="outliers:0.1:9")
-LOSSES = {
-    "logistic": ("logistic", LABELS),
-    "hinge": ("hinge", LABELS),
-    "squared hinge": ("squared_hinge", LABELS),
-    "absolute, outliers": ("absolute", OUTLIERS),
-    "Huber, Student's t": ("huber:0.5", replace(OUTLIERS, label_noise="student:3:0.5")),
+OUTLIER_LABELS = replace(SIGN_LABELS, target="sin", label_noise="outliers:0.1:9")
+TIMED_LOSSES = {
+    "logistic": ("logistic", SIGN_LABELS),
+    "hinge": ("hinge", SIGN_LABELS),
+    "squared hinge": ("squared_hinge", SIGN_LABELS),
+    "absolute, outliers": ("absolute", OUTLIER_LABELS),
+    "Huber, Student's t": ("huber:0.5", replace(OUTLIER_LABELS, label_noise="student:3:0.5")),
 }
 POINT = {"alpha": 0.9, "lam": 0.1}
-ALPHA = np.linspace(0.2, 3, 1000)
-PROBLEM = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
-CURVE = ["-m", "replica", "curve", *PROBLEM, "--alpha", "0.2:3:5", "--lam", "0.1", "--json"]
+MANY_ALPHAS = np.linspace(0.2, 3, 1000)
+PROBLEM_OPTIONS = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
+CURVE_OPTIONS = [*PROBLEM_OPTIONS, "--alpha", "0.2:3:5", "--lam", "0.1", "--json"]
+CURVE_COMMAND = ["-m", "replica", "curve", *CURVE_OPTIONS]
 
 # Where Python and matplotlib keep what they need not compute again.
 CACHES = ("PYTHONPYCACHEPREFIX", "MPLCONFIGDIR", "XDG_CACHE_HOME")
@@ -60,7 +65,7 @@ def groups_table(student="sigmoid", count=32):
     For the sigmoid all groups respond differently; for tanh, opposite values respond alike.
     """
     values, shares = law("readout", "gaussian").discretise(count)
-    step = replace(STEP, student=student, readout=(values.tolist(), shares.tolist()))
+    step = replace(ONE_STEP, student=student, readout=(values.tolist(), shares.tolist()))
     _, table = tables(step.srf(beta=1.0), 0)
     assert len(table.weights) == 128
     return table
@@ -99,15 +104,15 @@ class RidgeKernel:
 class NetworkKernel:
     """``ridge.solve_points`` for the network itself and for its sRF, 1 000 points, 128 nodes."""
 
-    params = (tuple(STEPS), ("network", "srf"))
+    params = (tuple(TIMED_STEPS), ("network", "srf"))
     param_names = ("step", "model")
 
     def setup(self, step, model):
-        self.table = kernel_table(getattr(STEPS[step], model)(beta=1.0))
-        self.lam = np.full(len(ALPHA), 0.1)
+        self.table = kernel_table(getattr(TIMED_STEPS[step], model)(beta=1.0))
+        self.lam = np.full(len(MANY_ALPHAS), 0.1)
 
     def time_solve_points(self, step, model):
-        ridge.solve_points(self.table, ALPHA, self.lam)
+        ridge.solve_points(self.table, MANY_ALPHAS, self.lam)
 
 
 class GeneralKernel:
@@ -128,13 +133,13 @@ class Library:
     """The public functions, warm: their tables already made."""
 
     def setup(self):
-        replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
+        replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=0.1)
 
     def time_solve(self):
         replica.solve(MODEL, **POINT)
 
     def time_learning_curve_of_1000(self):
-        replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
+        replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=0.1)
 
     def track_iterations(self):
         return replica.solve(MODEL, **POINT).iterations
@@ -153,10 +158,10 @@ class Learnable:
         replica.optimal_lambda(MODEL, alpha=1.0)
 
     def time_optimal_eta_and_lambda(self):
-        replica.optimal_eta(STEP, alpha=1.0, beta=1.0)
+        replica.optimal_eta(ONE_STEP, alpha=1.0, beta=1.0)
 
     def time_gradient(self):
-        replica.gradient(STEP, **POINT, beta=1.0)
+        replica.gradient(ONE_STEP, **POINT, beta=1.0)
 
     def time_bounds(self):
         replica.bounds(MODEL)
@@ -165,7 +170,7 @@ class Learnable:
 class Losses:
     """One point of a loss at small and large penalties, tables of its labels included."""
 
-    params = (tuple(LOSSES), (1e-4, 0.05, 10.0))
+    params = (tuple(TIMED_LOSSES), (1e-4, 0.05, 10.0))
     param_names = ("loss", "lam")
 
     def setup(self, loss, lam):
@@ -179,7 +184,7 @@ class Losses:
         return self.point(loss, lam).nodes
 
     def point(self, loss, lam):
-        of, model = LOSSES[loss]
+        of, model = TIMED_LOSSES[loss]
         return replica.solve(model, alpha=2.0, lam=lam, loss=of, raise_on_failure=True)
 
 
@@ -190,12 +195,12 @@ class Density:
     param_names = ("alpha",)
 
     def setup(self, alpha):
-        self.found = replica.spectrum(MODEL, alpha)
-        self.x = np.linspace(0, 1.05 * self.found.edges.max(), 1000)
-        self.found.density(self.x)
+        self.spectrum = replica.spectrum(MODEL, alpha)
+        self.x = np.linspace(0, 1.05 * self.spectrum.edges.max(), 1000)
+        self.spectrum.density(self.x)
 
     def time_density_of_1000(self, alpha):
-        self.found.density(self.x)
+        self.spectrum.density(self.x)
 
     def time_spectrum(self, alpha):
         replica.spectrum(MODEL, alpha)
@@ -211,10 +216,10 @@ class Process:
         python("-c", "import replica")
 
     def time_curve_warm(self):
-        python(*CURVE)
+        python(*CURVE_COMMAND)
 
     def time_curve_first_run(self):
-        python_first_run(*CURVE)
+        python_first_run(*CURVE_COMMAND)
 
 
 class Literal:
@@ -244,7 +249,7 @@ class Simulation:
     """A Monte Carlo of the network, small enough to repeat."""
 
     def time_simulate(self):
-        simulate(STEP, **POINT, dimension=200, seeds=2, rng=0, beta=1.0)
+        simulate(ONE_STEP, **POINT, dimension=200, seeds=2, rng=0, beta=1.0)
 
 
 class Steps:

@@ -27,7 +27,7 @@ from validation.mixtures import (
 )
 
 n, m, k, lam = 400, 500, 500, 1e-4
-AXIS = (0.1, 0.4, 0.7, 1.0)
+MAP_AXIS = (0.1, 0.4, 0.7, 1.0)
 
 
 def shared(pairs: list[Scaling], seed: int) -> list[float]:
@@ -41,10 +41,10 @@ def lean(pairs: list[Scaling], seed: int) -> list[float]:
     for i, (theta, eta) in enumerate(pairs):
         spikes, rest = np.random.SeedSequence((seed, i)).spawn(2)
         task = regression(mixture(n, eigenvalues=theta, rng=spikes), aligned=True)
-        found = side_by_side(
+        pair = side_by_side(
             task, students=["relu"], orders=[], width=k, samples=m, rate=eta, lam=lam, rng=rest
         )
-        errors.append(float(found.generalisation[0, 0]))
+        errors.append(float(pair.generalisation[0, 0]))
     return errors
 
 
@@ -55,6 +55,7 @@ def plain(pairs: list[Scaling], seed: int) -> list[float]:
 
 
 def _plain(theta: float, eta: float, rng: np.random.Generator) -> float:
+    """The generalisation error of one draw of a cell."""
     spikes = [np.linalg.qr(rng.standard_normal((n, n)))[0][:, :1] for _ in range(2)]
     covariances = [np.eye(n) + theta * g @ g.T for g in spikes]
     roots = [np.eye(n) + (np.sqrt(1 + theta) - 1) * g @ g.T for g in spikes]
@@ -63,6 +64,7 @@ def _plain(theta: float, eta: float, rng: np.random.Generator) -> float:
     trace = np.trace(covariances[0])
 
     def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs (count, n), half of each component, and their labels."""
         X = np.concatenate([rng.standard_normal((count // 2, n)) @ root for root in roots])
         return X, np.maximum(X @ xi, 0)
 
@@ -80,7 +82,7 @@ def _plain(theta: float, eta: float, rng: np.random.Generator) -> float:
 
 def main() -> None:
     """Print CPU seconds a cell, the ratio to the shared draws, and hours of the whole map."""
-    pairs = [scaling(n, data_spread=b, split=a) for b in AXIS for a in AXIS]
+    pairs = [scaling(n, data_spread=b, split=a) for b in MAP_AXIS for a in MAP_AXIS]
     seconds: dict[str, list[float]] = {way.__name__: [] for way in (shared, lean, plain)}
     means: dict[str, list[float]] = {name: [] for name in seconds}
     for seed in range(3):

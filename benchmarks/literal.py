@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import quad
 
-DIMENSION = 2000
-NODES = 19
+DRAWN_DIMENSION = 2000
+HERMITE_NODES = 19
 DAMPING = 0.5
-TOLERANCE = 1e-4
+STOPPING_CHANGE = 1e-4
 MAX_ITERATIONS = 1000
 
-Z, Z_WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
+Z, Z_WEIGHTS = np.polynomial.hermite_e.hermegauss(HERMITE_NODES)
 Z_WEIGHTS = Z_WEIGHTS / Z_WEIGHTS.sum()
 
 
@@ -46,7 +46,7 @@ class LiteralSolution:
     residual: float
 
 
-def spectrum(c, beta, *, dimension=DIMENSION, seed=0):
+def spectrum(c, beta, *, dimension=DRAWN_DIMENSION, seed=0):
     """Eigenvalues (p,) of F F^T, F = sqrt(c) W0, for one draw of p = beta d rows on the sphere."""
     rng = np.random.default_rng(seed)
     W0 = rng.standard_normal((round(beta * dimension), dimension))
@@ -72,7 +72,7 @@ def solve(model, *, alpha, lam, eigenvalues):
     """
     overlaps = np.array([1.0, 1.0, 0.1, 0.1, 0.1, 1.0, 1.0])  # V1, V2, m, theta, psi, q1, q2
     iterations, change = 0, np.inf
-    while change > TOLERANCE and iterations < MAX_ITERATIONS:
+    while change > STOPPING_CHANGE and iterations < MAX_ITERATIONS:
         image = step(model, alpha, lam, eigenvalues, overlaps)
         damped = DAMPING * overlaps + (1 - DAMPING) * image
         change = relative(damped, overlaps)

@@ -17,7 +17,7 @@ from replica.convex.label_tables import label_table
 from . import literal
 from .benchmarks import MODEL
 
-SEED = 20
+POINTS_SEED = 20
 LOG_COSH = replica.Loss(
     value=lambda t: np.logaddexp(t, -t) - np.log(2),
     derivative=np.tanh,
@@ -25,37 +25,42 @@ LOG_COSH = replica.Loss(
     name="log cosh",
 )
 # kinked, and not piecewise quadratic
-KINKED = replica.Loss(
+KINKED_LOSS = replica.Loss(
     value=lambda t: np.abs(t) + 0.3 * np.sqrt(1 + t * t),
     derivative=lambda t: np.sign(t) + 0.3 * t / np.sqrt(1 + t * t),
     curvature=lambda t: 0.3 * (1 + t * t) ** -1.5,
     kinks=(0.0,),
     name="kinked",
 )
-STUDENTS = "relu", "tanh", "erf", "softplus", "gelu"
-SIGNS = ("sign",), (None, "flip:0.1")
-REAL = (
+DRAWN_STUDENTS = "relu", "tanh", "erf", "softplus", "gelu"
+SIGN_PROBLEMS = ("sign",), (None, "flip:0.1")
+REAL_PROBLEMS = (
     ("sin", "relu", "he2", "tanh"),
     (None, "outliers:0.1:9", "student:3:0.5", "student:5:0.05"),
 )
 # Of each kind: losses, (targets, label noise), how many points, whether a bias is trained.
-KINDS = {
-    "logistic": (("logistic",), SIGNS, 60, False),
-    "hinge, squared hinge": (("hinge", "squared_hinge"), SIGNS, 60, False),
-    "Huber, absolute, quantile": (("huber:0.5", "absolute", "quantile:0.3"), REAL, 60, False),
-    "users' own": ((LOG_COSH, KINKED), REAL, 60, False),
-    "trained bias, labels": (("logistic", "hinge", "squared_hinge"), SIGNS, 30, True),
-    "trained bias, real": (("huber:0.5", "absolute", "quantile:0.3"), REAL, 30, True),
+POINT_KINDS = {
+    "logistic": (("logistic",), SIGN_PROBLEMS, 60, False),
+    "hinge, squared hinge": (("hinge", "squared_hinge"), SIGN_PROBLEMS, 60, False),
+    "Huber, absolute, quantile": (
+        ("huber:0.5", "absolute", "quantile:0.3"),
+        REAL_PROBLEMS,
+        60,
+        False,
+    ),
+    "users' own": ((LOG_COSH, KINKED_LOSS), REAL_PROBLEMS, 60, False),
+    "trained bias, labels": (("logistic", "hinge", "squared_hinge"), SIGN_PROBLEMS, 30, True),
+    "trained bias, real": (("huber:0.5", "absolute", "quantile:0.3"), REAL_PROBLEMS, 30, True),
 }
 
 
 def points(losses, problems, count, train_bias):
     """Random points of one kind: loss, model, alpha, lam."""
-    draw = np.random.default_rng(SEED)
+    draw = np.random.default_rng(POINTS_SEED)
     targets, noises = problems
     for loss in islice(cycle(losses), count):
         model = replica.SpikedRandomFeatures(
-            student=str(draw.choice(STUDENTS)),
+            student=str(draw.choice(DRAWN_STUDENTS)),
             target=str(draw.choice(targets)),
             label_noise=noises[draw.integers(len(noises))],
             noise=0.0 if targets == ("sign",) else float(draw.choice([0.0, 0.1])),
@@ -88,7 +93,7 @@ def main():
         "| kind | points | flagged | median | 90 % | 99 % | longest | 99 % over a literal point |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for name, kind in KINDS.items():
+    for name, kind in POINT_KINDS.items():
         each = list(points(*kind))
         for warm in each[:3]:
             timed(*warm)  # imports and rules

@@ -20,13 +20,13 @@ from replica.saddle_point import ridge
 
 from . import literal
 from .benchmarks import (
-    ALPHA,
-    CURVE,
-    LOSSES,
+    CURVE_COMMAND,
+    MANY_ALPHAS,
     MODEL,
+    ONE_STEP,
     POINT,
-    STEP,
-    STEPS,
+    TIMED_LOSSES,
+    TIMED_STEPS,
     Losses,
     groups_table,
     kernel_table,
@@ -34,12 +34,13 @@ from .benchmarks import (
     python_first_run,
 )
 
-ROUNDS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
-LAM = 0.1
-POINTS = {
-    (loss, lam): 0.2 if loss == "logistic" else 1 for loss in LOSSES for lam in (1e-4, 0.05, 10)
+ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
+LOSS_BARS = {  # seconds that a point of a loss may take
+    (loss, lam): 0.2 if loss == "logistic" else 1
+    for loss in TIMED_LOSSES
+    for lam in (1e-4, 0.05, 10)
 }
-RESULTS = Path(__file__).with_name("RESULTS.md")
+RESULTS_PAGE = Path(__file__).with_name("RESULTS.md")
 
 
 def seconds(function, repeats=1):
@@ -53,43 +54,46 @@ def seconds(function, repeats=1):
 
 
 def measure(eigenvalues):
-    """Seconds of each thing, {name: list over ROUNDS}, and the baseline's solutions."""
-    table, many, one = kernel_table(), np.full(len(ALPHA), LAM), np.array([LAM])
+    """Seconds of each thing, {name: list over ROUND_ALPHAS}, and the baseline's solutions."""
+    table, one = kernel_table(), np.array([POINT["lam"]])
+    many = np.full(len(MANY_ALPHAS), POINT["lam"])
     distinct, paired = groups_table("sigmoid"), groups_table("tanh")
     networks = {
-        (step, model): kernel_table(getattr(STEPS[step], model)(beta=1.0))
-        for step in STEPS
+        (step, model): kernel_table(getattr(TIMED_STEPS[step], model)(beta=1.0))
+        for step in TIMED_STEPS
         for model in ("srf", "network")
     }
     spectrum = replica.spectrum(MODEL, 2.0)
     x = np.linspace(0, 1.05 * spectrum.edges.max(), 1000)
     tasks = {
-        "kernel of 1000": (lambda: ridge.solve_points(table, ALPHA, many), 20),
+        "kernel of 1000": (lambda: ridge.solve_points(table, MANY_ALPHAS, many), 20),
         "kernel of 1": (lambda: ridge.solve_points(table, np.array([0.9]), one), 200),
         "32 groups": (lambda: ridge.solve_points(distinct, np.array([0.9]), one), 3),
         "32 paired": (lambda: ridge.solve_points(paired, np.array([0.9]), one), 3),
         "solve": (lambda: replica.solve(MODEL, **POINT), 50),
-        "curve": (lambda: replica.learning_curve(MODEL, alpha=ALPHA, lam=LAM), 20),
+        "curve": (lambda: replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=POINT["lam"]), 20),
         "best lam": (lambda: replica.optimal_lambda(MODEL, alpha=1.0), 20),
-        "best pair": (lambda: replica.optimal_eta(STEP, alpha=1.0, beta=1.0), 3),
+        "best pair": (lambda: replica.optimal_eta(ONE_STEP, alpha=1.0, beta=1.0), 3),
         "density": (lambda: spectrum.density(x), 10),
         "import": (lambda: python("-c", "import replica"), 2),
-        "process": (lambda: python(*CURVE), 2),
-        "first run": (lambda: python_first_run(*CURVE), 1),
+        "process": (lambda: python(*CURVE_COMMAND), 2),
+        "first run": (lambda: python_first_run(*CURVE_COMMAND), 1),
     }
-    for loss, lam in POINTS:
+    for loss, lam in LOSS_BARS:
         tasks[loss, lam] = (lambda loss=loss, lam=lam: Losses().time_point(loss, lam), 5)
     for name, of in networks.items():
-        tasks[name] = (lambda of=of: ridge.solve_points(of, ALPHA, many), 10)
+        tasks[name] = (lambda of=of: ridge.solve_points(of, MANY_ALPHAS, many), 10)
     for task, _ in tasks.values():
         task()  # tables made, files in the page cache
     times = {name: [] for name in (*tasks, "literal")}
     baseline = []
-    for alpha in ROUNDS:
+    for alpha in ROUND_ALPHAS:
         for name, (task, repeats) in tasks.items():
             times[name].append(seconds(task, repeats))
         start = time.perf_counter()
-        baseline.append(literal.solve(MODEL, alpha=alpha, lam=LAM, eigenvalues=eigenvalues))
+        baseline.append(
+            literal.solve(MODEL, alpha=alpha, lam=POINT["lam"], eigenvalues=eigenvalues)
+        )
         times["literal"].append(time.perf_counter() - start)
     return times, baseline
 
@@ -98,9 +102,11 @@ def speed_table(times, set_up):
     """Lines of the table of speeds, with the bars of the design."""
     middle = {name: median(values) for name, values in times.items()}
     pairs = zip(times["literal"], times["curve"], strict=True)
-    ratio = median(slow / (fast / len(ALPHA)) for slow, fast in pairs)
-    pairs = {step: zip(times[step, "network"], times[step, "srf"], strict=True) for step in STEPS}
-    heavier = {step: median(slow / fast for slow, fast in pairs[step]) for step in STEPS}
+    ratio = median(slow / (fast / len(MANY_ALPHAS)) for slow, fast in pairs)
+    pairs = {
+        step: zip(times[step, "network"], times[step, "srf"], strict=True) for step in TIMED_STEPS
+    }
+    heavier = {step: median(slow / fast for slow, fast in pairs[step]) for step in TIMED_STEPS}
     network = []
     for step, over in heavier.items():
         name = f"the network's, {step}, a point of 1 000"
@@ -108,7 +114,7 @@ def speed_table(times, set_up):
         network += [("that over its sRF's", over, "times", 20)]
     losses = [
         (f"{loss}: lam = {lam:g}, a point of the loss and its tables", middle[loss, lam], "s", bar)
-        for (loss, lam), bar in POINTS.items()
+        for (loss, lam), bar in LOSS_BARS.items()
     ]
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 10),
@@ -142,9 +148,9 @@ def accuracy_table(baseline):
     """Lines of the table of errors against the 30-digit solution."""
     yield "| alpha | test error | library off by | residual | literal off by | steps | residual |"
     yield "|---|---|---|---|---|---|---|"
-    for alpha, typed in zip(ROUNDS, baseline, strict=True):
-        exact = reference.solve(MODEL, alpha=alpha, lam=LAM)
-        ours = replica.solve(MODEL, alpha=alpha, lam=LAM)
+    for alpha, typed in zip(ROUND_ALPHAS, baseline, strict=True):
+        exact = reference.solve(MODEL, alpha=alpha, lam=POINT["lam"])
+        ours = replica.solve(MODEL, alpha=alpha, lam=POINT["lam"])
         cells = (
             f"{alpha:g}",
             f"{float(exact.test_error):.10f}",
@@ -186,7 +192,7 @@ def main():
         "",
         "Written by `python -m benchmarks.report`. tanh student, sin target, alpha0 = 20, "
         "eta = 3, beta = 1, lam = 0.1; the rows on label noise: tanh target, alpha0 = 0.5.",
-        f"Medians over {len(ROUNDS)} rounds, each of which times the library and the literal "
+        f"Medians over {len(ROUND_ALPHAS)} rounds, each of which times the library and the literal "
         "baseline (`literal.py`) in turn.",
         "",
         machine(),
@@ -204,7 +210,7 @@ def main():
         *accuracy_table(baseline),
         "",
     ]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    RESULTS_PAGE.write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
 
 

@@ -15,40 +15,39 @@ from pathlib import Path
 
 import numpy as np
 
-from replica import GradientStep
 from validation import draw, simulate
 
+from .benchmarks import MODEL
 from .report import machine
 
-MODEL = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-ALPHA = (0.2, 0.6, 1.0, 1.4, 1.8, 2.4, 3.0)
-LAM, D, SEEDS = 0.1, 2000, 3
-TEST = 8 * D  # test inputs of a point
-RESULTS = Path(__file__).with_name("SIMULATION.md")
+SIMULATED_ALPHAS = (0.2, 0.6, 1.0, 1.4, 1.8, 2.4, 3.0)
+PENALTY, D, SEEDS = 0.1, 2000, 3
+TEST_COUNT = 8 * D  # test inputs of a point
+SIMULATION_PAGE = Path(__file__).with_name("SIMULATION.md")
 
 
 def plain():
-    """Test errors (SEEDS, A) as typed first."""
-    errors = np.empty((SEEDS, len(ALPHA)))
+    """Test errors (SEEDS, A) the plain way, as one types them first."""
+    errors = np.empty((SEEDS, len(SIMULATED_ALPHAS)))
     for seed in range(SEEDS):
-        for i, alpha in enumerate(ALPHA):
+        for i, alpha in enumerate(SIMULATED_ALPHAS):
             rng = np.random.default_rng([seed, i])
             layer = draw(MODEL, dimension=D, rng=rng)
             X = rng.standard_normal((round(alpha * D), D))
             Phi, y = layer.features(X), layer.labels(X, rng)
             p = Phi.shape[1]
-            a = np.linalg.inv(Phi.T @ Phi / p + LAM * np.eye(p)) @ (Phi.T @ y / np.sqrt(p))
-            unseen = rng.standard_normal((TEST, D))
-            found = layer.features(unseen) @ a / np.sqrt(p)
-            errors[seed, i] = ((layer.targets(unseen) - found) ** 2).mean()
+            a = np.linalg.inv(Phi.T @ Phi / p + PENALTY * np.eye(p)) @ (Phi.T @ y / np.sqrt(p))
+            unseen = rng.standard_normal((TEST_COUNT, D))
+            predicted = layer.features(unseen) @ a / np.sqrt(p)
+            errors[seed, i] = ((layer.targets(unseen) - predicted) ** 2).mean()
     return errors
 
 
 def library(workers, memory):
-    """The same by ``simulate``."""
+    """Test errors (SEEDS, A) by ``simulate``, with so many processes and so much memory."""
     return simulate(
-        MODEL, alpha=ALPHA, lam=LAM, dimension=D, seeds=SEEDS, rng=0, test_samples=TEST,
-        workers=workers, memory=memory,
+        MODEL, alpha=SIMULATED_ALPHAS, lam=PENALTY, dimension=D, seeds=SEEDS, rng=0,
+        test_samples=TEST_COUNT, workers=workers, memory=memory,
     ).test_error[:, :, 0]  # fmt: skip
 
 
@@ -84,8 +83,8 @@ def run(way):
 
 def main():
     """Measure all ways and write SIMULATION.md."""
-    found = {way: measured(way) for way in WAYS}
-    ratio, cpu = (found["plain"][i] / found["library"][i] for i in (0, 1))
+    results = {way: measured(way) for way in WAYS}
+    ratio, cpu = (results["plain"][i] / results["library"][i] for i in (0, 1))
     names = {
         "plain": "plain way, BLAS threads on all cores",
         "library": "`simulate`, its own choice of processes",
@@ -95,20 +94,21 @@ def main():
         "# The Monte Carlo beside the plain way",
         "",
         "Written by `python -m benchmarks.simulation`. sRF of tanh / sin, alpha0 = 20, eta = 3, "
-        f"d = p = {D}, {len(ALPHA)} alpha, {SEEDS} seeds, lam = {LAM}, {TEST} test inputs.",
+        f"d = p = {D}, {len(SIMULATED_ALPHAS)} alpha, {SEEDS} seeds, lam = {PENALTY}, "
+        f"{TEST_COUNT} test inputs.",
         "",
         machine() + f" OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'unset')}.",
         "",
         "| way | time | CPU time | largest process | mean relative standard error |",
         "|---|---|---|---|---|",
     ]
-    for way, (seconds, busy, size, mean, stderr) in found.items():
+    for way, (seconds, busy, size, mean, stderr) in results.items():
         relative = np.mean(np.divide(stderr, mean))
         cells = f"{seconds:.0f} s | {busy:.0f} s | {size / 1e9:.2f} GB | {relative:.1%}"
         lines.append(f"| {names[way]} | {cells} |")
     verdict = "met" if ratio >= 4 else "**not met**"
-    apart = np.subtract(found["plain"][3], found["library"][3])
-    z = np.abs(apart) / np.hypot(found["plain"][4], found["library"][4])
+    apart = np.subtract(results["plain"][3], results["library"][3])
+    z = np.abs(apart) / np.hypot(results["plain"][4], results["library"][4])
     lines += [
         "",
         f"The plain way takes {ratio:.1f} times as long (bar: 4 times, {verdict}), "
@@ -116,7 +116,7 @@ def main():
         f"mean errors differ by {z.mean():.1f} joint standard errors on average.",
         "",
     ]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    SIMULATION_PAGE.write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
 
 

@@ -17,21 +17,21 @@ from validation.draws import seed_sequence
 from validation.measure.published_step import PUBLISHED_RATE, Batch, initial_layer, single_step
 
 TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
-DIMENSION, WIDTH, TEST_SAMPLES = 512, 1024, 100_000
-LAYER = {"student": "relu", "target": TEACHERS, "dimension": DIMENSION, "width": WIDTH, "rng": 0}
+DIMENSION, NEURONS, TEST_SAMPLES = 512, 1024, 100_000  # as published
+LAYER = {"student": "relu", "target": TEACHERS, "dimension": DIMENSION, "width": NEURONS, "rng": 0}
 
 
 def streamed(samples: int, test_samples: int = TEST_SAMPLES) -> float:
     """Test error by ``validation.measure.single_step``."""
     layer, readout = initial_layer(**LAYER)
-    found = single_step(layer, readout, samples=samples, test_samples=test_samples, rng=1)
-    return found.published_test_error
+    step = single_step(layer, readout, samples=samples, test_samples=test_samples, rng=1)
+    return step.published_test_error
 
 
 def plain(samples: int, test_samples: int = TEST_SAMPLES) -> float:
-    """The same error, every array held whole, every formula typed once."""
+    """The same error, with every array whole in memory and every formula typed once."""
     layer, readout = initial_layer(**LAYER)
-    W, p, teacher = layer.W, WIDTH, target(TEACHERS)
+    W, p, teacher = layer.W, NEURONS, target(TEACHERS)
     X, X_test = (
         np.concatenate(list(Batch(count, DIMENSION, seed).blocks(1)))
         for count, seed in zip((samples, test_samples), seed_sequence(1).spawn(2), strict=True)

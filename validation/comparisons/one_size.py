@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def checks(self) -> list[Check]:
-        """All of them."""
+        """The checks of test error, training error and what else is measured, in turn."""
         return [self.test, self.train, *self.measured.values()]
 
     @property
@@ -115,7 +115,7 @@ def compare(
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless given.
     finite_size : bool
         Take the theory at the simulated dimension instead of its limit (the ``dimension`` of
-        SpikedRandomFeatures): the price of large overlaps m, below.
+        SpikedRandomFeatures): what large overlaps m cost, below.
     model : {"network", "srf"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless given.

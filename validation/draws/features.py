@@ -212,7 +212,7 @@ def shares(values: Array, fractions: Array, count: int) -> Array:
 
 
 def spread(law: Law, count: int) -> Array:
-    """``count`` values of a law at equally spaced quantiles: its sample without the noise."""
+    """``count`` values at equally spaced quantiles of a law, which represent it without noise."""
     if law.continuous is None:
         return shares(np.array(law.values), np.array(law.fractions), count)
     return np.asarray(law.distribution.ppf((np.arange(count) + 0.5) / count), dtype=float)

@@ -19,7 +19,7 @@ from replica.plots import plot_bounds, plot_family, plot_functions, plot_learned
 from ..measure import measured_function
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
-ETA = 3.0  # of the functions and of what is learned
+SHOWN_ETA = 3.0  # of the functions and of what is learned
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 ACHIEVED_ALPHAS = (1.0, 4.0)  # where the best error is shown
 READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
@@ -40,7 +40,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
         if progress is not None:
             progress(done, len(rates))
     kappa = np.linspace(-2.5, 2.5, 11)
-    step = replica.GradientStep(eta=ETA, **PROBLEM)
+    step = replica.GradientStep(eta=SHOWN_ETA, **PROBLEM)
     drawn = measured_function(
         step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **READOUT
     )
@@ -60,14 +60,16 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Four panels."""
+    """Four panels: bounds, functions that attain them, those within reach, what is learned."""
     picture = Figure(figsize=(10, 7.6), layout="constrained")
     (first, second), (third, fourth) = picture.subplots(2, 2)
     plot_bounds(data["bounds"], data["linear"], ACHIEVED_ALPHAS, first)
     first.set_title("bounds over the learning rate", fontsize="medium")
-    step = replica.GradientStep(eta=ETA, **PROBLEM)
+    step = replica.GradientStep(eta=SHOWN_ETA, **PROBLEM)
     plot_functions(replica.bounds(step), second)
-    second.set_title(rf"functions that attain them, $\tilde\eta = {ETA:g}$", fontsize="medium")
+    second.set_title(
+        rf"functions that attain them, $\tilde\eta = {SHOWN_ETA:g}$", fontsize="medium"
+    )
     family = replica.bounds(step, eta=FAMILY_ETAS)
     plot_family(family.each, family.eta, third)
     title = r"within reach at $\lambda\to\infty$, as $\tilde\eta$ varies"
@@ -85,6 +87,6 @@ def draw(data: dict[str, Any]) -> Figure:
         label=rf"networks at $d = {data['dimension']}$, ± one s.d.",
     )
     fourth.legend(frameon=False, fontsize="small")
-    title = rf"learned at $\tilde\eta = {ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
+    title = rf"learned at $\tilde\eta = {SHOWN_ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
     fourth.set_title(title, fontsize="medium")
     return picture

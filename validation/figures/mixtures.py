@@ -159,23 +159,24 @@ def cell(setting: Setting, seed: int) -> Array:
 
 
 def order_of(data_spread: float) -> int:
-    """The order that the data spread needs, at most 5; where that is not enough it is marked."""
+    """The order that the data spread needs, at most 5; ``proved`` says whether that is enough."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EquivalenceWarning)
         return needed_order(data_spread, largest=LARGEST_ORDER)
 
 
 def proved(data_spread: float) -> bool:
-    """Whether the equivalence is proved with the order taken."""
+    """Whether the equivalence with the Hermite model of order ``order_of`` is proved."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EquivalenceWarning)
         return inside(data_spread) and needed_order(data_spread) <= LARGEST_ORDER
 
 
-def kept(
+def stored(
     folder: Path | None, what: dict[str, Any], compute: Callable[[], Array], *shape: int
 ) -> Array:
-    """A finished cell from the store, or computed and kept there."""
+    """Errors of the cell described by ``what``, of ``shape``: read from the store in ``folder``, or
+    computed and written there; only computed without a folder."""
     if folder is None:
         return compute()
     what = {"figure": "mixtures", "version": replica.__version__} | what
@@ -203,7 +204,7 @@ def sweep(
             for seed in range(draws):
                 what = {"setting": asdict(setting), "seed": seed}
                 shape = errors.shape[1:]
-                errors[seed] = kept(folder, what, partial(cell, setting, seed), *shape)
+                errors[seed] = stored(folder, what, partial(cell, setting, seed), *shape)
                 if progress is not None:
                     progress(len(points) * draws + seed + 1, total)
             points.append(
@@ -233,7 +234,7 @@ def heat_map(quick: bool, progress: Progress, folder: Path | None) -> dict[str, 
         part = pairs[row * side : (row + 1) * side]
         compute = partial(map_row, part, seed, sizes)
         what = {"map": sizes, "side": side, "row": row, "seed": seed}
-        errors[seed, row] = kept(folder, what, compute, side)
+        errors[seed, row] = stored(folder, what, compute, side)
         if progress is not None:
             progress(seed * side + row + 1, draws * side)
     mean, stderr = errors.mean(axis=0), standard_error(errors)

@@ -26,7 +26,7 @@ STEP_COUNTS = (0, 1, 2, 3)  # whose learning curves are shown
 
 
 def after(count: int) -> GradientStep:
-    """The problem with ``count`` steps; none is a step of rate 0."""
+    """The problem with ``count`` steps; a step of rate 0 stands for none."""
     return GradientStep(**PROBLEM, steps=[(2.0, 1.0)] * count or [(1.0, 0.0)])
 
 

@@ -49,7 +49,7 @@ class Design:
 
     @property
     def wide(self) -> bool:
-        """Whether there are fewer samples than features."""
+        """Whether there are fewer samples than features: the n x n systems are the smaller ones."""
         return self.Z.shape[0] < self.Z.shape[1]
 
     @cached_property

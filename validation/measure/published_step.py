@@ -30,7 +30,7 @@ PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 
 @dataclass(frozen=True)
 class Batch:
-    """``samples`` inputs that are the same at every pass over them, and held in no array."""
+    """``samples`` inputs, made anew at every pass over them and the same each time."""
 
     samples: int
     dimension: int
@@ -181,6 +181,7 @@ def _fit_rest(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> Fi
     """The readout of (1.2) at penalties ``lam`` (L,) for the labels less A + B.x."""
 
     def blocks() -> Iterator[tuple[Array, Array]]:
+        """Features (b, p) and what A + B.x leaves of their labels (b,)."""
         for X in batch.blocks(len(layer.W)):
             yield layer.features(X), layer.targets(X) - part(X)
 

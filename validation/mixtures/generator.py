@@ -60,7 +60,7 @@ def generate(pixels: ImageSet, *, samples: int, epochs: int = 20, rng: Any = Non
 
 
 def _drawn(torch: Any, pixels: Any, samples: int, epochs: int) -> Array:
-    """``samples`` images from a generator trained on ``pixels`` (b, n)."""
+    """Draw ``samples`` images (samples, n) from a generator trained on ``pixels`` (b, n)."""
     generator = _train(torch, pixels, epochs)
     with torch.no_grad():
         return np.asarray(generator(torch.randn(samples, LATENT)), dtype=float)

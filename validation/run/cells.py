@@ -74,11 +74,11 @@ class Experiment:
 
     @property
     def width(self) -> int:
-        """p."""
+        """The number of neurons p."""
         return size("beta", self.model.beta, self.dimension)
 
     def root(self) -> SeedSequence:
-        """As ``rng``, it gives this experiment again."""
+        """The SeedSequence that gives this experiment again when taken as ``rng``."""
         return SeedSequence(self.entropy, spawn_key=self.spawn_key, pool_size=self.pool_size)
 
     def seed(self, index: int) -> SeedSequence:

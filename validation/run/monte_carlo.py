@@ -218,7 +218,8 @@ def plan(
 
 
 class Machine(NamedTuple):
-    """Where cells run: an executor, or so many processes (None: what pays), in so many bytes."""
+    """Where cells run: in an executor, or in so many ``workers`` (None: as many as pay), each with
+    its part of ``memory`` in bytes."""
 
     executor: Executor | None
     workers: int | None

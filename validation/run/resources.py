@@ -14,7 +14,7 @@ BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, tem
 
 
 def cost(experiment: Experiment) -> float:
-    """Multiply-adds of a matrix product that take as long as one cell."""
+    """Time of one cell, in multiply-adds of a matrix product."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     step = 0.0
     if experiment.simulated is Simulated.network:

@@ -87,7 +87,7 @@ class Simulation:
 
     @property
     def seed_sequence(self) -> SeedSequence:
-        """As ``rng``, it gives this simulation again."""
+        """The SeedSequence that gives this simulation again when taken as ``rng``."""
         return self.experiment.root()
 
     @property
@@ -102,7 +102,7 @@ class Simulation:
 
     @property
     def test_stderr(self) -> Array:
-        """Its standard error, (N_a, N_l)."""
+        """Standard error of ``test_mean``, (N_a, N_l)."""
         return standard_error(self.test_error)
 
     @property
@@ -117,7 +117,7 @@ class Simulation:
 
     @property
     def train_stderr(self) -> Array:
-        """Its standard error, (N_a, N_l)."""
+        """Standard error of ``train_mean``, (N_a, N_l)."""
         return standard_error(self.train_error)
 
     def columns(self) -> dict[str, Array]:

@@ -33,7 +33,7 @@ class StoreError(OSError):
 
 
 def open_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder of a store, made if it is not there; strange files in it are reported.
+    """The folder of a store, made if it is not there; files in it that are no cells are reported.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def file_of(folder: Path, cell: Description) -> Path:
-    """Where the cell is, or would be."""
+    """The path of the cell's file, whether it is there or not."""
     return folder / f"{_digest(cell)[:40]}.json"
 
 
@@ -123,7 +123,7 @@ def _aside(file: Path) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    """Make a rename in the folder last, where the system can."""
+    """Write the folder's entries to the disk, so that a rename survives a power cut, on POSIX."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
