@@ -21,7 +21,8 @@ def test_learned_function_of_a_simulated_network(dimension, seeds):
     model = replace(ONE.srf(beta=1.0), dimension=dimension)
     kappa = np.array([-2.0, -1.0, 0.0, 0.5, 1.5])
     learned = replica.learned_function(model, alpha=1.0, lam=0.1)
-    found = measured_function(model, alpha=1.0, lam=0.1, kappa=kappa, dimension=dimension, seeds=seeds, rng=5)
+    sizes = {"dimension": dimension, "seeds": seeds, "rng": 5}
+    found = measured_function(model, alpha=1.0, lam=0.1, kappa=kappa, **sizes)
     off = found.mean - learned.mean(kappa)
     error = off.std(axis=0, ddof=1) / np.sqrt(seeds)
     assert (np.abs(off.mean(axis=0)) < 4 * error + 1e-3).all()
