@@ -56,11 +56,11 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
                 curve[name] = grid.columns["test_error"]
             if kind != "+-1":  # the same problem as uniform, for an odd student
-                found = simulate(
+                simulation = simulate(
                     limit, alpha=few, lam=PENALTY, dimension=dimension, seeds=seeds, rng=0
                 )
-                curve |= {"simulated_alpha": few, "simulated": found.test_mean[:, 0]}
-                curve |= {"stderr": found.test_stderr[:, 0]}
+                curve |= {"simulated_alpha": few, "simulated": simulation.test_mean[:, 0]}
+                curve |= {"stderr": simulation.test_stderr[:, 0]}
             curves.append(curve)
             if progress is not None:
                 progress(len(curves), len(TARGETS) * len(LAWS))

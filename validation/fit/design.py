@@ -1,6 +1,8 @@
 """What the two methods for a convex loss share: the design, the objective and its minimum.
 
-P(a, b) = sum_mu l(y_mu, f_mu) + (lam / 2) |a|^2,  f = Z a + b,  Z = Phi / sqrt(p)   (1.2)
+    P(a, b) = sum_mu l(y_mu, f_mu) + (lam / 2) |a|^2,  f = Z a + b,  Z = Phi / sqrt(p)   (1.2)
+
+for a readout a (p,) and an intercept b; Z' is the transpose of Z.
 """
 
 from collections.abc import Callable

@@ -2,13 +2,17 @@
 
 from . import store
 from .cells import Simulated
+from .executors import WorkerDied
 from .monte_carlo import DEFAULT_MEMORY, simulate
 from .simulation import Simulation, standard_error
+from .store import StoreError
 
 __all__ = [
     "DEFAULT_MEMORY",
     "Simulated",
     "Simulation",
+    "StoreError",
+    "WorkerDied",
     "simulate",
     "standard_error",
     "store",
