@@ -16,7 +16,7 @@ from replica.steps.several_steps import first_step
 from validation import draw, simulate, trajectory
 from validation.cli.main import app
 from validation.comparisons import compare_alignment
-from validation.draws import BLOCK
+from validation.draws import INPUT_BLOCK
 from validation.draws.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
 from validation.measure import alignment, spike
@@ -48,7 +48,7 @@ def test_steps_are_those_of_gradient_step(dimension):
     batch in 300 dimensions is drawn in two blocks."""
     steps = [(2, 1), (15, 0.5)]
     step = GradientStep(student="tanh", target="sin", steps=steps, noise=0.3)
-    assert dimension < 300 or 15 * dimension**2 > BLOCK
+    assert dimension < 300 or 15 * dimension**2 > INPUT_BLOCK
     *_, last = trajectory(step, dimension=dimension, beta=30 / dimension, rng=5)
     rows, inputs, noise = map(np.random.default_rng, np.random.SeedSequence(5).spawn(3))
     W = rows.standard_normal((30, dimension))
@@ -185,7 +185,7 @@ def literal_experiment(samples, lam, preprocess):
 @pytest.mark.parametrize("preprocess", [True, False])
 def test_streamed_experiment_is_the_literal_one(preprocess):
     samples = 60_000
-    assert 40 * samples > 2 * BLOCK  # three blocks
+    assert 40 * samples > 2 * INPUT_BLOCK  # three blocks
     found = small(samples, lam=0.3, preprocess=preprocess)
     expected = literal_experiment(samples, 0.3, preprocess)
     # Condition numbers of some 1e4 between rounding and the readout.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from replica import InvalidArgument, activation
 from validation.mixtures.gradient_norms import gradient_parts, gradient_slopes, predicted_slopes
 from validation.mixtures.hermite_expansion import expand
-from validation.mixtures.hermite_model import BLOCK, fit, gradient, side_by_side
+from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout, gradient, side_by_side
 from validation.mixtures.mixtures import equal_trace, mixture, scaling
 from validation.mixtures.tasks import Classification, regression
 
@@ -125,7 +125,7 @@ def test_gradient_is_the_derivative_of_the_loss():
 @pytest.mark.parametrize("test_samples", [125, 400_000])
 def test_errors_are_the_papers(test_samples):
     """Every formula typed once, from the documented streams; many test samples are in blocks."""
-    assert test_samples == 125 or 15 * test_samples > BLOCK
+    assert test_samples == 125 or 15 * test_samples > TEST_BLOCK
     task = regression(mixture(20, eigenvalues=4.0, rng=0), rng=1)
     k, m, lam, rate = 15, 25, 1e-2, 3.0
     found = side_by_side(
@@ -173,7 +173,7 @@ def test_readouts_of_singular_gram_matrices():
             b[j] -= A[j, i] * b[i]
             A[j] = A[j] - A[j, i] * A[i]
     # Condition 1e9 of the features times rounding.
-    np.testing.assert_allclose(fit(Phi, y, 1e-2), b.astype(float), rtol=1e-6)
+    np.testing.assert_allclose(fit_readout(Phi, y, 1e-2), b.astype(float), rtol=1e-6)
 
 
 def test_a_polynomial_activation_is_its_own_hermite_model():
