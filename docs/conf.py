@@ -1,6 +1,17 @@
 """Sphinx configuration."""
 
-import replica
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+import floors  # noqa: E402
+
+import replica  # noqa: E402
 
 project = "replica-srf"
 author = "The replica-srf authors"
@@ -14,3 +25,24 @@ autodoc_typehints = "none"
 html_theme = "pydata_sphinx_theme"
 html_title = project
 exclude_patterns = ["_build"]
+
+
+def described(page: str) -> list[Any]:
+    """The functions and classes that a page describes one by one."""
+    names = re.findall(r"auto(?:class|function):: (\S+)", (DOCS / page).read_text())
+    modules = {name: name.rpartition(".")[0] for name in names}
+    return [
+        getattr(importlib.import_module(module), name.rpartition(".")[2])
+        for name, module in modules.items()
+    ]
+
+
+def setup(app: Any) -> None:
+    """Draw the picture of the floors; leave out of whole faces what ``api.md`` has already."""
+    floors.draw(DOCS / "figures" / "floors.svg")
+    public = described("api.md")
+
+    def skip(_app: Any, what: str, _name: str, member: Any, skipped: bool, _options: Any) -> bool:
+        return skipped or (what == "module" and any(member is known for known in public))
+
+    app.connect("autodoc-skip-member", skip)
