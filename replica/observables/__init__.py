@@ -1,21 +1,25 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
 from . import solution
-from .bounds import Bounds, best_bounds, bounds
+from .bounds import BestBounds, Bounds, BoundsOverEta, best_bounds, bounds
 from .calibration import Calibration, calibration
-from .gradient import gradient
+from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
 from .learning_curve import Grid, learning_curve, sweep, variants
-from .optimum import Optimum, optimal_eta, optimal_lambda
+from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .solution import Solution, solve
 from .trained_bias import RANGE
 
 __all__ = [
     "RANGE",
+    "BestBounds",
     "Bounds",
+    "BoundsOverEta",
     "Calibration",
+    "Gradient",
     "Grid",
     "LearnedFunction",
+    "LocalMinimum",
     "Optimum",
     "Solution",
     "best_bounds",
