@@ -23,6 +23,8 @@ nb_execution_mode = "off"
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 html_theme = "pydata_sphinx_theme"
+html_theme_options = {"navbar_center": []}  # the pages are many: all of them at the side
+html_sidebars = {"**": ["globaltoc.html"]}
 html_title = project
 exclude_patterns = ["_build"]
 
@@ -43,6 +45,7 @@ def setup(app: Any) -> None:
     public = described("api.md")
 
     def skip(_app: Any, what: str, _name: str, member: Any, skipped: bool, _options: Any) -> bool:
-        return skipped or (what == "module" and any(member is known for known in public))
+        field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple, which its docstring has
+        return skipped or field or (what == "module" and any(member is one for one in public))
 
     app.connect("autodoc-skip-member", skip)

@@ -84,35 +84,37 @@ def draw(path: Path) -> None:
     sizes, lines, arrows = counts()
     boxes = order(sizes, arrows)
     top = len(boxes)
-    picture = Figure(figsize=(11.5, 0.32 * top + 1.2), layout="constrained")
+    picture = Figure(figsize=(9.6, 0.31 * top + 1.2), layout="constrained")
     ax = picture.subplots()
-    left = -13.2
+    left, modules_at, lines_at = -10.2, -2.9, -0.8
     for y, name in enumerate(boxes):
         library, _, own = name.partition(".")
         colour = COLOURS[library]
         shape = FancyBboxPatch(
-            (left, y - 0.38), 6.4, 0.76, boxstyle="round,pad=0,rounding_size=0.18",
+            (left, y - 0.4), 6.2, 0.8, boxstyle="round,pad=0,rounding_size=0.18",
             facecolor=colour, edgecolor="none", alpha=0.9,
         )  # fmt: skip
         ax.add_patch(shape)
-        ax.text(left + 0.2, y, name, va="center", color="white", fontsize=9.5, weight="bold")
-        several = "module" if sizes[name] == 1 else "modules"
-        ax.text(left + 9.3, y, f"{sizes[name]} {several}", va="center", ha="right", fontsize=9)
-        ax.text(left + 12.3, y, f"{lines[name]:,} lines", va="center", ha="right", fontsize=9)
-        ax.plot([-0.6, y - 0.4], [y, y], color="0.9", linewidth=0.6, zorder=0)
+        ax.text(left + 0.2, y, name, va="center", color="white", fontsize=10, weight="bold")
+        for x, number in ((modules_at, sizes[name]), (lines_at, lines[name])):
+            ax.text(x, y, f"{number:,}", va="center", ha="right", fontsize=10)
+        ax.plot([-0.5, y - 0.4], [y, y], color="0.9", linewidth=0.6, zorder=0)
+        ax.plot([y, y], [y + 0.6, top - 0.4], color="0.9", linewidth=0.6, zorder=0)
         for x, other in enumerate(boxes[:y]):
             number = arrows[name, other]
             if number:
-                shade = COLOURS[other.split(".")[0]]
-                ax.scatter(x, y, s=150, color=shade, alpha=min(0.2 + 0.05 * number, 0.7), lw=0)
-                ax.text(x, y, f"{number}", ha="center", va="center", fontsize=8)
-        ax.plot([y, y], [y + 0.6, top - 0.4], color="0.9", linewidth=0.6, zorder=0)
+                shade, strength = COLOURS[other.split(".")[0]], min(0.2 + 0.05 * number, 0.7)
+                ax.scatter(x, y, s=170, color=shade, alpha=strength, lw=0)
+                ax.text(x, y, f"{number}", ha="center", va="center", fontsize=9)
+        label = own or name
         ax.text(
-            y, top - 0.25, own or name, rotation=60, ha="left", va="bottom", fontsize=9,
+            y, top - 0.25, label, rotation=60, ha="left", va="bottom", fontsize=10,
             color=colour, rotation_mode="anchor",
         )  # fmt: skip
-    ax.set_xlim(left - 0.2, top + 1)
-    ax.set_ylim(-0.7, top + 2.6)
+    for x, text in ((modules_at, "modules"), (lines_at, "lines")):
+        ax.text(x, top - 0.25, text, ha="right", va="bottom", fontsize=10)
+    ax.set_xlim(left - 0.2, top + 0.8)
+    ax.set_ylim(-0.6, top + 3.2)
     ax.set_axis_off()
     picture.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=110)
 
