@@ -39,8 +39,16 @@ def described(page: str) -> list[Any]:
     ]
 
 
+def escape_bars(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
+    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution."""
+    for at, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[at] = re.sub(r"``.*?``|\|", lambda m: "\\|" if m[0] == "|" else m[0], line)
+
+
 def setup(app: Any) -> None:
     """Draw the picture of the floors; leave out of whole faces what ``api.md`` has already."""
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
     floors.draw(DOCS / "figures" / "floors.svg")
     public = described("api.md")
 

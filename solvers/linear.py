@@ -47,7 +47,7 @@ def least_norm(gram: Array, moment: Array) -> Array:
 
 
 def least_squares(design: Array, target: Array) -> Array:
-    """Least-norm minimisers (P, n) of abs(target - design x), from (P, N, n) and (P, N).
+    """Least-norm minimisers (P, n) of |target - design x|, from (P, N, n) and (P, N).
 
     Columns count as dependent where what is left of one, relative to its own size, is below
     1e-10.

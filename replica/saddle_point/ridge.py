@@ -234,6 +234,6 @@ def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
 
 
 def relative(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
-    """abs(value - reference) over abs(reference), or over ``floor`` where that is larger; 0/0 is 0."""
+    """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
     scale = np.maximum(np.abs(reference), floor)
     return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
