@@ -56,6 +56,7 @@ def imported(module: str, files: dict[str, Path]) -> set[str]:
     return found & set(files)
 
 
+@cache
 def counts() -> tuple[Counter[str], Counter[str], Counter[tuple[str, str]]]:
     """Modules and lines of each box, and how many modules of a box import from another."""
     files = modules()
