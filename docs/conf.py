@@ -1,6 +1,17 @@
 """Sphinx configuration."""
 
-import replica
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+import floors  # noqa: E402
+
+import replica  # noqa: E402
 
 project = "replica-srf"
 author = "The replica-srf authors"
@@ -12,5 +23,37 @@ nb_execution_mode = "off"
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 html_theme = "pydata_sphinx_theme"
+html_theme_options = {"navbar_center": []}  # the pages are many: all of them at the side
+html_sidebars = {"**": ["globaltoc.html"]}
 html_title = project
 exclude_patterns = ["_build"]
+
+
+def described(page: str) -> list[Any]:
+    """The functions and classes that a page describes one by one."""
+    names = re.findall(r"auto(?:class|function):: (\S+)", (DOCS / page).read_text())
+    modules = {name: name.rpartition(".")[0] for name in names}
+    return [
+        getattr(importlib.import_module(module), name.rpartition(".")[2])
+        for name, module in modules.items()
+    ]
+
+
+def escape_bars(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
+    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution."""
+    for at, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[at] = re.sub(r"``.*?``|\|", lambda m: "\\|" if m[0] == "|" else m[0], line)
+
+
+def setup(app: Any) -> None:
+    """Draw the picture of the floors; leave out of whole faces what ``api.md`` has already."""
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
+    floors.draw(DOCS / "figures" / "floors.svg")
+    public = described("api.md")
+
+    def skip(_app: Any, what: str, _name: str, member: Any, skipped: bool, _options: Any) -> bool:
+        field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple, which its docstring has
+        return skipped or field or (what == "module" and any(member is one for one in public))
+
+    app.connect("autodoc-skip-member", skip)

@@ -5,7 +5,7 @@ from .gradient_step import GradientStep
 from .network import MODELS, Network, unsuited
 from .one_step import GROUPS
 from .several_steps import AfterStep, after_each_step, first_step
-from .staircase import DEGREE, THRESHOLD, Staircase, staircase
+from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
 
 __all__ = [
     "DEGREE",
@@ -15,6 +15,7 @@ __all__ = [
     "AfterStep",
     "GradientStep",
     "Network",
+    "Stage",
     "Staircase",
     "after_each_step",
     "first_batch",

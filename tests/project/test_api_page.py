@@ -1,0 +1,54 @@
+"""The reference: its names can be typed as they stand there, and no public name is missing."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import replica
+
+ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+DIRECTIVE = re.compile(r"^\.\. auto(class|function|module):: (\S+)", re.MULTILINE)
+DESCRIBED = [
+    (sort, name) for page in PAGES for sort, name in DIRECTIVE.findall(page.read_text("utf-8"))
+]
+
+
+def obtained(name):
+    """What ``name`` is for a user who imports the module it is in, and types it.
+
+    Where a function hides the package of its name, as ``validation.compare`` does, names of the
+    package's face are there for ``from validation.compare import ...``.
+    """
+    place, _, last = name.rpartition(".")
+    module = importlib.import_module(place)
+    typed = importlib.import_module(place.partition(".")[0])
+    for part in place.split(".")[1:]:
+        typed = getattr(typed, part)
+    assert typed is module or last in getattr(module, "__all__", ()), f"{place} is hidden"
+    return getattr(module, last)
+
+
+@pytest.mark.parametrize(("sort", "name"), DESCRIBED)
+def test_described_names_can_be_typed(sort, name):
+    if sort == "module":
+        assert importlib.import_module(name).__doc__
+    else:
+        assert obtained(name).__doc__, f"{name} has nothing to be described"
+
+
+def test_all_public_names_are_described():
+    names = {name for _, name in DESCRIBED}
+    assert {f"replica.{name}" for name in replica.__all__} <= names
+    assert {
+        f"replica.plotting.{name}" for name in importlib.import_module("replica.plotting").__all__
+    } <= names
+
+
+def test_all_faces_of_the_theory_are_described():
+    modules = {name for sort, name in DESCRIBED if sort == "module"}
+    packages = {f"replica.{p.parent.name}" for p in (ROOT / "replica").glob("*/__init__.py")}
+    assert packages <= modules

@@ -1,0 +1,122 @@
+"""The developers' pages: every module has its place there, and nothing is named that is gone."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import replica
+
+ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+LIBRARIES = ("solvers", "replica", "validation")
+FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|md|json|cfg|cff))`")
+PATH = re.compile(
+    r"`((?:cli|convex|equivalence|observables|problem|saddle_point|solvers|steps)/\w+)`"
+)
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda p: p.name)
+def test_files_named_on_pages_exist(page):
+    for name in FILE.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), f"{page.name} names {name}, which does not exist"
+
+
+def sections():
+    """The parts of the architecture page on one package each, or on several, by heading."""
+    parts = re.split(r"^### (.*)$", ARCHITECTURE, flags=re.MULTILINE)[1:]
+    return {
+        title.strip("`"): text.partition("\n## ")[0]
+        for title, text in zip(parts[::2], parts[1::2], strict=True)
+        if title != "Beside the packages"
+    }
+
+
+def section_of(package):
+    """The text that describes a package."""
+    known = sections()
+    if package in known:
+        return known[package]
+    return known["validation" if package.startswith("validation") else "The rest of `replica"]
+
+
+def modules():
+    """(package, module) for every module with something in it, but figures and commands."""
+    for library in LIBRARIES:
+        for path in sorted((ROOT / library).rglob("*.py")):
+            own = {"validation/figures", "validation/cli"} & {str(path.parent.relative_to(ROOT))}
+            if not path.stem.startswith("__") and not own:
+                yield ".".join(path.parent.relative_to(ROOT).parts), path.stem
+
+
+@pytest.mark.parametrize(("package", "module"), list(modules()))
+def test_every_module_has_its_place_on_the_architecture_page(package, module):
+    text = section_of(package)
+    assert f"`{module}`" in text or f"`{package}.{module}`" in text, (
+        f"docs/architecture.md does not say what {package}.{module} holds"
+    )
+
+
+def test_the_architecture_page_names_nothing_that_is_gone():
+    """Words in code font that describe packages are modules, packages or names defined in them."""
+    known = {"axes", "replica-validate", *LIBRARIES}
+    for library in LIBRARIES:
+        for path in (ROOT / library).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            known |= {*parts, ".".join(parts), ".".join(parts[:-1])}
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                    known.add(node.name)
+    for title, text in sections().items():
+        for word in re.findall(r"`([\w.]+)`", text):
+            parts = word.split(".")
+            assert word in known or all(part in known for part in parts), (title, word)
+    for path in PATH.findall(ARCHITECTURE):
+        folder = ROOT if path.startswith("solvers") else ROOT / "replica"
+        assert (folder / f"{path}.py").exists(), path
+
+
+@pytest.fixture(scope="module")
+def floors():
+    """The module that draws the picture."""
+    spec = importlib.util.spec_from_file_location("floors", DOCS / "floors.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_packages_use_what_the_page_lets_them(floors):
+    arrows = floors.counts()[2]
+    rows = re.findall(r"^\| `(replica\.\w+)` \|.*\| ([^|]*) \|$", ARCHITECTURE, re.MULTILINE)
+    assert len(rows) > 6
+    for package, allowed in rows:
+        used = {other.removeprefix("replica.") for user, other in arrows if user == package}
+        listed = {*re.findall(r"`(\w+)`", allowed), "solvers", "errors"}
+        assert allowed.startswith("all") or used <= listed, (package, used - listed)
+
+
+def test_versions_agree():
+    for name, pattern in (
+        ("setup.cfg", r"^version = (\S+)$"),
+        ("CITATION.cff", r"^version: (\S+)$"),
+    ):
+        (version,) = re.findall(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
+        assert version == replica.__version__, name
+
+
+def test_the_picture_of_the_floors_can_be_drawn(floors, tmp_path):
+    """Every package is in it, above all that it imports."""
+    sizes, lines, arrows = floors.counts()
+    order = floors.order(sizes, arrows)
+    assert all(order.index(used) < order.index(user) for user, used in arrows)
+    assert {"solvers", "replica.convex", "validation.cli"} <= set(order)
+    assert sum(sizes.values()) == len(floors.modules())
+    assert min(lines.values()) > 0
+    floors.draw(tmp_path / "floors.svg")
+    picture = (tmp_path / "floors.svg").read_text("utf-8")
+    assert picture.startswith("<?xml")
+    assert all(f"<!-- {name} -->" in picture for name in order)
