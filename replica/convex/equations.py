@@ -29,9 +29,9 @@ from ..saddle_point import (
     Susceptibility,
     newton_system,
     penalty_on_m,
-    rest_of_target,
+    psi_from_conjugates,
     ridge,
-    theta_of_rest,
+    theta_from_p_hat,
 )
 from .averages import Losses, at_once, losses, scores
 from .coordinates import Coordinates
@@ -95,14 +95,14 @@ class Equations:
     def _update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
         table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.given.labels, self.loss, field)
-        V_hat = responses.averages(s.slope, alpha)  # Eq. (6.2)
-        V = responses.overlaps(V_hat, lam)
+        V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
+        V = responses.from_conjugates(V_hat, lam)
         V1, V2 = responses.unpack(V)
         along = (s.along + field.pull * s.slope[..., None]) * table.weights[:, None]
         p_hat = np.einsum("pnk,an->pak", along, table.mu1)
         susceptibility = responses.susceptibility(V, V_hat, alpha)
         m, theta, m_hat, theta_hat = self._signal(s, alpha, V2, susceptibility, p_hat, o)
-        psi = rest_of_target(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
+        psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
         signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
         X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
         Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
@@ -127,11 +127,11 @@ class Equations:
         """
         table, combine = self.table, self.coordinates.combine
         P, free = len(V2), combine.shape[1]
-        given = theta_of_rest(susceptibility, p_hat)
+        given = theta_from_p_hat(susceptibility, p_hat)
         size = free + given.shape[1]
         penalty = penalty_on_m(table, alpha, V2)
         x = o.m @ self.coordinates.resolve.T
-        phi = (o.theta.reshape(P, 1, -1) - given[:, None]) @ susceptibility.back
+        phi = (o.theta.reshape(P, 1, -1) - given[:, None]) @ susceptibility.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
         force = (s.mean * table.weights) @ self.coordinates.regressors.T
         gram = ((s.slope * table.weights) @ self.coordinates.pairs).reshape(P, size, size)
@@ -149,7 +149,7 @@ class Equations:
         after = before + step / np.maximum(1.0, length)[:, None]
         m, phi = after[:, :free] @ combine.T, after[:, free:, None]
         theta = (susceptibility.root @ phi)[..., 0] + given
-        theta_hat = (susceptibility.back @ phi)[..., 0]
+        theta_hat = (susceptibility.inverse_root @ phi)[..., 0]
         shape = (P, *table.loadings.shape[:2])
         return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 

@@ -42,12 +42,12 @@ def field_on(table: Table, responses: Responses, o: Overlaps) -> Field:
     """C, P, S^2 and V at every point and node of ``table``, whose neurons ``bulk`` describes."""
     readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
     centre = readout @ table.regressors
-    power = responses.pack(o.Q1, o.q2) @ responses.moments
+    power = responses.pack(o.Q1, o.q2) @ responses.coefficients
     return Field(
         centre=centre,
         pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
         power=np.maximum(power, THINNEST**2 * centre**2 + 1e-300),
-        response=np.maximum(responses.pack(o.V1, o.V2) @ responses.moments, UNMOVED),
+        response=np.maximum(responses.pack(o.V1, o.V2) @ responses.coefficients, UNMOVED),
     )
 
 

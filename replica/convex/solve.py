@@ -14,7 +14,7 @@ from solvers.fixed_point import Leave
 from solvers.linear import solve_rows
 from solvers.results import Array, Rows, Status, largest
 
-from ..saddle_point import Errors, Overlaps, ridge
+from ..saddle_point import Errors, Overlaps, relative_change, ridge
 from .averages import Losses
 from .equations import LONGEST, RESIDUAL_TOLERANCE, TOLERANCE, Equations, Slopes
 from .label_tables import LabelTable
@@ -168,10 +168,10 @@ def mismatch(
         test, again = equations.errors(points.overlaps)
         # errors are sums that may cancel, or vanish: compared with a part of their natural size
         changes = [
-            ridge.relative(test, points.errors.test, 1e-4 * power),
-            ridge.relative(again.train_square, lost.train_square, 1e-4 * power),
-            ridge.relative(again.train, lost.train, 1e-2 * lost.test),
-            ridge.relative(again.test, lost.test, 0.0),
+            relative_change(test, points.errors.test, 1e-4 * power),
+            relative_change(again.train_square, lost.train_square, 1e-4 * power),
+            relative_change(again.train, lost.train, 1e-2 * lost.test),
+            relative_change(again.test, lost.test, 0.0),
         ]
         return np.asarray(np.maximum(apart, np.max(changes, axis=0)))
 

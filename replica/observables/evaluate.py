@@ -40,7 +40,7 @@ from ..convex import solve as convex
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import Overlaps, ridge
+from ..saddle_point import Overlaps, residual, ridge
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -82,11 +82,9 @@ def evaluate_ridge(model: Model, alpha: Array, lam: Array, tol: float | None) ->
             train, unknown = points.errors.train, np.full(len(at), np.nan)
             test = points.errors.test + fine.noise
             losses = Losses(train / 2, train.copy(), test / 2, unknown)
-            residual, error = (
-                ridge.mismatch(table, alpha[at], lam[at], points) for table in (fine, coarse)
-            )
+            own, error = (residual(table, alpha[at], lam[at], points) for table in (fine, coarse))
             slope = slope_of_ridge(model, fine, alpha[at], points)
-            return _evaluation(points, losses, residual, error, fine, slope)
+            return _evaluation(points, losses, own, error, fine, slope)
 
         kept = _solve_again(solve, fine.weights.size, kept, rows)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
@@ -209,10 +207,11 @@ def _solve_again(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) 
 
 
 def _evaluation(
-    points: ridge.Points, losses: Losses, residual: Array, error: Array, table: Table, slope: Array
+    points: ridge.Points, losses: Losses, own: Array, error: Array, table: Table, slope: Array
 ) -> Evaluation:
-    nodes = np.full(len(residual), table.weights.size)
-    return Evaluation(points, losses, residual, error, nodes, slope, np.zeros(len(residual)))
+    """Solutions on one ``table`` with their residual on it (``own``) and the next coarser one's."""
+    nodes = np.full(len(own), table.weights.size)
+    return Evaluation(points, losses, own, error, nodes, slope, np.zeros(len(own)))
 
 
 def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:

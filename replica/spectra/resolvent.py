@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from solvers.continuation import follow, newton_complex
 from solvers.results import Array
 
-from ..saddle_point import TOLERANCE, Responses
+from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
 HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
 
@@ -52,7 +52,7 @@ class Resolvent:
 
     def equations(self, U: Array, z: Array) -> tuple[Array, Array]:
         """(4.1)-(4.4) at z (P,), and their derivatives in U."""
-        return self.responses.equations(U, np.full(len(z), self.alpha), -self.ratio * z)
+        return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
         """Whether Im V_2 >= 0 in every group, up to rounding."""
@@ -62,7 +62,9 @@ class Resolvent:
     def solve(self, z: Array) -> tuple[Array, NDArray[np.object_]]:
         """U (P, D) at z (P,) with Im z >= 0, z != 0, and the status of every point."""
         radius, angle = np.abs(z), np.angle(z)
-        first = self.real.solve(np.full(len(z), self.alpha), self.ratio * radius, TOLERANCE)
+        first = self.real.solve(
+            np.full(len(z), self.alpha), self.ratio * radius, RESPONSE_TOLERANCE
+        )
 
         def path(t: Array, rows: NDArray[np.int64]) -> Array:
             turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
@@ -70,17 +72,20 @@ class Resolvent:
 
         found = follow(
             lambda U, place, rows: self.equations(U, place),
-            self.real.coordinates(first.value).astype(complex),
+            self.real.to_analytic(first.value).astype(complex),
             path,
             lambda U, place, rows: self.admissible(U),
-            size=self.responses.size,
+            size=self.responses.magnitude,
         )
         return np.where(found.converged[:, None], found.value, np.nan), found.status
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""
         value, settled, _ = newton_complex(
-            lambda U, rows: self.equations(U, z[rows]), start, reach=0.3, size=self.responses.size
+            lambda U, rows: self.equations(U, z[rows]),
+            start,
+            reach=0.3,
+            size=self.responses.magnitude,
         )
         return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
 
@@ -99,14 +104,14 @@ class Resolvent:
         Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
         eigenvalue of its own.
         """
-        total = 1 + self.responses.from_coordinates(U).real @ self.real.moments
+        total = 1 + self.responses.from_analytic(U).real @ self.real.coefficients
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, U: Array) -> Array:
         """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
         of no use at this z."""
-        turns, V = [], self.responses.from_coordinates(U)
+        turns, V = [], self.responses.from_analytic(U)
         for responses in (self.real, self.responses):
-            angle = np.unwrap(np.angle(1 + V @ responses.moments), axis=1)
+            angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
         return np.asarray(np.abs(turns[0] - turns[1]))
