@@ -13,7 +13,7 @@ import numpy as np
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
-from .label_tables import Labels, LabelTable
+from .labels import Labels
 from .local_field import Field, Scores
 from .losses import Loss
 from .sampled_averages import PANELS, TAIL_PANELS, sampled
@@ -42,17 +42,17 @@ def scores(labels: Labels, loss: Loss, field: Field) -> Scores:
     return Scores(*_in_blocks(_scores, labels, loss, field))
 
 
-def losses(given: LabelTable, loss: Loss, field: Field) -> Losses:
-    """Errors in the loss and in the label.
+def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
+    """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa.
 
     After training, a training sample's residual is that at the proximal point, t; a new
     sample's is t0.
     """
-    train, first, second, test = _in_blocks(_residuals, given.labels, loss, field)
+    train, first, second, test = _in_blocks(_residuals, labels, loss, field)
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
-    w = given.table.weights
-    return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
+    unknown = np.full(len(train), np.nan)
+    return Losses(train @ weights, squares @ weights, test @ weights, unknown)
 
 
 def at_once(labels: Labels, loss: Loss) -> int:

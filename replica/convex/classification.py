@@ -16,9 +16,11 @@ from solvers.results import Array
 from ..equivalence import tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, responses_of
-from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
+from .field_of_overlaps import field_on
+from .label_tables import LabelTable, first_level, label_table, label_table_at
+from .labels import Steps
 from .layers import decision, layers_near, panels
-from .local_field import Field, field_on, given_tau
+from .local_field import Field, given_tau
 
 NODES = (8, 12, 18, 27)  # a panel
 FURTHER = 2  # levels, of the integral over tau there
@@ -77,7 +79,7 @@ def _wrong(given: LabelTable, field: Field) -> Array:
     if steps is not None:
         wrong = _by_steps(steps, field)
     else:
-        centre, sd = given_tau(law, field)
+        centre, sd = given_tau(law.tau, field)
         positive = (1 + law.mean) / 2
         below = ndtr(-centre / sd)
         wrong = (law.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)

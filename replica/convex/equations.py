@@ -35,8 +35,9 @@ from ..saddle_point import (
 )
 from .averages import Losses, at_once, losses, scores
 from .coordinates import Coordinates
+from .field_of_overlaps import field_on
 from .label_tables import LabelTable
-from .local_field import Field, Scores, field_on
+from .local_field import Field, Scores
 from .losses import Loss
 
 TOLERANCE = 1e-10  # of the unknowns, relative
@@ -159,7 +160,7 @@ class Equations:
         for b in self._blocks(len(o.V2)):
             field = self.field(Overlaps(*(x[b] for x in o)))
             tests.append(square_error(self.table, field))
-            parts.append(losses(self.given, self.loss, field))
+            parts.append(losses(self.given.labels, self.table.weights, self.loss, field))
         return np.concatenate(tests), Losses(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _blocks(self, count: int) -> list[slice]:

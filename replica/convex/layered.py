@@ -17,9 +17,9 @@ from ..saddle_point import Overlaps
 from . import solve as convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation, Task
-from .label_tables import Level, label_table
+from .label_tables import Level, Source, label_table
 from .own_tables import own_tables
-from .refinement import Source, refine, slopes_on_shared
+from .refinement import refine, slopes_on_shared
 
 # Of a start and along a path, and of the coarser of the first two tables that are compared.
 ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)

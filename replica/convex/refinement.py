@@ -17,13 +17,11 @@ from . import solve as convex
 from .common_bias import slope_of_loss
 from .equations import RESIDUAL_TOLERANCE, Slopes
 from .evaluation import Evaluation, Task
-from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
+from .label_tables import KAPPA, LabelTable, Level, Source, axes, first_level, label_table, within
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
 RATE = 12.0  # by which that falls from level to level, at best
 CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
-
-Source = Callable[[Level], LabelTable | None]  # of tables, by their level
 
 
 def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
