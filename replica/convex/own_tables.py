@@ -29,7 +29,7 @@ def has_layers(model: Model, loss: Loss) -> bool:
     return bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
 
 
-def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
+def own_label_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
     """The tables for a point near ``overlaps``, by their level; None past the last."""
     blur = 0.0 if loss.kinks else BLUR * loss.width
     layers = layers_near(model, overlaps, kinks_of(loss, model.labels.binary), blur)
