@@ -170,7 +170,7 @@ def _tailed(
         end = start + side * law.last * scale
         first, other = (end, start) if side < 0 else (start, end)
         # parts end alike where they meet
-        spacing = Tail(side, start - side * FAR * scale, FAR * scale, even.rough)
+        spacing = Tail(side, start - side * FAR * scale, FAR * scale, even.slack)
         curve = proximal_nodes(loss, V, first, other, spacing, order)
         yield curve, None
         last = np.argmax(side * curve.t0, axis=-1)[..., None]
