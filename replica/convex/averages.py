@@ -2,7 +2,7 @@
 
 The loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss its averages given kappa,
 tau and a variance of the noise are exact (``terms``).  Other losses are summed along their
-proximal map (``sampled_fields``).
+proximal map (``sampled_averages``).
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from .losses import Loss
 from .sampled_averages import PANELS, TAIL_PANELS, sampled
 from .terms import terms
 
-CACHED = 2**15  # nodes handled at once, of which a dozen arrays stay in the cache,
-LASTING = 2**19  # or of a proximal map, where there is more to do between them
+PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
+MAP_NODES = 2**19  # or of a proximal map, where there is more to do between two passes over them
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
@@ -57,18 +57,18 @@ def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
 
 def at_once(labels: Labels, loss: Loss) -> int:
     """How many values of kappa, of all points together, should be handled at once."""
-    most = LASTING
+    most = MAP_NODES
     if labels.student is not None:
         from solvers.student import size
 
-        most = LASTING // size(labels.student[0])
+        most = MAP_NODES // size(labels.student[0])
     if loss.pieces is not None:
-        return max(1, min(most, CACHED // labels.width))
+        return max(1, min(most, PIECEWISE_NODES // labels.width))
     if labels.student is not None:
-        return max(1, min(most, LASTING // (TAIL_PANELS * labels.order)))
+        return max(1, min(most, MAP_NODES // (TAIL_PANELS * labels.order)))
     along = PANELS * labels.order
     summed = labels.binary and (labels.steps is not None or labels.series is not None)
-    return max(1, LASTING // (along if summed else along * labels.width))
+    return max(1, MAP_NODES // (along if summed else along * labels.width))
 
 
 def _in_blocks(
@@ -77,21 +77,22 @@ def _in_blocks(
     loss: Loss,
     field: Field,
 ) -> list[Array]:
-    """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once: fewer of a component
-    that has more nodes."""
+    """What ``average`` gives at each kappa, (P, N) or (P, N, K'), summed over the components of the
+    labels, for a few kappa at once: fewer of a component that has more nodes."""
     points, count = field.centre.shape
     total: list[Array] = []
-    for given in labels.components:
-        alone = labels._replace(components=(given,))
+    for component in labels.components:
+        alone = labels._replace(components=(component,))
         size = max(1, at_once(alone, loss) // points)
         rows = [slice(i, i + size) for i in range(0, count, size)]
-        found = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
-        whole = [np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True)]
+        blocks = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
+        whole = [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
         total = [x + y for x, y in zip(total, whole, strict=True)] if total else whole
     return total
 
 
 def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+    """The parts of ``Scores``, of one component of the labels."""
     shape = field.centre.shape
     mean, slope, square = np.zeros((3, *shape))
     along = np.zeros((*shape, field.pull.shape[2]))

@@ -206,8 +206,8 @@ class Loss:
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
     """A named loss that is a + b t + q t^2 / 2 between ``knots``, with (a, b, q) of each piece."""
     pieces = Pieces(tuple(knots), coefficients)
-    functions = dict(curvature=lambda t: pieces.piece(t)[2], kinks=tuple(knots), pieces=pieces)
-    return Loss(pieces.value, pieces.derivative, kind=kind, name=name, **functions)
+    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.piece(t)[2]
+    return Loss(*functions, kinks=tuple(knots), name=name, pieces=pieces)
 
 
 def huber(delta: float) -> Loss:
