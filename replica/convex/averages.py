@@ -2,7 +2,7 @@
 
 The loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss its averages given kappa,
 tau and a variance of the noise are exact (``terms``).  Other losses are summed along their
-proximal map (``sampled_fields``).
+proximal map (``sampled_averages``).
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ import numpy as np
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
-from .label_tables import Labels, LabelTable
+from .labels import Labels
 from .local_field import Field, Scores
 from .losses import Loss
 from .sampled_averages import PANELS, TAIL_PANELS, sampled
 from .terms import terms
 
-CACHED = 2**15  # nodes handled at once, of which a dozen arrays stay in the cache,
-LASTING = 2**19  # or of a proximal map, where there is more to do between them
+PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
+MAP_NODES = 2**19  # or of a proximal map, where there is more to do between two passes over them
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
@@ -42,33 +42,33 @@ def scores(labels: Labels, loss: Loss, field: Field) -> Scores:
     return Scores(*_in_blocks(_scores, labels, loss, field))
 
 
-def losses(given: LabelTable, loss: Loss, field: Field) -> Losses:
-    """Errors in the loss and in the label.
+def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
+    """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa.
 
     After training, a training sample's residual is that at the proximal point, t; a new
     sample's is t0.
     """
-    train, first, second, test = _in_blocks(_residuals, given.labels, loss, field)
+    train, first, second, test = _in_blocks(_residuals, labels, loss, field)
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
-    w = given.table.weights
-    return Losses(train @ w, squares @ w, test @ w, np.full(len(train), np.nan))
+    unknown = np.full(len(train), np.nan)
+    return Losses(train @ weights, squares @ weights, test @ weights, unknown)
 
 
 def at_once(labels: Labels, loss: Loss) -> int:
     """How many values of kappa, of all points together, should be handled at once."""
-    most = LASTING
+    most = MAP_NODES
     if labels.student is not None:
         from solvers.student import size
 
-        most = LASTING // size(labels.student[0])
+        most = MAP_NODES // size(labels.student[0])
     if loss.pieces is not None:
-        return max(1, min(most, CACHED // labels.width))
+        return max(1, min(most, PIECEWISE_NODES // labels.width))
     if labels.student is not None:
-        return max(1, min(most, LASTING // (TAIL_PANELS * labels.order)))
+        return max(1, min(most, MAP_NODES // (TAIL_PANELS * labels.order)))
     along = PANELS * labels.order
     summed = labels.binary and (labels.steps is not None or labels.series is not None)
-    return max(1, LASTING // (along if summed else along * labels.width))
+    return max(1, MAP_NODES // (along if summed else along * labels.width))
 
 
 def _in_blocks(
@@ -77,21 +77,22 @@ def _in_blocks(
     loss: Loss,
     field: Field,
 ) -> list[Array]:
-    """Averages given kappa, (P, N) or (P, N, K'), of a few kappa at once: fewer of a component
-    that has more nodes."""
+    """What ``average`` gives at each kappa, (P, N) or (P, N, K'), summed over the components of the
+    labels, for a few kappa at once: fewer of a component that has more nodes."""
     points, count = field.centre.shape
     total: list[Array] = []
-    for given in labels.components:
-        alone = labels._replace(components=(given,))
+    for component in labels.components:
+        alone = labels._replace(components=(component,))
         size = max(1, at_once(alone, loss) // points)
         rows = [slice(i, i + size) for i in range(0, count, size)]
-        found = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
-        whole = [np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True)]
+        blocks = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
+        whole = [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
         total = [x + y for x, y in zip(total, whole, strict=True)] if total else whole
     return total
 
 
 def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+    """The parts of ``Scores``, of one component of the labels."""
     shape = field.centre.shape
     mean, slope, square = np.zeros((3, *shape))
     along = np.zeros((*shape, field.pull.shape[2]))

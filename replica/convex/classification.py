@@ -16,15 +16,17 @@ from solvers.results import Array
 from ..equivalence import tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, responses_of
-from .label_tables import LabelTable, Steps, first_level, label_table, label_table_at
+from .field_of_overlaps import field_on
+from .label_tables import LabelTable, first_level, label_table, label_table_at
+from .labels import Steps
 from .layers import decision, layers_near, panels
-from .local_field import Field, field_on, given_tau
+from .local_field import Field, given_tau
 
-NODES = (8, 12, 18, 27)  # a panel
-FURTHER = 2  # levels, of the integral over tau there
-LEVELS = (0, 1, 3, 5)  # of tables tried first, where there is a choice
-BLOCK = 2**20
-TINY = 1e-100
+PANEL_NODES = (8, 12, 18, 27)  # over kappa, on panels, until two rules agree
+TAU_LEVELS = 2  # by which rules over tau are finer there than the shared tables' first
+SHARED_LEVELS = (0, 1, 3, 5)  # of shared tables tried before panels, for one spike
+BLOCK_NODES = 2**20  # nodes of (kappa, tau) handled at once, of all points
+SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[Array, Array]:
@@ -36,52 +38,56 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[
         return value, error
     one_spike, first = model.geometry.r.shape[1] == 1, first_level(model)
     rows = np.arange(points)
-    for level in LEVELS if one_spike else itertools.count():
-        given = label_table(model, first.along(by=level - first.kappa)) if rows.size else None
-        if given is None:
+    for level in SHARED_LEVELS if one_spike else itertools.count():
+        labelled = label_table(model, first.along(by=level - first.kappa)) if rows.size else None
+        if labelled is None:
             break
-        found = _errors(given, _rows(overlaps, rows))
-        error[rows], value[rows] = np.abs(found - value[rows]), found
+        wrong = _errors(labelled, _rows(overlaps, rows))
+        error[rows], value[rows] = np.abs(wrong - value[rows]), wrong
         rows = rows[~(error[rows] <= tol)]
     for row in rows if one_spike else ():
         own = _rows(overlaps, np.array([row]))
         value[row], error[row] = np.nan, np.nan
-        closer = first.along("tau", by=FURTHER)
+        closer = first.along("tau", by=TAU_LEVELS)
         layers = layers_near(model, own, decision)
-        for nodes in NODES:
+        for nodes in PANEL_NODES:
             if error[row] <= tol:
                 break
-            given = label_table_at(model, tabulate(model, panels(model, layers, nodes)), closer)
-            if given is None:
+            labelled = label_table_at(model, tabulate(model, panels(model, layers, nodes)), closer)
+            if labelled is None:
                 break
-            found = _errors(given, own)[0]
-            error[row], value[row] = abs(found - value[row]), found
+            wrong = _errors(labelled, own)[0]
+            error[row], value[row] = abs(wrong - value[row]), wrong
     return value, error
 
 
 def _rows(overlaps: Overlaps, rows: Array) -> Overlaps:
+    """The overlaps of the points ``rows`` alone."""
     return Overlaps(*(part[rows] for part in overlaps))
 
 
-def _errors(given: LabelTable, overlaps: Overlaps) -> Array:
+def _errors(labelled: LabelTable, overlaps: Overlaps) -> Array:
     """P(y f < 0) on one table, (P,)."""
-    responses = responses_of(given.table)
-    size = max(1, BLOCK // given.labels.size)
+    responses = responses_of(labelled.table)
+    size = max(1, BLOCK_NODES // labelled.labels.size)
     blocks = [slice(i, i + size) for i in range(0, len(overlaps.V2), size)]
-    fields = (field_on(given.table, responses, Overlaps(*(x[b] for x in overlaps))) for b in blocks)
-    return np.concatenate([_wrong(given, field) for field in fields])
+    fields = (
+        field_on(labelled.table, responses, Overlaps(*(x[b] for x in overlaps))) for b in blocks
+    )
+    return np.concatenate([_wrong(labelled, field) for field in fields])
 
 
-def _wrong(given: LabelTable, field: Field) -> Array:
-    steps, (law,) = given.labels.steps, given.labels.components
+def _wrong(labelled: LabelTable, field: Field) -> Array:
+    """P(y f < 0) for one local field on a table, (P,)."""
+    steps, (law,) = labelled.labels.steps, labelled.labels.components
     if steps is not None:
         wrong = _by_steps(steps, field)
     else:
-        centre, sd = given_tau(law, field)
+        centre, sd = given_tau(law.tau, field)
         positive = (1 + law.mean) / 2
         below = ndtr(-centre / sd)
         wrong = (law.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
-    return np.asarray(wrong @ given.table.weights)
+    return np.asarray(wrong @ labelled.table.weights)
 
 
 def _by_steps(steps: Steps, field: Field) -> Array:
@@ -107,8 +113,8 @@ def bivariate(h: Array, k: Array, correlation: Array) -> Array:
     0.333333333333
     """
     h, k, correlation = np.broadcast_arrays(h, k, correlation)
-    h, k = (np.where(np.abs(x) < TINY, TINY, x) for x in (h, k))
-    rest = np.sqrt(np.maximum(1 - correlation**2, TINY))
+    h, k = (np.where(np.abs(x) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, x) for x in (h, k))
+    rest = np.sqrt(np.maximum(1 - correlation**2, SMALLEST_ARGUMENT))
     opposite = 0.5 * (h * k < 0)
     first = owens_t(h, (k / h - correlation) / rest)
     second = owens_t(k, (h / k - correlation) / rest)

@@ -23,9 +23,9 @@ from ..equivalence import Table, tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, ridge
 from .averages import scores
-from .equations import Equations
+from .field_of_overlaps import field_on
 from .label_tables import LabelTable
-from .local_field import Field, Scores, field_on
+from .local_field import Field, Scores
 from .losses import Loss
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
@@ -60,7 +60,8 @@ def slope_of_loss(
     if not model.train_bias:
         return np.zeros(len(alpha))
     with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        field = Equations(given, loss).field(points.overlaps)
+        responses = ridge.responses_of(given.table)
+        field = field_on(given.table, responses, points.overlaps)
         found = scores(given.labels, loss, field)
         return _slope(model, given.table, alpha, points, field, found)
 

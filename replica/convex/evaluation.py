@@ -11,6 +11,8 @@ from solvers.results import Array, Status
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
+from .equations import Problem
+from .label_tables import LabelTable
 from .losses import Loss
 
 
@@ -22,10 +24,9 @@ class Task(NamedTuple):
     alpha: Array
     lam: Array
 
-    @property
-    def problem(self) -> tuple[Loss, Array, Array]:
-        """What is solved on a table."""
-        return self.loss, self.alpha, self.lam
+    def on(self, label_table: LabelTable) -> Problem:
+        """What is to be solved on one table."""
+        return Problem(label_table, self.loss, self.alpha, self.lam)
 
 
 @dataclass(frozen=True)

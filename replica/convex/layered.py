@@ -1,6 +1,5 @@
-"""Points of a loss with kinks or bends whose layers no shared table resolves:
-docs/theory.md 6 on tables
-of their own, with panels over kappa that close in on the layers of the solution.
+"""Points of a loss with kinks or bends whose layers no shared table resolves, on tables of their
+own, with panels over kappa that close in on the layers of the solution.  docs/theory.md 6
 
 Where the layers are is known once the point is solved, roughly: on the last shared table, or at
 a nearby penalty.  A point that has no such start is followed along a path of penalties, each
@@ -14,12 +13,12 @@ import numpy as np
 from solvers.results import Array, Status
 
 from ..saddle_point import Overlaps
-from . import solve as convex
 from .coordinates import Coordinates
 from .evaluation import Evaluation, Task
-from .label_tables import Level, label_table
-from .own_tables import own_tables
-from .refinement import Source, refine, slopes_on_shared
+from .label_tables import Level, Source, label_table
+from .own_tables import own_label_tables
+from .refinement import refine, slopes_on_shared
+from .solve import slopes_near, solve_from, solve_points, solve_roughly
 
 # Of a start and along a path, and of the coarser of the first two tables that are compared.
 ROUGH, FIRST = Level(0, 0, 0), Level(1, 1, 2)
@@ -50,13 +49,13 @@ def solve_layered(task: Task, start: Overlaps | None, tol: float) -> Evaluation 
 def _refine(task: Task, start: Overlaps, tol: float) -> Evaluation | None:
     def tables(near: Overlaps | None) -> Source:
         assert near is not None
-        return own_tables(task.model, task.loss, near)
+        return own_label_tables(task.model, task.loss, near)
 
     near, slopes = start, slopes_on_shared(task, start)
     rough = tables(near)(ROUGH)
     if rough is not None:
         # layers may be too thin for it even where finer ones have a solution
-        near, slopes = convex.approach(rough, *task.problem, near, slopes) or (near, slopes)
+        near, slopes = solve_roughly(task.on(rough), near, slopes) or (near, slopes)
     return refine(task, None, near, slopes, FIRST, tables, tol)
 
 
@@ -65,7 +64,7 @@ def _easy(task: Task) -> tuple[Coordinates, Array, Overlaps] | None:
     tables = [table for table in (label_table(task.model, level) for level in EARLY) if table]
     for table, (lam, longest) in product(tables, EASY):
         there = task._replace(lam=np.array([lam]))
-        points, _ = convex.solve_points(table, *there.problem, brief=True, longest=longest)
+        points, _ = solve_points(there.on(table), quick=True, longest_step=longest)
         if points.status[0] is Status.CONVERGED:
             return Coordinates(table.table), there.lam, points.overlaps
     return None
@@ -86,12 +85,12 @@ def _follow(task: Task) -> Overlaps | None:
             return overlaps
         change = np.clip(left, -step, step)
         ahead = coordinates.unpack(x + slope * change)
-        table = own_tables(task.model, task.loss, ahead)(ROUGH)
+        table = own_label_tables(task.model, task.loss, ahead)(ROUGH)
         if table is None or work < 0:
             return None
         there = task._replace(lam=lam * np.exp(change))
         short = step <= SHORT
-        trial, _, slopes = convex.solve_from(table, *there.problem, ahead, slopes, brief=not short)
+        trial, _, slopes = solve_from(there.on(table), ahead, slopes, quick=not short)
         work -= table.labels.size * int(trial.iterations[0])
         if trial.residual[0] <= ALONG:
             overlaps, before = trial.overlaps, x
@@ -102,6 +101,6 @@ def _follow(task: Task) -> Overlaps | None:
             return None
         else:
             step = abs(float(change[0])) / 2
-            slopes = convex.slopes_near(table, task.loss, task.alpha, lam, overlaps)
+            slopes = slopes_near(task._replace(lam=lam).on(table), overlaps)
             work -= table.labels.size * len(x[0])
     return None

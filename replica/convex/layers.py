@@ -18,7 +18,8 @@ from solvers.rules import Rule, closing_in, gauss_legendre
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, responses_of
-from .local_field import Field, field_on
+from .field_of_overlaps import field_on
+from .local_field import Field
 from .losses import Loss
 
 REACH = 9.0

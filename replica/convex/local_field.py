@@ -1,9 +1,7 @@
-"""The local field omega of a new input: its law given kappa, and given tau as well.
+"""The local field omega, the output for a new input: its law given kappa, and given tau as well.
 
-Given kappa and tau the prediction, omega, is N(C + P.tau, S^2 - |P|^2) with
-
-    C(kappa) = mu_0.m + sum_b mu_1^b kappa.theta_b,  P = sum_b mu_1^b psi_b,
-    S^2 = m_1' Q_1 m_1 + m_2.q_2.
+Given kappa and tau it is N(C + P.tau, S^2 - |P|^2), where C and S^2 are its mean and variance given
+kappa alone.  docs/theory.md 6
 """
 
 from typing import NamedTuple
@@ -12,12 +10,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..equivalence import Table
-from ..saddle_point import Overlaps, Responses
-from .label_tables import Component
-
-UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
-THINNEST = 1e-9  # standard deviation, of the mean: thinner ones are lost to rounding
+# Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
+THINNEST_FIELD = 1e-9
 
 
 class Scores(NamedTuple):
@@ -30,7 +24,19 @@ class Scores(NamedTuple):
 
 
 class Field(NamedTuple):
-    """C (P, N), P (P, N, K'), S^2 (P, N) and V (P, N) at every point and kappa."""
+    """The law of omega at every point and kappa, and what training on a sample there changes.
+
+    Attributes
+    ----------
+    centre : (P, N)
+        C, its mean.  Eq. (4.5)
+    pull : (P, N, K')
+        P, its slope in tau.  Eq. (6.1)
+    power : (P, N)
+        S^2, its variance given kappa alone.  Eq. (4.7)
+    response : (P, N)
+        V.  Eq. (4.1)
+    """
 
     centre: Array
     pull: Array
@@ -38,26 +44,13 @@ class Field(NamedTuple):
     response: Array
 
 
-def field_on(table: Table, responses: Responses, o: Overlaps) -> Field:
-    """C, P, S^2 and V at every point and node of ``table``, whose neurons ``bulk`` describes."""
-    readout = np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], axis=1)
-    centre = readout @ table.regressors
-    power = responses.pack(o.Q1, o.q2) @ responses.moments
-    return Field(
-        centre=centre,
-        pull=np.einsum("pak,an->pnk", o.psi, table.mu1),
-        power=np.maximum(power, THINNEST**2 * centre**2 + 1e-300),
-        response=np.maximum(responses.pack(o.V1, o.V2) @ responses.moments, UNMOVED),
-    )
-
-
-def given_tau(given: Component, field: Field) -> tuple[Array, Array]:
-    """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, given.tau)
+def given_tau(tau: Array, field: Field) -> tuple[Array, Array]:
+    """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau (N, T, K')."""
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
     return centre, np.sqrt(remaining(field))[..., None]
 
 
 def remaining(field: Field) -> Array:
-    """S^2 - |P|^2, at least what rounding leaves of it."""
+    """S^2 - |P|^2 (P, N), the variance given kappa and tau: at least what rounding leaves of it."""
     rest = field.power - (field.pull**2).sum(axis=-1)
     return np.asarray(np.maximum(rest, 1e-14 * field.power + 1e-300))

@@ -8,11 +8,10 @@ from solvers.results import Array
 from ..equivalence import tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, responses_of
-from .label_tables import LabelTable, Level, first_level, label_table_at, within
+from .field_of_overlaps import field_on
+from .label_tables import LabelTable, Level, Source, first_level, label_table_at, within
 from .layers import fields_at, fields_on_grid, kinks_of, layers_near, panels
-from .local_field import field_on
 from .losses import Loss
-from .refinement import Source
 from .tau_layers import Line, line, plateaus, sharp, tangencies, tau_rules, usual_size
 
 # Of every level, nodes a panel over kappa, and over tau where it has layers, and how fast panels
@@ -30,7 +29,7 @@ def has_layers(model: Model, loss: Loss) -> bool:
     return bool(loss.kinks or loss.bends) and model.geometry.r.shape[1] == 1
 
 
-def own_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
+def own_label_tables(model: Model, loss: Loss, overlaps: Overlaps) -> Source:
     """The tables for a point near ``overlaps``, by their level; None past the last."""
     blur = 0.0 if loss.kinks else BLUR * loss.width
     layers = layers_near(model, overlaps, kinks_of(loss, model.labels.binary), blur)

@@ -16,29 +16,37 @@ import numpy as np
 from solvers.results import Array
 from solvers.rules import composite
 
-from .losses import BEND, Loss
+from .losses import Loss
+from .smoothness import BEND_STRETCH
 
-PANEL = 5.0  # longest, in the standard deviations of t0
-GRADING = 0.7  # panels for a distance e times as large
-CELL = 0.1  # in which the panels' ends are looked for, for a distance e times as large,
-CELLS, FEWEST = 16, 3  # at most and at least
-MOST = 384  # panels
-BESIDE, TINY = 1e-7, 1e-300
-ROUGH = 1e-3  # standard deviations, at the last step but one: jumps would hinder iterations
+LONGEST_PANEL = 5.0  # in the standard deviations of t0
+# Panels that are added when a distance from a bend, or from where a density changes most, grows by
+# a factor e.
+GRADED_PANELS = 0.7
+# The panels' ends are looked for on cells: so much of a factor e in that distance each, and no
+# fewer or more than these.
+CELL_LENGTH, FEWEST_CELLS, MOST_CELLS = 0.1, 3, 16
+MOST_PANELS = 384
+# Least scale beside a kink at which a stretch begins or ends, of the stretch's length.
+KINK_SCALE = 1e-7
+SMALLEST_SCALE = 1e-300
+# Standard deviations of t0 that ends of the range may be off by: they need not be exact, but an end
+# that jumps from pass to pass would hinder the iteration.
+END_SLACK = 1e-3
 
 
 class Spacing(Protocol):
     """How t0 is to be cut into panels for a density of it.  Arrays (..., 1) and (..., C)."""
 
     @property
-    def rough(self) -> Array:
-        """A length that makes no difference to the density."""
+    def slack(self) -> Array:
+        """How far off in t0 the ends of the range may be."""
 
     def along(self, t0: Array) -> Array:
         """A coordinate that increases by one from panel to panel."""
 
     def at(self, along: Array) -> Array:
-        """Its inverse."""
+        """t0 at values of that coordinate."""
 
     def finest(self, first: Array, last: Array) -> tuple[Array, Array] | None:
         """Which of two ends panels are shortest at, in proportion to the distance further away,
@@ -51,14 +59,14 @@ class Even(NamedTuple):
     sd: Array
 
     @property
-    def rough(self) -> Array:
-        return ROUGH * self.sd
+    def slack(self) -> Array:
+        return END_SLACK * self.sd
 
     def along(self, t0: Array) -> Array:
-        return t0 / (PANEL * self.sd)
+        return t0 / (LONGEST_PANEL * self.sd)
 
     def at(self, along: Array) -> Array:
-        return along * (PANEL * self.sd)
+        return along * (LONGEST_PANEL * self.sd)
 
     def finest(self, first: Array, last: Array) -> None:
         return None
@@ -71,7 +79,7 @@ class Tail(NamedTuple):
     side: float
     pole: Array
     least: Array
-    rough: Array
+    slack: Array
 
     def along(self, t0: Array) -> Array:
         # what is nearer is not asked for
@@ -113,8 +121,8 @@ def proximal_nodes(
     All arrays (..., 1), with ``order`` points a panel; V = 0 everywhere is t = t0.
     """
     parts = stretches(loss, V, low, high, spacing)
-    found = [nodes_on(part, loss, V, spacing, order) for part in parts]
-    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+    curves = [nodes_on(part, loss, V, spacing, order) for part in parts]
+    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
 
 
 def stretches(loss: Loss, V: Array, low: Array, high: Array, spacing: Spacing) -> list[Stretch]:
@@ -122,18 +130,18 @@ def stretches(loss: Loss, V: Array, low: Array, high: Array, spacing: Spacing) -
     not."""
     moved = bool(np.any(V))
     # ends need not be exact, where nothing of the densities is or another part begins
-    first, last = loss.proximal(np.stack([low, high]), V, spacing.rough) if moved else (low, high)
+    first, last = loss.proximal(np.stack([low, high]), V, spacing.slack) if moved else (low, high)
     ends = (-np.inf, *loss.kinks, np.inf)
-    found = [
+    parts = [
         Stretch(None, np.clip(a, first, last), np.clip(b, first, last)) for a, b in pairwise(ends)
     ]
     for kink, *both in loss.flats(V) if moved and loss.jumps else ():
-        found.append(Stretch(kink, *(np.clip(end, low, high) for end in both)))
-    return found
+        parts.append(Stretch(kink, *(np.clip(end, low, high) for end in both)))
+    return parts
 
 
 def nodes_on(part: Stretch, loss: Loss, V: Array, spacing: Spacing, order: int) -> Curve:
-    """Points on one stretch."""
+    """Points on one stretch of the graph, with ``order`` points a panel."""
     if part.kink is None:
         return _between(loss, V, part.first, part.last, spacing, order)
     return _at(part.kink, V, part.first, part.last, spacing, order)
@@ -144,24 +152,24 @@ def _between(
 ) -> Curve:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
     # longest at a bend, in t; in proportion to the distance away from it
-    bends, longest = loss.bends or (0.0,), BEND * loss.width
+    bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
     moved = bool(np.any(V))
     marks: list[tuple[Array | float, Array | float]] = [(bend, longest) for bend in bends]
     if (finest := spacing.finest(first, last)) is not None:
         # of t0, which may pass most of a tail while t stays near a bend
         end, scale = finest
         if moved:
-            beside = np.minimum(scale, last - first) * BESIDE  # of a kink
+            beside = np.minimum(scale, last - first) * KINK_SCALE  # of a kink
             near = np.clip(end, first + beside, last - beside)
             scale = np.maximum(scale / (1 + V * loss.second(near)), beside)
-        marks.append((end, np.maximum(scale, TINY)))
+        marks.append((end, np.maximum(scale, SMALLEST_SCALE)))
     grid = np.concatenate([_around(at, scale, first, last) for at, scale in marks], axis=-1)
     grid = np.clip(np.sort(grid, axis=-1), first, last)
 
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside) if moved else grid  # not beyond a kink
-    bent = sum(_graded((grid - bend) / (longest * GRADING)) for bend in bends)
-    t, length = composite(order, _even(spacing.along(t0) + GRADING * bent, grid))
+    bent = sum(_graded((grid - bend) / (longest * GRADED_PANELS)) for bend in bends)
+    t, length = composite(order, _even(spacing.along(t0) + GRADED_PANELS * bent, grid))
     if not moved:
         unknown = np.full_like(t, np.nan)
         return Curve(t, t, unknown, unknown, length)
@@ -176,12 +184,12 @@ def _around(at: Array | float, scale: Array | float, first: Array, last: Array) 
     in proportion to the distance further away."""
     a, b = (np.arcsinh((end - at) / scale) for end in (first, last))
     longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
-    cells = int(np.clip(np.ceil(longest / CELL), FEWEST, CELLS))
+    cells = int(np.clip(np.ceil(longest / CELL_LENGTH), FEWEST_CELLS, MOST_CELLS))
     return np.asarray(at + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
 
 
 def _graded(x: Array) -> Array:
-    """arcsinh x, in half of its time."""
+    """arcsinh x, computed in half the time that numpy's takes."""
     return np.asarray(np.copysign(np.log(np.abs(x) + np.sqrt(x * x + 1)), x))
 
 
@@ -205,11 +213,12 @@ def _even(along: Array, grid: Array) -> Array:
     wanted = np.linspace(0, 1, _panels(total) + 1)
     # all rows at once, each beyond the one before
     row = 2.0 * np.arange(total.size).reshape(total.shape)
-    found = np.interp(row + wanted, (row + share).ravel(), grid.ravel())
-    found[..., 0], found[..., -1] = grid[..., 0], grid[..., -1]
-    return found
+    breaks = np.interp(row + wanted, (row + share).ravel(), grid.ravel())
+    breaks[..., 0], breaks[..., -1] = grid[..., 0], grid[..., -1]
+    return breaks
 
 
 def _panels(lengths: Array) -> int:
+    """How many panels cover the longest of ``lengths``, which count panels."""
     longest = lengths.max(initial=1.0, where=np.isfinite(lengths))
-    return int(np.clip(np.ceil(longest), 1, MOST))
+    return int(np.clip(np.ceil(longest), 1, MOST_PANELS))

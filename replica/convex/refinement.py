@@ -13,17 +13,16 @@ import numpy as np
 from solvers.results import Status
 
 from ..saddle_point import Overlaps
-from . import solve as convex
 from .common_bias import slope_of_loss
-from .equations import RESIDUAL_TOLERANCE, Slopes
+from .coordinates import Slopes
 from .evaluation import Evaluation, Task
-from .label_tables import KAPPA, LabelTable, Level, axes, first_level, label_table, within
+from .label_tables import KAPPA, LabelTable, Level, Source, axes, first_level, label_table, within
+from .solve import LOSS_RESIDUAL_TOLERANCE, slopes_near, solve_from
+from .table_change import change_of_overlaps, change_of_points
 
 SHARE = 0.2  # of the tolerance, that what is left along one axis may take
 RATE = 12.0  # by which that falls from level to level, at best
 CLOSE = 1e-3  # tolerance of the unknowns, of that of the quadrature
-
-Source = Callable[[Level], LabelTable | None]  # of tables, by their level
 
 
 def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
@@ -45,7 +44,7 @@ def solve_refined(task: Task, found: Evaluation, tol: float) -> Evaluation:
 def slopes_on_shared(task: Task, overlaps: Overlaps) -> Slopes | None:
     """Slopes of the equations on the coarsest of the shared tables, if there is one."""
     table = label_table(task.model, first_level(task.model).along(by=-1))
-    return None if table is None else convex.slopes_near(table, *task.problem, overlaps)
+    return None if table is None else slopes_near(task.on(table), overlaps)
 
 
 def refine(
@@ -65,7 +64,7 @@ def refine(
     """
     best, names = found, axes(task.model, exact=task.loss.pieces is not None)
     here, left = tables(near), dict.fromkeys(names, tol)
-    close = min(CLOSE * tol, 0.1 * RESIDUAL_TOLERANCE)
+    close = min(CLOSE * tol, 0.1 * LOSS_RESIDUAL_TOLERANCE)
     while True:
         if found is not None:
             left = _left(task, found, slopes, level, here, names, SHARE * tol)
@@ -76,15 +75,15 @@ def refine(
         if ahead is None:
             return best
         level, fine, coarse = ahead
-        points, losses, slopes = convex.solve_from(fine, *task.problem, near, slopes, tol=close)
-        if not points.residual[0] <= RESIDUAL_TOLERANCE:
+        points, losses, slopes = solve_from(task.on(fine), near, slopes, tol=close)
+        if not points.residual[0] <= LOSS_RESIDUAL_TOLERANCE:
             return best  # what two tables did not solve is not a matter of quadrature
         # thin layers may leave the iteration's own, sharper criterion some rounding
         points.status[:] = Status.CONVERGED
         near = points.overlaps
         if slopes is None:
-            slopes = convex.slopes_near(fine, *task.problem, near)
-        error = convex.mismatch(coarse, *task.problem, points, losses, slopes)
+            slopes = slopes_near(task.on(fine), near)
+        error = change_of_points(task.on(coarse), points, losses, slopes)
         nodes = np.array([fine.table.weights.size])
         slope = slope_of_loss(task.model, fine, task.loss, task.alpha, points)
         found = Evaluation(points, losses, points.residual, error, nodes, slope, np.zeros(1))
@@ -111,12 +110,12 @@ def _left(
     below = {name: here(level.along(name, by=-1)) for name in names}
     tables = {name: table for name, table in below.items() if table is not None}
     left = {
-        name: float(convex.distance(table, *task.problem, points.overlaps, slopes)[0])
+        name: float(change_of_overlaps(task.on(table), points.overlaps, slopes)[0])
         for name, table in tables.items()
     }
     if all(size <= small for size in left.values()):
         left = {
-            name: float(convex.mismatch(table, *task.problem, points, found.losses, slopes)[0])
+            name: float(change_of_points(task.on(table), points, found.losses, slopes)[0])
             for name, table in tables.items()
         }
     return unknown | left

@@ -14,8 +14,8 @@ from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .label_tables import Labels
-from .local_field import THINNEST, Field, remaining
+from .labels import Labels
+from .local_field import THINNEST_FIELD, Field, remaining
 from .losses import Loss
 from .proximal import Curve, Even, Tail, nodes_on, proximal_nodes, stretches
 from .terms import Terms, numbers, sums
@@ -170,7 +170,7 @@ def _tailed(
         end = start + side * law.last * scale
         first, other = (end, start) if side < 0 else (start, end)
         # parts end alike where they meet
-        spacing = Tail(side, start - side * FAR * scale, FAR * scale, even.rough)
+        spacing = Tail(side, start - side * FAR * scale, FAR * scale, even.slack)
         curve = proximal_nodes(loss, V, first, other, spacing, order)
         yield curve, None
         last = np.argmax(side * curve.t0, axis=-1)[..., None]
@@ -209,7 +209,7 @@ def _for_labels(labels: Labels, loss: Loss, field: Field, V: Array) -> Nodes:
     y = np.array([[1.0], [-1.0]])
     # t0 = y omega, or y - omega
     sign, mean = (y, y * C) if loss.kind == "margin" else (-np.ones((2, 1)), y - C)
-    S = np.maximum(S, THINNEST * np.abs(mean))  # thinner ones are lost to rounding
+    S = np.maximum(S, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     curve = proximal_nodes(
         loss, V[..., None, None], mean - FAR * S, mean + FAR * S, Even(S), labels.order
     )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from solvers.piecewise import NORMAL, Law
 from solvers.results import Array
 
-from .label_tables import Component, Labels
-from .local_field import THINNEST, Field, given_tau
+from .labels import Component, Labels
+from .local_field import THINNEST_FIELD, Field, given_tau
 from .losses import Loss
 
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
@@ -86,11 +86,11 @@ def numbers(labels: Labels, field: Field, V: Array) -> Iterator[Terms]:
 
 
 def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:
-    centre, sd = given_tau(given, field)
+    centre, sd = given_tau(given.tau, field)
     shape, flat = centre.shape, (V.size, centre.shape[2])
     mean = (given.mean - centre).reshape(flat)
     variance = sd.reshape(-1, 1) ** 2 + given.variance
-    scale = np.sqrt(np.maximum(variance, THINNEST**2 * (mean**2).max(axis=1, keepdims=True)))
+    scale = np.sqrt(np.maximum(variance, THINNEST_FIELD**2 * (mean**2).max(axis=1, keepdims=True)))
     likely = labels.square[:, None] + (given.tau**2).sum(axis=-1) < UNLIKELY
     weight = np.broadcast_to(given.share * given.weights * likely, shape)
     along = (weight[..., None] * given.tau).reshape(*flat, -1)
@@ -113,7 +113,7 @@ def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:
 def _of_classes(labels: Labels, loss: Loss, field: Field) -> Iterator[Terms]:
     """Terms of labels +-1."""
     (given,) = labels.components
-    centre, sd = given_tau(given, field)
+    centre, sd = given_tau(given.tau, field)
     shape, flat = centre.shape, (field.response.size, centre.shape[2])
     decided = bool((np.abs(given.mean) == 1).all())  # tau alone says which label
     for y in (given.mean,) if decided else (1.0, -1.0):

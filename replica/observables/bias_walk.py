@@ -23,10 +23,11 @@ from ..convex import (
     has_layers,
     label_table,
     objective,
-    own_tables,
+    own_label_tables,
     slope_of_loss,
+    slopes_near,
+    solve_from,
 )
-from ..convex import solve as convex
 from ..problem import Model
 from ..saddle_point import Overlaps, ridge
 from .evaluate import evaluate_convex
@@ -144,7 +145,7 @@ def _on_shared(
 
 
 def _on_own(task: Task, bias: float, start: Overlaps, slopes: Slopes | None = None) -> Look | None:
-    table = own_tables(_model(task, bias), task.loss, start)(COARSE)
+    table = own_label_tables(_model(task, bias), task.loss, start)(COARSE)
     return _on(table, task, bias, start, slopes, own=True)
 
 
@@ -162,7 +163,7 @@ def _finer(task: Task, look: Look) -> Look | None:
     """The same on more nodes."""
     model, overlaps = _model(task, look.bias), look.points.overlaps
     if look.own:
-        table = own_tables(model, task.loss, overlaps)(FINER)
+        table = own_label_tables(model, task.loss, overlaps)(FINER)
     else:
         table = label_table(model, first_level(model))
     return _on(table, task, look.bias, overlaps, look.slopes, own=look.own)
@@ -182,11 +183,12 @@ def _on(
         return None
     if start is not None and start.V2.shape[1] != len(given.table.mu1):
         start = slopes = None  # groups that respond alike at one bias need not at another
-    points, losses, slopes = convex.solve_from(
-        given, *task.problem, start, slopes, brief=True, tol=CLOSE, enough=ENOUGH
+    problem = task.on(given)
+    points, losses, slopes = solve_from(
+        problem, start, slopes, quick=True, tol=CLOSE, residual_tol=ENOUGH
     )
     if points.status[0] is not Status.CONVERGED:
         return None
     if slopes is None:
-        slopes = convex.slopes_near(given, *task.problem, points.overlaps)
+        slopes = slopes_near(problem, points.overlaps)
     return Look(bias, given, points, losses, slopes, own)

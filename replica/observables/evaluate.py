@@ -18,12 +18,17 @@ from numpy.typing import NDArray
 from solvers.results import Array, Rows, Status
 
 from ..convex import (
+    LOSS_QUADRATURE_TOLERANCE,
+    LOSS_RESIDUAL_TOLERANCE,
     Evaluation,
     LabelTable,
     Loss,
     Losses,
+    Problem,
     Task,
     assign,
+    change_of_overlaps,
+    change_of_points,
     classification_error,
     concatenate,
     first_level,
@@ -33,14 +38,13 @@ from ..convex import (
     slope_of_loss,
     slope_of_ridge,
     solve_layered,
+    solve_points,
     solve_refined,
 )
-from ..convex import equations as saddle_point
-from ..convex import solve as convex
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import Overlaps, ridge
+from ..saddle_point import Overlaps, residual, ridge
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -82,11 +86,9 @@ def evaluate_ridge(model: Model, alpha: Array, lam: Array, tol: float | None) ->
             train, unknown = points.errors.train, np.full(len(at), np.nan)
             test = points.errors.test + fine.noise
             losses = Losses(train / 2, train.copy(), test / 2, unknown)
-            residual, error = (
-                ridge.mismatch(table, alpha[at], lam[at], points) for table in (fine, coarse)
-            )
+            own, error = (residual(table, alpha[at], lam[at], points) for table in (fine, coarse))
             slope = slope_of_ridge(model, fine, alpha[at], points)
-            return _evaluation(points, losses, residual, error, fine, slope)
+            return _evaluation(points, losses, own, error, fine, slope)
 
         kept = _solve_again(solve, fine.weights.size, kept, rows)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.
@@ -105,7 +107,7 @@ def evaluate_convex(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None
 ) -> Evaluation:
     """A convex loss at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 6"""
-    tol = convex.QUADRATURE_TOLERANCE if tol is None else tol
+    tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     layered = has_layers(model, loss)
     table, kept = _on_shared_tables(model, alpha, lam, loss, tol, layered)
     for row in np.flatnonzero(~(kept.converged & (kept.quadrature_error <= tol))):
@@ -131,7 +133,7 @@ def evaluate_convex(
                 kept.quadrature_error, change / np.maximum(np.abs(wrong), 1e-4)
             ),
         )
-    return _with_status(table, kept, tol, saddle_point.RESIDUAL_TOLERANCE)
+    return _with_status(table, kept, tol, LOSS_RESIDUAL_TOLERANCE)
 
 
 def _on_shared_tables(
@@ -141,7 +143,7 @@ def _on_shared_tables(
     have tables of its own, on those after them, too, as long as the next is expected to do: a
     point is left as soon as it shows that it is not."""
     # where noise does not blur the kinks, a point that is not easy is one for its own tables
-    brief = layered and loss.jumps and (model.labels.binary or sharp(model, loss))
+    quick = layered and loss.jumps and (model.labels.binary or sharp(model, loss))
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
     error = np.full(len(alpha), COARSE)
@@ -149,16 +151,18 @@ def _on_shared_tables(
     def solve(
         coarse: LabelTable, fine: LabelTable, leave: bool, at: Rows, start: Overlaps | None
     ) -> Evaluation:
-        def hopeless(near: Overlaps, after: Overlaps, which: Rows) -> NDArray[np.bool_]:
-            point = alpha[at[which]], lam[at[which]]
-            error = convex.distance(coarse, loss, *point, near, after=after)
+        def give_up(near: Overlaps, after: Overlaps, which: Rows) -> NDArray[np.bool_]:
+            below = Problem(coarse, loss, alpha[at[which]], lam[at[which]])
+            error = change_of_overlaps(below, near, after=after)
             return (error > tol) & (_expected(error, COARSE) > tol)
 
-        problem, ask = (loss, alpha[at], lam[at]), hopeless if leave else None
-        points, losses = convex.solve_points(fine, *problem, start, brief=brief, hopeless=ask)
+        problem = Problem(fine, loss, alpha[at], lam[at])
+        ask = give_up if leave else None
+        points, losses = solve_points(problem, start, quick=quick, give_up=ask)
         left, change = points.status == Status.LEFT, np.full(len(at), np.inf)
         if not left.all():
-            change = np.where(left, np.inf, convex.mismatch(coarse, *problem, points, losses))
+            below = problem._replace(label_table=coarse)
+            change = np.where(left, np.inf, change_of_points(below, points, losses))
         slope = slope_of_loss(model, fine, loss, alpha[at], points)
         return _evaluation(points, losses, points.residual, change, fine.table, slope)
 
@@ -173,7 +177,7 @@ def _on_shared_tables(
         before, error = error, kept.quadrature_error.copy()
         met = kept.converged & (error <= tol)
         # what two tables did not solve is not a matter of quadrature
-        rows = rows[~met[rows] & (kept.converged[rows] | (first & (not brief)))]
+        rows = rows[~met[rows] & (kept.converged[rows] | (first & (not quick)))]
         rows = rows[~(_expected(error[rows], before[rows]) > tol)]
         if not rows.size:
             return table, kept
@@ -209,10 +213,11 @@ def _solve_again(solve: Solve, nodes: int, kept: Evaluation | None, rows: Rows) 
 
 
 def _evaluation(
-    points: ridge.Points, losses: Losses, residual: Array, error: Array, table: Table, slope: Array
+    points: ridge.Points, losses: Losses, own: Array, error: Array, table: Table, slope: Array
 ) -> Evaluation:
-    nodes = np.full(len(residual), table.weights.size)
-    return Evaluation(points, losses, residual, error, nodes, slope, np.zeros(len(residual)))
+    """Solutions on one ``table`` with their residual on it (``own``) and the next coarser one's."""
+    nodes = np.full(len(own), table.weights.size)
+    return Evaluation(points, losses, own, error, nodes, slope, np.zeros(len(own)))
 
 
 def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:

@@ -57,7 +57,7 @@ class LearnedFunction:
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""
         table, shape = at_points(self._model, kappa)
-        return (self.second_moments @ ridge.responses_of(table).moments).reshape(shape)
+        return (self.second_moments @ ridge.responses_of(table).coefficients).reshape(shape)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """h(kappa).  Eq. (3.3)"""

@@ -1,15 +1,16 @@
-"""The saddle point of ridge regression: responses, signal, overlaps and errors."""
+"""The saddle point of ridge regression: responses, signal, overlaps and errors.  Section 4"""
 
 from . import ridge
 from .group_covariance import GroupCovariance, group_covariance
 from .overlaps import Conjugates, Errors, Overlaps
+from .residual import relative_change, residual
 from .responses import Responses, Susceptibility
-from .ridge import TOLERANCE, responses_of
+from .ridge import RESPONSE_TOLERANCE, responses_of
 from .row_covariance import FirstBatch, RowCovariance
-from .signal import Signal, newton_system, penalty_on_m, rest_of_target, theta_of_rest
+from .signal import Signal, newton_system, penalty_on_m, psi_from_conjugates, theta_from_p_hat
 
 __all__ = [
-    "TOLERANCE",
+    "RESPONSE_TOLERANCE",
     "Conjugates",
     "Errors",
     "FirstBatch",
@@ -22,8 +23,10 @@ __all__ = [
     "group_covariance",
     "newton_system",
     "penalty_on_m",
+    "psi_from_conjugates",
+    "relative_change",
+    "residual",
     "responses_of",
-    "rest_of_target",
     "ridge",
-    "theta_of_rest",
+    "theta_from_p_hat",
 ]

@@ -47,7 +47,7 @@ class Correlated(Isotropic):
         """Which of u, the norms and zeta are unknowns."""
         return [0, 1, 2] if self.table.loadings.shape[1] == 2 else [0, 2]
 
-    def overlaps(self, V_hat: Array, lam: Array) -> Array:
+    def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
         """Eq. (15.5)"""
         averages, _ = self._averages(V_hat, lam)
         return np.stack([averages.weighted, averages.inverse], axis=1)
@@ -70,7 +70,7 @@ class Correlated(Isotropic):
             axis=1,
         )
 
-    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+    def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of both sides of (i), (ii) in U = (x, V2): the inner solve for x given
         V1 / V2 has many complex roots."""
         V, (shape, d_shape), (p, dp) = self._from_share(U)
@@ -82,11 +82,11 @@ class Correlated(Isotropic):
         by_V2 = slope[..., 0] * shape[:, None] + slope[..., 1]
         return left - right, np.stack([by_x, by_V2], axis=2)
 
-    def coordinates(self, V: Array) -> Array:
+    def to_analytic(self, V: Array) -> Array:
         """x and V2."""
         return np.stack([self.covariance.at_ratio(V[:, 0] / V[:, 1])[0], V[:, 1]], axis=1)
 
-    def from_coordinates(self, U: Array) -> Array:
+    def from_analytic(self, U: Array) -> Array:
         """V1 = V2 C_e p, and V2."""
         return self._from_share(U)[0]
 

@@ -1,10 +1,10 @@
-"""The bulk of one group of neurons: isotropic rows, so a Marchenko-Pastur resolvent.
+"""The responses of one group of neurons: isotropic rows, so a Marchenko-Pastur resolvent.
 docs/theory.md 5
 
 For Newton and for the linear response, the two sides of (4.3)-(4.4) would cancel to the
 last digits near the interpolation thresholds alpha = beta and alpha = 1, so the equations
 are used in two equivalent forms without differences of nearly equal numbers.  Adding up
-(4.4), lambda V2 + Vh2 V2 + Vh1 V1 = 1 and V1 / (c V2) = 1 - beta Vh1 V1; with (4.2),
+(4.4), lambda V2 + V2_hat V2 + V1_hat V1 = 1 and V1 / (c V2) = 1 - beta V1_hat V1; with (4.2),
 
     lambda V2   = (1 - alpha/beta) + (alpha/beta) E[1 / (1 + V)]                 (i)
     V1 / (c V2) = (1 - alpha) + alpha E[(1 + mu_2^2 V2) / (1 + V)]               (ii)
@@ -28,48 +28,50 @@ from .responses import Responses
 class Isotropic(Responses):
     """One group; packed vectors are pairs (V1, V2)."""
 
-    def overlaps(self, V_hat: Array, lam: Array) -> Array:
-        """Eqs. (4.3)-(4.4) through (5.3)."""
+    def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
+        """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         return np.array([averages.weighted, averages.inverse]).T
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
-        """Eqs. (4.9), (5.3)."""
+        """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3)."""
         r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         X1, X2 = X.T
         return np.array([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2]).T
 
     def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Differences of the logarithms of both sides of (i), (ii)."""
+        """Differences of the logarithms of both sides of (i), (ii), with derivatives in log V."""
         left, right, d_left, d_right = self._sides(V, alpha, lam)
         residual = np.log(left) - np.log(right)
         return residual, d_left / left[..., None] - d_right / right[..., None]
 
-    def equations(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Differences of both sides of (i), (ii)."""
+    def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Differences of both sides of (i), (ii), with derivatives in V: here U = V."""
         left, right, d_left, d_right = self._sides(U, alpha, lam)
         return left - right, (d_left - d_right) / U[:, None, :]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
-        """In (i) the sources add s X.V to the left side, in (ii) s beta X1 V1."""
+        """(Q1, q2) as minus the derivative of V in s: V_hat + s X adds s X.V to the left side of
+        (i), and s beta X1 V1 to that of (ii)."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
         source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
         return solve_rows(d_left - d_right, source) * V
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
-        """1 - beta Vh1 V1 as a function of V1 / V2, and its derivative in log(V1 / V2)."""
+        """1 - beta V1_hat V1, the share of the input directions that the readout leaves unresolved,
+        as a function of V1 / V2, and its derivative in log(V1 / V2)."""
         return ratio / self.c, ratio / self.c
 
     @cached_property
     def means(self) -> Array:
         """1 and mu_2^2 times the quadrature weights, as columns (N, 2)."""
-        m2 = self.moments[1]
+        m2 = self.coefficients[1]
         return (self.table.weights * np.stack([np.ones_like(m2), m2])).T
 
     @cached_property
     def curvatures(self) -> Array:
         """mu_1^2, mu_2^2 and their product times the weights, as columns (N, 3)."""
-        m1, m2 = self.moments
+        m1, m2 = self.coefficients
         return (self.table.weights * np.stack([m1, m2, m1 * m2])).T
 
     @property
@@ -90,7 +92,7 @@ class Isotropic(Responses):
         """
         V1, V2 = V[:, 0], V[:, 1]
         W = self.shrinkage(V, self.workspace(V))
-        # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2].
+        # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2], with m1 = mu_1^2, m2 = mu_2^2, W = 1 / (1 + V)
         E, E2 = (W @ self.means).T
         np.multiply(W, W, out=W)
         F1, F2, F12 = (W @ self.curvatures).T

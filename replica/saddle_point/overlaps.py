@@ -1,7 +1,7 @@
 """The order parameters and their conjugates, as arrays over points.
 
-P points (pairs alpha, lambda), A groups of neurons, K spikes, K' remaining target
-directions.  Names follow docs/theory.md 4.
+P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of the target away from
+them.  Names follow docs/theory.md 4.
 """
 
 from typing import NamedTuple
@@ -10,25 +10,25 @@ from solvers.results import Array
 
 
 class Overlaps(NamedTuple):
-    """What the trained readout is correlated with.
+    """The overlaps of the trained readout, and its responses.  docs/theory.md 4
 
     Attributes
     ----------
     V1 : (P, A, A)
-        Response (posterior covariance) of the readout-weighted bulk.
+        Response (posterior covariance) of the readout-weighted bulk.  Eq. (4.4)
     V2 : (P, A)
-        Response of the readout.
+        Response of the readout.  Eq. (4.4)
     m : (P, A) or (P, A + 1)
         Sum of the readout in each group over sqrt(p); last, the output intercept, where one
-        is trained.
+        is trained.  Eq. (4.5)
     theta : (P, A, K)
-        Overlap of the readout-weighted bulk with the spikes.
+        Overlap of the readout-weighted bulk with the spikes.  Eq. (4.5)
     psi : (P, A, K')
-        The same with the rest of the target directions.
+        The same with the rest of the target directions.  Eq. (4.6)
     Q1 : (P, A, A)
-        Second moment of the readout-weighted bulk.
+        Second moment of the readout-weighted bulk.  Eq. (4.9)
     q2 : (P, A)
-        Squared norm of the readout in each group over p.
+        Squared norm of the readout in each group over p.  Eq. (4.9)
     """
 
     V1: Array
@@ -45,8 +45,14 @@ class Conjugates(NamedTuple):
 
     Attributes
     ----------
-    V1, V2, m, theta, p : arrays
-        Shapes as of the overlaps; p is conjugate to psi, and m vanishes in the limit.
+    V1, V2 : (P, A, A), (P, A)
+        Eq. (4.2)
+    m : (P, A) or (P, A + 1)
+        0 in the limit of infinite dimension.
+    theta : (P, A, K)
+        Eq. (4.5)
+    p : (P, A, K')
+        Conjugate to psi.  Eq. (4.6)
     X1, X2 : (P, A, A), (P, A)
         Conjugate to Q1 and q2.  Eq. (4.8)
     """
@@ -61,7 +67,15 @@ class Conjugates(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """test and train: (P,) each.  Eq. (4.11)"""
+    """Mean squared errors at P points.  Eq. (4.11)
+
+    Attributes
+    ----------
+    test : (P,)
+        On new samples, against the noiseless target.
+    train : (P,)
+        On the training samples, whose labels have noise.
+    """
 
     test: Array
     train: Array

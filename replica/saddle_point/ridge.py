@@ -1,9 +1,9 @@
-"""Ridge regression on the features: the saddle point and its errors.  docs/theory.md 4.
+"""Ridge regression on the features: the saddle point and its errors.  docs/theory.md 4
 
-The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does; everything else is
-linear algebra, written here for any number of groups A, spikes K and remaining target
-directions K'.  Arrays run over P points (alpha, lambda), then nodes N; W_j below is the
-quadrature weight times 1/(1 + V), so that W @ f is E[f / (1 + V)] at every point.
+The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everything else is linear
+algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
+K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
+kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + V)] at every point.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.linear import solve_rows
-from solvers.results import Array, largest
+from solvers.results import Array
 
 from ..equivalence import Table
 from .correlated import Correlated
@@ -22,13 +21,22 @@ from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses, SignalSources
 from .row_covariance import RowCovariance
-from .signal import normal_equations, rest_of_target, ridge_signal
+from .signal import psi_from_conjugates, ridge_signal
 
-TOLERANCE = 1e-13  # of the responses, relative
+RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
 
 
 class Points(NamedTuple):
-    """Solutions at P points, with the solver's account of (4.1)-(4.4)."""
+    """Solutions at P points, and what the solver of (4.1)-(4.4) says of each.
+
+    Attributes
+    ----------
+    overlaps, conjugates, errors : Overlaps, Conjugates, Errors
+    residual : (P,)
+        Relative residual of (4.1)-(4.4), of the undamped map.
+    iterations, status : (P,)
+        Of the solver; objects of ``Status``.
+    """
 
     overlaps: Overlaps
     conjugates: Conjugates
@@ -39,7 +47,11 @@ class Points(NamedTuple):
 
 
 def solve_points(
-    table: Table, alpha: Array, lam: Array, start: Overlaps | None = None, tol: float = TOLERANCE
+    table: Table,
+    alpha: Array,
+    lam: Array,
+    start: Overlaps | None = None,
+    tol: float = RESPONSE_TOLERANCE,
 ) -> Points:
     """Overlaps and errors at the points (alpha, lam), arrays of shape (P,).
 
@@ -49,77 +61,80 @@ def solve_points(
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, tol, guess)
-    trained = given_response(responses, result.value, alpha, lam)
-    return Points(*trained, result.residual, result.iterations, result.status)
+    readout = trained_readout(responses, result.value, alpha, lam)
+    return Points(*readout, result.residual, result.iterations, result.status)
 
 
-def given_response(
+def trained_readout(
     responses: Responses, V: Array, alpha: Array, lam: Array
 ) -> tuple[Overlaps, Conjugates, Errors]:
-    """Everything that follows from V, packed (P, D), by linear algebra.  Eqs. (4.5)-(4.11)
+    """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)
 
-    Analytic in all it is given: complex V, alpha, lam and table for derivatives by complex
-    steps, ``gradient``.
+    Analytic in all arguments: V, alpha, lam and the table may be complex, for derivatives by
+    complex steps.
     """
     table = responses.table
     V1, V2 = responses.unpack(V)
-    shape = len(table.mu1), len(table.g)
     R = responses.shrinkage(V)
-    V_hat = responses.averages(R, alpha)
+    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     W = R * table.weights
-    p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
+    p_hat = (W @ table.slope_target.T).reshape(-1, len(table.mu1), len(table.g))  # Eq. (4.6)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    m, theta, m_hat, theta_hat = ridge_signal(table, W, alpha, V2, susceptibility, p_hat)
-    psi = rest_of_target(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
+    m, theta, m_hat, theta_hat = ridge_signal(table, W, alpha, V2, susceptibility, p_hat)  # (4.5)
+    psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
     signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
 
-    W *= R
+    W *= R  # from here on the weights times 1 / (1 + V)^2
     spare = responses.workspace(V)
+    # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
     error0 = conditional_error(table, m, theta, psi, out=R, spare=spare)
     if signal.Q1.any():
-        error0 += responses.pack(signal.Q1, np.zeros_like(V2)) @ responses.moments
+        error0 += responses.pack(signal.Q1, np.zeros_like(V2)) @ responses.coefficients
+    # (4.7)-(4.10) as one linear system: the sources of error0 give Q
     weighted = np.multiply(W, error0)
-    X = sources(table, weighted, alpha, m_hat, signal)
-    Q = responses.second_moments(V, alpha, lam, responses.pack(*X))
-    np.matmul(Q, responses.moments, out=weighted)
-    weighted += error0
+    X = sources(table, weighted, alpha, m_hat, signal)  # Eq. (4.8)
+    Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
+    np.matmul(Q, responses.coefficients, out=weighted)
+    weighted += error0  # Eq. (4.7)
     weighted *= W
-    X1, X2 = sources(table, weighted, alpha, m_hat, signal)
+    X1, X2 = sources(table, weighted, alpha, m_hat, signal)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))
-    error = np.matmul(Q, responses.moments, out=weighted)
+    error = np.matmul(Q, responses.coefficients, out=weighted)
     error += error0  # Eq. (4.7)
     Q1, q2 = responses.unpack(Q)
 
     overlaps = Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2)
-    hats = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
-    # Eq. (4.11)
-    errors = Errors(error @ table.weights - table.noise, np.einsum("pn,pn->p", W, error))
-    return overlaps, hats, errors
+    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
+    test = error @ table.weights - table.noise  # Eq. (4.11)
+    train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
+    return overlaps, conjugates, Errors(test, train)
 
 
 def responses_of(table: Table) -> Responses:
-    """The resolvent of the table's neurons: closed form for one group, general for more."""
+    """The responses of the table's neurons: in closed form for one group, general for more."""
     if table.covariance is not None:
-        alone = isinstance(table.covariance, RowCovariance)
-        return Correlated(table) if alone else CorrelatedGroups(table)
+        one_group = isinstance(table.covariance, RowCovariance)
+        return Correlated(table) if one_group else CorrelatedGroups(table)
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
 def conditional_error(
     table: Table, m: Array, theta: Array, psi: Array, *, out: Array, spare: Array
 ) -> Array:
-    """epsilon(kappa), (P, N), without its terms in Q1 and q2, in ``out``.  Eq. (4.7)
+    """epsilon(kappa) of Eq. (4.7), (P, N), without its terms in Q1 and q2; written to ``out``.
 
     ``spare`` is overwritten: at this size, fresh memory costs more than the arithmetic.
     """
     P = len(m)
-    minus = np.full((P, 1), -1.0)
-    square = np.concatenate([m, theta.reshape(P, -1), minus], axis=1)  # C - h
-    error = np.matmul(square, np.vstack([table.regressors, table.h]), out=out)
+    minus_one = np.full((P, 1), -1.0)
+    # (C - h)^2, with C = mu_0 . m + sum_b mu_1^b kappa . theta_b of Eq. (4.5)
+    readout = np.concatenate([m, theta.reshape(P, -1), minus_one], axis=1)
+    error = np.matmul(readout, np.vstack([table.regressors, table.h]), out=out)
     error *= error
-    rest = np.concatenate([-2 * psi.reshape(P, -1), -minus], axis=1)
+    # k - h^2 + Delta - 2 sum_b mu_1^b psi_b . g
+    rest = np.concatenate([-2 * psi.reshape(P, -1), -minus_one], axis=1)
     rows = np.vstack([table.slope_target, table.spread + table.noise])
     error += np.matmul(rest, rows, out=spare)
     return error
@@ -128,7 +143,8 @@ def conditional_error(
 def sources(
     table: Table, weighted: Array, alpha: Array, m_hat: Array, signal: SignalSources
 ) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``weighted`` = weights epsilon / (1 + V)^2.  Eq. (4.8)
+    """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times
+    epsilon / (1 + V)^2 (P, N), or E[s^2 | kappa] of a convex loss.  Eqs. (4.8), (6.3)
 
     At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
     """
@@ -150,90 +166,37 @@ def for_groups(table: Table, points: Points) -> Points:
     shared and the first term is each member's own, and likewise of Q1.  Conjugates are those
     of the kind.
     """
-    kinds, s, o, hats = table.classes, table.shares, points.overlaps, points.conjugates
+    kinds, shares = table.classes, table.shares
+    overlaps, conjugates = points.overlaps, points.conjugates
     if len(kinds) == len(table.c):
         return points
 
-    def pairs(first: Array) -> Array:
+    def spread(first: Array) -> Array:
+        """(P, A, A) as (P, G, G), every group with the rows and columns of its kind."""
         return first[:, kinds][:, :, kinds]
 
     def split(first: Array, second: Array) -> Array:
+        """V1 or Q1 (P, G, G) from that of the kinds (P, A, A) and V2 or q2 (P, A)."""
         own = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
-        alone = (table.c[kinds] * s * second[:, kinds])[:, :, None] * np.eye(len(s))
-        return alone - pairs(own - first) * s[:, None] * s
+        alone = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
+        return alone - spread(own - first) * shares[:, None] * shares
 
-    overlaps = Overlaps(
-        split(o.V1, o.V2),
-        s * o.V2[:, kinds],
-        o.m,
-        s[:, None] * o.theta[:, kinds],
-        s[:, None] * o.psi[:, kinds],
-        split(o.Q1, o.q2),
-        s * o.q2[:, kinds],
+    of_groups = Overlaps(
+        split(overlaps.V1, overlaps.V2),
+        shares * overlaps.V2[:, kinds],
+        overlaps.m,
+        shares[:, None] * overlaps.theta[:, kinds],
+        shares[:, None] * overlaps.psi[:, kinds],
+        split(overlaps.Q1, overlaps.q2),
+        shares * overlaps.q2[:, kinds],
     )
-    conjugates = Conjugates(
-        pairs(hats.V1),
-        hats.V2[:, kinds],
-        hats.m,
-        hats.theta[:, kinds],
-        hats.p[:, kinds],
-        pairs(hats.X1),
-        hats.X2[:, kinds],
+    their_conjugates = Conjugates(
+        spread(conjugates.V1),
+        conjugates.V2[:, kinds],
+        conjugates.m,
+        conjugates.theta[:, kinds],
+        conjugates.p[:, kinds],
+        spread(conjugates.X1),
+        conjugates.X2[:, kinds],
     )
-    return points._replace(overlaps=overlaps, conjugates=conjugates)
-
-
-def mismatch(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
-    """How far ``points`` are from solving the original equations on ``table``, (P,).
-
-    Every unknown is recomputed from its own equation (4.2)-(4.11), the rest being as in
-    ``points``, and compared relatively.  On the table the points were solved with, this is
-    the residual; on a coarser one, it estimates that table's quadrature error.
-    """
-    responses = responses_of(table)
-    o, hats = points.overlaps, points.conjugates
-    V = responses.pack(o.V1, o.V2)
-    shape = len(table.mu1), len(table.g)
-    R = responses.shrinkage(V)
-    W = R * table.weights
-    V_hat = responses.averages(R, alpha)
-    # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms.
-    gram, moment = normal_equations(table, W)
-    readout = np.concatenate([o.m, o.theta.reshape(len(V), -1)], axis=1)
-    pull = moment - (gram @ readout[..., None])[..., 0]
-    pull -= np.concatenate([hats.m, hats.theta.reshape(len(V), -1)], axis=1)
-    target = (W @ table.power)[:, None]
-    size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * target)
-    p_hat = (W @ table.slope_target.T).reshape(-1, *shape)
-    p_size = np.sqrt((W @ (table.mu1**2).T) * target)[..., None]
-    signal = responses.signal_sources(V, V_hat, alpha, hats.theta, hats.p)
-    Q = responses.pack(o.Q1, o.q2)
-    W *= R
-    spare = responses.workspace(V)
-    error = conditional_error(table, o.m, o.theta, o.psi, out=R, spare=spare)
-    error += np.matmul(Q, responses.moments, out=spare)
-    # Errors are sums that may cancel: compared with a part of the target's power.
-    power = table.power + table.noise
-    floor = 1e-4 * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
-    W *= error
-    X = sources(table, W, alpha, hats.m, signal)
-    Q_again = responses.second_moments_at(V_hat, lam, responses.pack(*X))
-    Q_again += responses.pack(signal.Q1, np.zeros_like(o.q2))
-    errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)
-    balance, slope = responses.log_residual(V, alpha, lam)
-    parts = [
-        relative(responses.overlaps(V_hat, lam), V, responses.size(V)),
-        # near a threshold that map hardly moves V: Newton's step is the distance left
-        np.abs(solve_rows(slope, balance)),
-        relative(pull, 0, size),
-        relative(p_hat, hats.p, p_size),
-        relative(Q_again, Q, responses.size(Q)),
-        relative(errors, np.stack(points.errors, axis=1), floor),
-    ]
-    return np.max([largest(part.reshape(len(V), -1)) for part in parts], axis=0)
-
-
-def relative(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
-    """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
-    scale = np.maximum(np.abs(reference), floor)
-    return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
+    return points._replace(overlaps=of_groups, conjugates=their_conjugates)

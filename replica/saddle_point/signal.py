@@ -2,14 +2,16 @@
 
     E[mu_0^b s] = 0,    theta_b = alpha c_b V2_b theta_hat_b,    theta_hat_b = E[kappa mu_1^b s],
 
-with psi's part of theta where a network's rows couple them (15.7), and at a finite dimension
-m_b = alpha dimension share_b V2_b E[mu_0^b s].  The score depends on m and theta through the mean
-prediction C(kappa), with slope E[s' | kappa].  In the unknowns (m, phi),
+and theta has a part that p_hat causes where a network's rows couple it to psi (15.7).  At a finite
+dimension m has a cost, too: m_b = alpha dimension share_b V2_b E[mu_0^b s].  The score depends on m
+and theta through the mean output C(kappa) alone, with slope E[s' | kappa].  In the unknowns
+(m, phi),
 
-    theta = root phi + cross p_hat,    theta_hat = back^T phi,
+    theta = root phi + cross p_hat,    theta_hat = inverse_root^T phi,
 
-these are the equations of a least-squares problem with a unit penalty on phi.  The score of ridge
-regression, (h - C) / (1 + V), is linear in C: there one Newton step from anywhere is the solution.
+with the matrices of ``Susceptibility``, these are the equations of a least-squares problem with a
+unit penalty on phi.  The score of ridge regression, (h - C) / (1 + V), is linear in C: there one
+Newton step from anywhere is the solution.
 """
 
 from typing import NamedTuple
@@ -24,7 +26,7 @@ from .responses import Susceptibility
 
 
 class Signal(NamedTuple):
-    """m (P, G or G + 1), theta (P, A, K) and their conjugates."""
+    """m (P, G or G + 1), theta (P, A, K) and their conjugates.  Eq. (4.5)"""
 
     m: Array
     theta: Array
@@ -33,8 +35,8 @@ class Signal(NamedTuple):
 
 
 def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
-    """What stands in the place of 1 / (alpha c V2) for m, (P, G or G + 1): 0 in the limit of
-    infinite dimension and of the intercept, which are free."""
+    """What E[mu_0 s] = penalty m has for m, as E[kappa mu_1 s] = theta / (alpha c V2) for theta,
+    (P, G or G + 1): 0 of the intercept, and in the limit of infinite dimension."""
     penalty = np.zeros((len(alpha), len(table.offsets)), V2.dtype)
     kinds = table.classes
     penalty[:, : len(kinds)] = 1 / table.dimension / (alpha[:, None] * table.shares * V2[:, kinds])
@@ -42,7 +44,7 @@ def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
 
 
 def newton_system(
-    gram: Array, force: Array, root: Array, penalty: Array, before: Array | None = None
+    gram: Array, moment: Array, root: Array, penalty: Array, before: Array | None = None
 ) -> tuple[Array, Array]:
     """Matrix (P, n, n) and right side (P, n) of Newton's step in (m, phi) on Eq. (4.5).
 
@@ -50,12 +52,12 @@ def newton_system(
     ----------
     gram : (P, n, n)
         -E[F F^T s'] of the regressors F of C: those of m, then those of theta.
-    force : (P, n)
-        E[F s].
+    moment : (P, n)
+        E[F s] at the point to step from.
     root : (P, k, k)
         Of :class:`Susceptibility`.
     penalty : (P, n - k, n - k)
-        On m.
+        Matrix of the quadratic penalty on m.
     before : (P, n), optional
         (m, phi) to step from; 0 unless given.
     """
@@ -68,7 +70,7 @@ def newton_system(
     matrix = turned @ gram @ turn
     matrix[:, :free, :free] += penalty
     matrix[:, range(free, free + k), range(free, free + k)] += 1.0
-    right = (turned @ force[..., None])[..., 0]
+    right = (turned @ moment[..., None])[..., 0]
     if before is not None:
         right[:, :free] -= (penalty @ before[:, :free, None])[..., 0]
         right[:, free:] -= before[:, free:]
@@ -78,40 +80,43 @@ def newton_system(
 def ridge_signal(
     table: Table, W: Array, alpha: Array, V2: Array, susceptibility: Susceptibility, p_hat: Array
 ) -> Signal:
-    """The signal of ridge regression, where ``W @ f`` is E[f / (1 + V)].
+    """The signal of ridge regression, where ``W @ f`` is E[f / (1 + V)].  Eq. (4.5)
 
     Where the mu_0 are zero or dependent, the least-norm solution is taken.
     """
     A, K = table.loadings.shape[:2]
-    free, loadings = len(table.offsets), table.regressors[len(table.offsets) :]
-    given = theta_of_rest(susceptibility, p_hat)
+    count, loadings = len(table.offsets), table.regressors[len(table.offsets) :]
+    offset = theta_from_p_hat(susceptibility, p_hat)  # theta = root phi + offset
     penalty = penalty_on_m(table, alpha, V2)
     root = susceptibility.root
-    if free == 1:
+    if count == 1:
         gram, moment = normal_equations(table, W)
-        moment -= (gram[:, :, free:] @ given[..., None])[..., 0]
+        moment -= (gram[:, :, count:] @ offset[..., None])[..., 0]
         solution = least_norm(*newton_system(gram, moment, root, penalty[..., None]))
     else:
-        # Many mu_0 are nearly dependent: without squaring, half the digits more.
-        held = np.concatenate([penalty, np.ones((len(W), A * K), V2.dtype)], axis=1)
+        # Many mu_0 are nearly dependent: as a least-squares problem, which does not square their
+        # singular values, it keeps half the digits more.
+        penalties = np.concatenate([penalty, np.ones((len(W), A * K), V2.dtype)], axis=1)
         weight = np.sqrt(W)[..., None]
         offsets = np.broadcast_to(table.offsets.T, (len(W), *table.offsets.T.shape))
         columns = np.concatenate([offsets, loadings.T @ root], axis=2)
-        rows = np.sqrt(held)[:, :, None] * np.eye(held.shape[1])
+        rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
         design = np.concatenate([weight * columns, rows], axis=1)
-        target = weight[..., 0] * (table.h - given @ loadings)
-        target = np.concatenate([target, np.zeros_like(held)], axis=1)
+        target = weight[..., 0] * (table.h - offset @ loadings)
+        target = np.concatenate([target, np.zeros_like(penalties)], axis=1)
         solution = least_squares(design, target)
-    m, phi = solution[:, :free], solution[:, free:, None]
-    theta = (root @ phi)[..., 0] + given
-    theta_hat = (susceptibility.back @ phi)[..., 0]
-    if susceptibility.missing is not None:  # what moves nothing still is what it is by definition
-        gap = W * (table.h - m @ table.offsets - theta @ loadings)
-        theta_hat = theta_hat + (susceptibility.missing @ (gap @ loadings.T)[..., None])[..., 0]
-    if free > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
-        gap = W * (table.h - m @ table.offsets - theta @ loadings)
-        theta_hat = gap @ loadings.T
-        theta = (root @ (root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0] + given
+    m, phi = solution[:, :count], solution[:, count:, None]
+    theta = (root @ phi)[..., 0] + offset
+    theta_hat = (susceptibility.inverse_root @ phi)[..., 0]
+    if count > 1 or susceptibility.null_space is not None:
+        score = W * (table.h - m @ table.offsets - theta @ loadings)  # weights (h - C) / (1 + V)
+        by_definition = score @ loadings.T  # theta_hat = E[kappa mu_1 (h - C) / (1 + V)]
+        if susceptibility.null_space is not None:  # phi does not know of what theta ignores
+            in_null_space = susceptibility.null_space @ by_definition[..., None]
+            theta_hat = theta_hat + in_null_space[..., 0]
+        if count > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
+            theta_hat = by_definition
+            theta = (root @ (root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0] + offset
     shape = (-1, A, K)
     return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 
@@ -123,14 +128,15 @@ def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
     return gram, W @ (table.regressors * table.h).T
 
 
-def theta_of_rest(susceptibility: Susceptibility, p_hat: Array) -> Array:
-    """The part of theta that p_hat (P, A, K') causes, flat, (P, A K).  Eq. (15.7)"""
+def theta_from_p_hat(susceptibility: Susceptibility, p_hat: Array) -> Array:
+    """The part of theta that p_hat (P, A, K') causes, flat, (P, A K): 0 unless a network's rows
+    couple the spike and the rest of the target.  Eq. (15.7)"""
     return np.asarray((susceptibility.cross @ p_hat.reshape(len(p_hat), -1, 1))[..., 0])
 
 
-def rest_of_target(susceptibility: Susceptibility, theta_hat: Array, p_hat: Array) -> Array:
-    """psi (P, A, K').  Eqs. (4.6), (15.7)"""
+def psi_from_conjugates(susceptibility: Susceptibility, theta_hat: Array, p_hat: Array) -> Array:
+    """psi (P, A, K') from theta_hat (P, A, K) and p_hat (P, A, K').  Eqs. (4.6), (15.7)"""
     flat = p_hat.reshape(len(p_hat), -1, 1)
-    psi = susceptibility.own @ flat
+    psi = susceptibility.rest @ flat
     psi += susceptibility.cross.transpose(0, 2, 1) @ theta_hat.reshape(len(p_hat), -1, 1)
     return psi.reshape(p_hat.shape)

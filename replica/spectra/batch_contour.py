@@ -26,16 +26,19 @@ from ..saddle_point import FirstBatch
 from ..steps import first_batch, mixed, probe
 from .contour import contour, sides
 
-AGREEMENT = 1e-10
-ANGLE = 0.35  # phi, and less where the noise is small:
-GROWTH = 3.0  # exp(GROWTH^2 / 2) is the largest modulus of what is a density on the line
-NODES = 512
-SPACING = 0.06  # of nodes in u, over phi
-MOST = 4096  # nodes of y
-LARGEST = 2**22  # values of the density, 64 MiB
-BLUR = 6
-REACH = 45.0
-PANEL = 0.25  # of the real rule
+AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
+# phi is that or, where the noise is small, such that exp(DENSITY_GROWTH^2 / 2) is the largest
+# modulus of what is a density on the line: cancellation then costs two digits.
+LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
+CONTOUR_NODES = 512  # of the contour for s
+NODE_SPACING = (
+    0.06  # of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
+)
+MOST_NODES = 4096  # nodes of y: the averages are over all of them at every z
+MOST_VALUES = 2**22  # values of the density, 64 MiB
+NOISE_NODES = 6  # values of a noise that is too small for a rotated line
+DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
+TARGET_PANEL = 0.25  # of s, for labels without noise
 
 
 @lru_cache(maxsize=64)
@@ -44,15 +47,17 @@ def batch_contour(labels: LabelLaw, scale: float) -> FirstBatch:
     else a fine real rule, or the nodes of ``first_batch``."""
     known = first_batch(labels, scale)
     expected, size = probe(known, scale)
-    for found in _candidates(labels, scale):
+    for candidate in _candidates(labels, scale):
         with np.errstate(all="ignore"):
-            off = np.abs(probe(found, scale)[0] - expected)
-        if (off <= AGREEMENT * size).all():
-            return found
+            error = np.abs(probe(candidate, scale)[0] - expected)
+        if (error <= AGREEMENT * size).all():
+            return candidate
     return known
 
 
 def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
+    """Nodes to be tried: on the rotated line where there is noise enough, and for the rest on a
+    contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
     assert isinstance(target, Activation)
     if labels.channel:
@@ -66,8 +71,8 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
 
 def _continued(target: Activation) -> FirstBatch:
     """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
-    rule = trapezoid(NODES, interval(NODES))
-    kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), NODES, 1.0)
+    rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
+    kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
         y = np.asarray(target.function(kappa))
     except (TypeError, ValueError):  # not made for complex numbers
@@ -77,17 +82,18 @@ def _continued(target: Activation) -> FirstBatch:
 
 def _on_values(target: Activation) -> FirstBatch:
     """Labels without noise, on the values that the target has at the nodes of a fine rule."""
-    mean, powers = _labels(target, PANEL)
+    mean, powers = _labels(target, TARGET_PANEL)
     size, which = np.unique(np.abs(mean).round(14), return_inverse=True)
     powers[1] *= np.sign(mean)
     return FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
 
 
 def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
-    """Labels with so little noise more that a few of its values do."""
+    """Labels with a Gaussian noise of that variance added, so little that a few values of it
+    suffice."""
     if not noise:
         return batch
-    xi, w = gauss_hermite(BLUR)
+    xi, w = gauss_hermite(NOISE_NODES)
     y = batch.y[:, None] + np.sqrt(noise) * xi
     return FirstBatch(y.ravel(), (batch.weights[..., None] * w).reshape(3, -1))
 
@@ -106,14 +112,14 @@ def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch | Non
     mean, which = np.unique(mean, return_inverse=True)  # a sign has two
     powers = np.stack([np.bincount(which, row, mean.size) for row in powers])
     largest = float(np.abs(mean).max())
-    phi = min(ANGLE, GROWTH * np.sqrt(noise) / max(largest, 1e-300))
+    phi = min(LARGEST_ANGLE, DENSITY_GROWTH * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))
-    # where |exp(-(y - m)^2 / (2 noise))| = exp(-REACH), m the largest label
-    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * REACH
+    # where |exp(-(y - m)^2 / (2 noise))| = exp(-DENSITY_END), m the largest label
+    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * DENSITY_END
     last = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
     end = np.arcsinh(root * last)
-    count = int(np.ceil(2 * end / (SPACING * phi)))  # the poles are phi away, in u
-    if count > MOST or count * mean.size > LARGEST:
+    count = int(np.ceil(2 * end / (NODE_SPACING * phi)))  # the poles are phi away, in u
+    if count > MOST_NODES or count * mean.size > MOST_VALUES:
         return None
     u = np.linspace(-end, end, count)
     turn = np.exp(-1j * phi)

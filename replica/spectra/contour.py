@@ -25,14 +25,16 @@ from solvers.rules import Rule, interval
 from ..equivalence import Table, alike
 from ..problem import MOMENT_NODES, MOMENT_TOLERANCE, Model, Moments, Student
 
-ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
+CONTOUR_SLOPE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = CONTOUR_BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
 # its logarithm has a pole, too.  This keeps the contour at most half of the way to it.
-BEND = 1.75
-WIDTH = 0.6  # of the change of sides
-CLOSE = 0.4  # of the distance to the next one, at most
-ROUNDING = 1e-12  # changes of T that small, relative to its largest, say nothing
-FAR = 7.0
+CONTOUR_BEND = 1.75
+CROSSING_WIDTH = 0.6  # in kappa, over which the contour changes sides,
+CROSSING_SHARE = 0.4  # or less: at most that part of the distance to the next change
+TURN_ROUNDING = 1e-12  # changes of T that small, relative to its largest, are rounding
+FARTHEST_TURN = (
+    7.0  # kappa, beyond which a turn of T is ignored: kappa is there with probability 3e-12
+)
 
 
 def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
@@ -47,7 +49,7 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
     kappa, weights = contour(side, turns, nodes, steepest)
     kinds, _ = alike(model)
-    found = [
+    moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
         for a in kinds
     ]
@@ -55,8 +57,8 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
         table,
         weights=weights,
         kappa=kappa[None],
-        mu1=np.array([one.first for one in found]) / np.sqrt(groups.c[kinds])[:, None],
-        mu2sq=np.array([one.variance for one in found]),
+        mu1=np.array([one.first for one in moments]) / np.sqrt(groups.c[kinds])[:, None],
+        mu2sq=np.array([one.variance for one in moments]),
     )
 
 
@@ -70,15 +72,15 @@ def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array
     u = np.linspace(-half, half, nodes)
     # +-1, changing where T turns; smoothly, but before it turns back
     gaps = np.diff(turns, prepend=-np.inf, append=np.inf)
-    width = min(WIDTH, CLOSE * float(gaps.min()))
+    width = min(CROSSING_WIDTH, CROSSING_SHARE * float(gaps.min()))
     away = (u - turns[:, None]) / width
     flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
     sign = side + flip @ (1 + erf(away))
     change = flip @ np.exp(-(away**2)) * (2 / (np.sqrt(np.pi) * width))
     # the height at which to run, growing as |u|, and flattened as 1 / |u| far out
-    bend = (steepest / BEND) ** 2
+    bend = (steepest / CONTOUR_BEND) ** 2
     root, flat = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
-    far = ANGLE * root * flat
+    far = CONTOUR_SLOPE * root * flat
     growth = far * (u / root**2 - 2 * bend * u * flat)
     kappa = u + 1j * sign * far
     weights = (1 + 1j * (sign * growth + change * far)) * np.exp(-(kappa**2) / 2)
@@ -90,7 +92,9 @@ def sides(kappa: Array, T: Array) -> tuple[int, Array]:
     where T falls as kappa increases, below where it rises.  0 if T does neither."""
     kappa, first = np.unique(kappa, return_index=True)
     change = np.diff(T[first])
-    moves = np.flatnonzero((np.abs(change) > ROUNDING * T.max()) & (np.abs(kappa[1:]) < FAR))
+    moves = np.flatnonzero(
+        (np.abs(change) > TURN_ROUNDING * T.max()) & (np.abs(kappa[1:]) < FARTHEST_TURN)
+    )
     if not moves.size:
         return 0, np.empty(0)
     side = -np.sign(change[moves])
@@ -104,6 +108,8 @@ def complex_moments(student: Student, s: Array, c: float) -> Moments:
     shift, t = s.real[:, None], s.imag[:, None] / root
 
     def compute(rule: Rule) -> tuple[Array, Array]:
+        """Mean, first moment and variance (3, n) by one rule, and the sizes errors are relative
+        to."""
         z = rule.nodes - 1j * t
         w = rule.weights * np.exp(1j * t * rule.nodes + t**2 / 2)
         f = student(shift + root * rule.nodes)
@@ -117,5 +123,5 @@ def complex_moments(student: Student, s: Array, c: float) -> Moments:
 
     breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    found = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
-    return Moments(*found.value)
+    result = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
+    return Moments(*result.value)

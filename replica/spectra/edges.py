@@ -8,7 +8,7 @@ secant method to rounding.  A search on a logarithmic grid brackets the edges fi
 Not every spectrum has edges.  Where the conditional variance of the features comes arbitrarily
 close to 0 or infinity (or, slowly enough, to its supremum) in the tails of kappa, the density
 runs out like the tails of the Gaussian; its end is then put where x times the density falls
-below ``FAINT`` and marked as not sharp.
+below ``NEGLIGIBLE_MASS`` and marked as not sharp.
 """
 
 import numpy as np
@@ -19,20 +19,20 @@ from solvers.results import Array, ConvergenceError
 
 from .resolvent import Resolvent
 
-FAINT = 1e-10  # of x times the density
-DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
-PER_DECADE = 14
-HALVINGS = 16  # of a cell around an edge that is not sharp
-ZOOM = 3  # rounds in which dips of the density are looked into
+NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
+SCAN_DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
+SCAN_PER_DECADE = 14  # points: a gap that is narrower than a cell shows as a dip of the density
+BISECTIONS = 16  # bisections of a cell around an edge that is not sharp: five more digits
+DIP_ROUNDS = 3  # times that the grid is made six times finer around dips of the density
 
 
 def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The intervals (n, 2) that carry the density, and which of their ends are sharp, from a
-    first look at x times the density, ``mass`` at increasing x."""
-    x, mass = _look_into_dips(resolvent, x, mass)
-    inside = mass > FAINT
+    """The intervals (n, 2) that carry the density, and which of their ends are sharp, from
+    x times the density, ``mass``, on a grid of increasing x."""
+    x, mass = _refine_at_dips(resolvent, x, mass)
+    inside = mass > NEGLIGIBLE_MASS
     ends = np.flatnonzero(inside[1:] != inside[:-1])
-    edges, sharp = _refine(resolvent, x[ends], x[ends + 1], inside[ends])
+    edges, sharp = _edges_in_cells(resolvent, x[ends], x[ends + 1], inside[ends])
     if inside[0]:
         edges, sharp = np.append(0.0, edges), np.append(False, sharp)
     if inside[-1]:
@@ -50,8 +50,8 @@ def largest_eigenvalue_bound(resolvent: Resolvent) -> float:
     """An upper bound on the bulk: norms of the linear and the remaining part of the features,
     each its largest size over kappa times that of a matrix of independent entries; the linear
     part's rows have in no direction more variance than their covariance has."""
-    of = resolvent.real.table.covariance
-    return _bound(resolvent, resolvent.real.table.c if of is None else of.largest)
+    covariance = resolvent.real.table.covariance
+    return _bound(resolvent, resolvent.real.table.c if covariance is None else covariance.largest)
 
 
 def _bound(resolvent: Resolvent, c: Array | float) -> float:
@@ -68,15 +68,15 @@ def scan(resolvent: Resolvent) -> Array:
     top = largest_eigenvalue_bound(resolvent)
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bound(resolvent, resolvent.real.table.c) * 10.0**-DECADES
-    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * PER_DECADE)) + 1)
+    low = _bound(resolvent, resolvent.real.table.c) * 10.0**-SCAN_DECADES
+    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
 
 
-def _look_into_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
+def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
     """The grid made finer where the density dips: a gap may be narrower than its cells."""
-    for _ in range(ZOOM):
+    for _ in range(DIP_ROUNDS):
         dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
-        dips = dips[mass[dips] > FAINT]
+        dips = dips[mass[dips] > NEGLIGIBLE_MASS]
         if not dips.size:
             break
         inner = (np.arange(1, 6) / 6)[:, None]
@@ -89,27 +89,27 @@ def _look_into_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array,
     return x, mass
 
 
-def _refine(
+def _edges_in_cells(
     resolvent: Resolvent, low: Array, high: Array, low_inside: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """The edge in every cell (low, high), of which ``low_inside`` says whether the lower end
     carries density."""
     edge = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
-    for sweep in range(HALVINGS):
+    for sweep in range(BISECTIONS):
         open_cells = np.flatnonzero(np.isnan(edge))
         if not open_cells.size:
             break
         if sweep % 4 == 0:
             outside = np.where(low_inside, high, low)[open_cells]
-            found = turning_point(resolvent, outside)
-            within = (found >= low[open_cells]) & (found <= high[open_cells])
-            edge[open_cells[within]] = found[within]
+            turn = turning_point(resolvent, outside)
+            within = (turn >= low[open_cells]) & (turn <= high[open_cells])
+            edge[open_cells[within]] = turn[within]
             open_cells = open_cells[~within]
         if not open_cells.size:
             break
         middle = np.sqrt(low[open_cells] * high[open_cells])
-        inside = mass_per_log(resolvent, middle) > FAINT
+        inside = mass_per_log(resolvent, middle) > NEGLIGIBLE_MASS
         up = inside == low_inside[open_cells]
         low[open_cells[up]], high[open_cells[~up]] = middle[up], middle[~up]
     sharp = ~np.isnan(edge)
@@ -142,7 +142,7 @@ def _on_curve(
     """V and z where the transform is s, with dz/ds and d^2z/ds^2, from close guesses."""
     for _ in range(8):
         system = _bordered(resolvent, V, z)
-        residual = np.column_stack([resolvent.equations(V, z)[0], resolvent.transform(V) - s])
+        residual = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
         step = solve_rows(system, -residual)
         V, z = V + step[:, :-1], z + step[:, -1]
         if not (np.abs(step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
@@ -159,8 +159,8 @@ def _on_curve(
 
 def _bordered(resolvent: Resolvent, V: Array, z: Array) -> Array:
     """Derivatives of the equations and of s in (V, z), (P, D + 1, D + 1)."""
-    value, slope = resolvent.equations(V, z)
-    along = resolvent.equations(V, z + 1)[0] - value  # linear in z
+    value, slope = resolvent.residual(V, z)
+    along = resolvent.residual(V, z + 1)[0] - value  # linear in z
     D = V.shape[1]
     matrix = np.zeros((len(V), D + 1, D + 1), dtype=complex)
     matrix[:, :D, :D], matrix[:, :D, D] = slope, along

@@ -19,20 +19,23 @@ from numpy.typing import NDArray
 from solvers.continuation import follow, newton_complex
 from solvers.results import Array
 
-from ..saddle_point import TOLERANCE, Responses
+from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
-HERGLOTZ = 1e-9  # rounding allowed for in the sign of Im V_2
+# Rounding allowed for in the sign of Im V_2, relative to V_2: a Stieltjes transform is a Herglotz
+# function, whose imaginary part has the sign of that of z.
+HERGLOTZ = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
-    """Solutions of one model at one alpha, in the coordinates U (P, D) of ``Responses.equations``.
+    """Solutions of one model at one alpha, in the coordinates U (P, D) of
+    ``Responses.to_analytic``.
 
     Attributes
     ----------
     real : Responses
         On real kappa: for z < 0 and the signs of 1 + V.
-    bulk : Responses
+    responses : Responses
         The same features where z is off the negative axis: on a contour where there is one.
     alpha : float
     """
@@ -50,9 +53,9 @@ class Resolvent:
         """s (P,); the last coordinates are V_2.  Eq. (9.1)"""
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
-    def equations(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """(4.1)-(4.4) at z (P,), and their derivatives in U."""
-        return self.responses.equations(U, np.full(len(z), self.alpha), -self.ratio * z)
+    def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U."""
+        return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
         """Whether Im V_2 >= 0 in every group, up to rounding."""
@@ -62,25 +65,31 @@ class Resolvent:
     def solve(self, z: Array) -> tuple[Array, NDArray[np.object_]]:
         """U (P, D) at z (P,) with Im z >= 0, z != 0, and the status of every point."""
         radius, angle = np.abs(z), np.angle(z)
-        first = self.real.solve(np.full(len(z), self.alpha), self.ratio * radius, TOLERANCE)
+        first = self.real.solve(
+            np.full(len(z), self.alpha), self.ratio * radius, RESPONSE_TOLERANCE
+        )
 
         def path(t: Array, rows: NDArray[np.int64]) -> Array:
+            """z on the arc, from the negative axis at t = 0 to the end at t = 1."""
             turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
             return np.where(t >= 1, z[rows], turned)
 
-        found = follow(
-            lambda U, place, rows: self.equations(U, place),
-            self.real.coordinates(first.value).astype(complex),
+        path_end = follow(
+            lambda U, place, rows: self.residual(U, place),
+            self.real.to_analytic(first.value).astype(complex),
             path,
             lambda U, place, rows: self.admissible(U),
-            size=self.responses.size,
+            size=self.responses.magnitude,
         )
-        return np.where(found.converged[:, None], found.value, np.nan), found.status
+        return np.where(path_end.converged[:, None], path_end.value, np.nan), path_end.status
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""
         value, settled, _ = newton_complex(
-            lambda U, rows: self.equations(U, z[rows]), start, reach=0.3, size=self.responses.size
+            lambda U, rows: self.residual(U, z[rows]),
+            start,
+            reach=0.3,
+            size=self.responses.magnitude,
         )
         return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
 
@@ -99,14 +108,14 @@ class Resolvent:
         Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
         eigenvalue of its own.
         """
-        total = 1 + self.responses.from_coordinates(U).real @ self.real.moments
+        total = 1 + self.responses.from_analytic(U).real @ self.real.coefficients
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, U: Array) -> Array:
         """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
         of no use at this z."""
-        turns, V = [], self.responses.from_coordinates(U)
+        turns, V = [], self.responses.from_analytic(U)
         for responses in (self.real, self.responses):
-            angle = np.unwrap(np.angle(1 + V @ responses.moments), axis=1)
+            angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
         return np.asarray(np.abs(turns[0] - turns[1]))

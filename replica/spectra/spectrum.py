@@ -24,18 +24,18 @@ from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, check_model, positive
 from ..saddle_point import RowCovariance, ridge
-from . import edges as ends
 from .batch_contour import batch_contour
 from .contour import contour_table
+from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
 from .resolvent import Resolvent
 
-QUADRATURE_TOLERANCE = 1e-8
-MASS_TOLERANCE = 1e-6
-PROBED = 6  # cells of the scan between points at which a contour is judged
-LARGEST = 4096  # nodes of a rule: what needs more takes minutes, and is flagged instead
-GUIDES = 64  # points of an interval between which guesses are interpolated
-SPLITS = 60  # of an interval in an adaptive integral: twice what an edge takes
-SMALLEST = 1e-18  # of an interval that reaches 0, relative to its upper end
+DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
+MASS_TOLERANCE = 1e-6  # of the mass of bulk and atom
+PROBE_STRIDE = 6  # cells of the scan between points at which a contour is judged
+LARGEST_RULE = 4096  # nodes of a rule: what needs more takes minutes, and is flagged instead
+GUIDE_POINTS = 64  # points of an interval between which guesses are interpolated
+MOST_SUBDIVISIONS = 60  # of an interval in an adaptive integral: twice what an edge takes
+SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +105,15 @@ class Spectrum:
         edges, NaN where it was not found."""
         x = np.asarray(x, dtype=float)
         flat = x.ravel()
-        found = np.where(np.isnan(flat), np.nan, 0.0)
+        density = np.where(np.isnan(flat), np.nan, 0.0)
         for (low, high), guide in zip(self.edges, self._guides, strict=True):
-            inside = (flat > max(low, SMALLEST * high)) & (flat < high)
+            inside = (flat > max(low, SMALLEST_X * high)) & (flat < high)
             if inside.any():
                 at = flat[inside]
                 V = self.resolvent.at(at.astype(complex), guide(_angle(at, low, high)))
                 V = _from_neighbours(self.resolvent, at, V)
-                found[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
-        return found.reshape(x.shape)
+                density[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
+        return density.reshape(x.shape)
 
     def grid(self, interval: int, points: int) -> Array:
         """``points`` places in one of the intervals, denser towards its edges."""
@@ -129,32 +129,37 @@ class Spectrum:
         return sum(self._moment(k, low, high) for low, high in self.edges)
 
     def _moment(self, k: int, low: float, high: float) -> float:
-        """The part of one interval."""
-        stretch = np.log(high / max(low, SMALLEST * high)) / 2
+        """The part of ``moment`` from the interval between ``low`` and ``high``."""
+        stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
 
         def integrand(angle: Array) -> Array:
             x = _place(angle[:, 0], low, high)
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
-        found = cubature(
-            integrand, [0.0], [np.pi], rtol=1e-9, atol=1e-12 * high**k, max_subdivisions=SPLITS
+        integral = cubature(
+            integrand,
+            [0.0],
+            [np.pi],
+            rtol=1e-9,
+            atol=1e-12 * high**k,
+            max_subdivisions=MOST_SUBDIVISIONS,
         )
-        return float(found.estimate)
+        return float(integral.estimate)
 
     @cached_property
     def _guides(self) -> list[Callable[[Array], Array]]:
         """V of each interval as a function of the angle, to three digits or so."""
-        angle = (np.arange(GUIDES) + 0.5) * np.pi / GUIDES
-        found: list[Callable[[Array], Array]] = []
+        angle = (np.arange(GUIDE_POINTS) + 0.5) * np.pi / GUIDE_POINTS
+        guides: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
             V = self.resolvent.at(_place(angle, low, high).astype(complex))
             good = np.isfinite(V).all(axis=1)
-            found.append(CubicSpline(angle[good], V[good]))
-        return found
+            guides.append(CubicSpline(angle[good], V[good]))
+        return guides
 
 
 def spectrum(
-    model: SpikedRandomFeatures, alpha: float, *, quadrature_tol: float = QUADRATURE_TOLERANCE
+    model: SpikedRandomFeatures, alpha: float, *, quadrature_tol: float = DENSITY_TOLERANCE
 ) -> Spectrum:
     """The limiting spectrum of the features' covariance.  docs/theory.md 9
 
@@ -191,15 +196,15 @@ def spectrum(
     (ratio,) = positive("alpha", [alpha])
     resolvents = _resolvents(model, float(ratio))
     coarsest = next(resolvents)
-    x = ends.scan(coarsest)
+    x = scan(coarsest)
     settled = settle(
         itertools.chain([coarsest], resolvents),
-        lambda resolvent: ends.mass_per_log(resolvent, x),
+        lambda resolvent: mass_per_log(resolvent, x),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
         quadrature_tol,
     )
     resolvent = settled.candidate
-    intervals, sharp = ends.support(resolvent, x, settled.value)
+    intervals, sharp = support(resolvent, x, settled.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
     found = Spectrum(
@@ -214,20 +219,20 @@ def spectrum(
         status=Status.QUADRATURE,
         resolvent=resolvent,
     )
-    missing = abs(found.moment(0) + found.atom - 1)
-    status = Status.CONVERGED if missing <= MASS_TOLERANCE else Status.MASS
-    if np.isnan(missing):  # somewhere no density was found
+    lacking = abs(found.moment(0) + found.atom - 1)
+    status = Status.CONVERGED if lacking <= MASS_TOLERANCE else Status.MASS
+    if np.isnan(lacking):  # somewhere no density was found
         status = Status.NOT_FINITE
     elif not settled.met:
         status = Status.QUADRATURE
-    return replace(found, mass_error=missing, status=status)
+    return replace(found, mass_error=lacking, status=status)
 
 
 def _resolvents(model: SpikedRandomFeatures, alpha: float) -> Iterator[Resolvent]:
     """The resolvent on finer and finer tables, one at least and none too large after it."""
     for level in itertools.count(1):
         table = table_at(model, level)
-        if table is None or (level > 1 and len(table.weights) > LARGEST):
+        if table is None or (level > 1 and len(table.weights) > LARGEST_RULE):
             return
         yield _resolvent(model, table, alpha)
 
@@ -242,12 +247,12 @@ def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resol
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
-            found = Resolvent(real, ridge.responses_of(beside), alpha)
-            probes = ends.scan(found)[::PROBED]
-            U = found.at(probes.astype(complex))
-            inside = probes * found.transform(U).imag > ends.FAINT
-            if (np.nan_to_num(found.winding(U[inside])) < 0.5).all():
-                return found
+            resolvent = Resolvent(real, ridge.responses_of(beside), alpha)
+            probes = scan(resolvent)[::PROBE_STRIDE]
+            U = resolvent.at(probes.astype(complex))
+            inside = probes * resolvent.transform(U).imag > NEGLIGIBLE_MASS
+            if (np.nan_to_num(resolvent.winding(U[inside])) < 0.5).all():
+                return resolvent
     return Resolvent(real, ridge.responses_of(table), alpha)
 
 
@@ -274,26 +279,27 @@ def _outliers(model: SpikedRandomFeatures, table: Table) -> Array:
 
 
 def _from_neighbours(resolvent: Resolvent, x: Array, V: Array) -> Array:
-    """V (P, D) at x (P,), what was not found sought once more from the points next to it."""
-    lost = np.isnan(V).any(axis=1)
-    if not lost.any() or lost.all():
+    """V (P, D) at x (P,), with rows of NaN solved for once more, from those of the points next to
+    them."""
+    missing = np.isnan(V).any(axis=1)
+    if not missing.any() or missing.all():
         return V
-    order = np.argsort(x[~lost])
-    near, known = np.log(x[~lost][order]), V[~lost][order]
-    start = np.stack([np.interp(np.log(x[lost]), near, column) for column in known.T], axis=1)
-    again, settled = resolvent.refine(x[lost].astype(complex), start)
+    order = np.argsort(x[~missing])
+    near, known = np.log(x[~missing][order]), V[~missing][order]
+    start = np.stack([np.interp(np.log(x[missing]), near, column) for column in known.T], axis=1)
+    again, settled = resolvent.refine(x[missing].astype(complex), start)
     V = V.copy()
-    V[lost] = np.where(settled[:, None], again, np.nan)
+    V[missing] = np.where(settled[:, None], again, np.nan)
     return V
 
 
 def _angle(x: Array, low: float, high: float) -> Array:
-    """In (0, pi), with log x = middle - half cos(angle)."""
-    a, b = np.log(max(low, SMALLEST * high)), np.log(high)
+    """The angle in (0, pi) with log x = middle - half cos(angle), for x (P,) in (low, high)."""
+    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
     return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
 
 
 def _place(angle: Array, low: float, high: float) -> Array:
-    """x at an angle."""
-    a, b = np.log(max(low, SMALLEST * high)), np.log(high)
+    """x (P,) at angles of ``_angle``."""
+    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
     return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))

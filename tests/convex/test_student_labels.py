@@ -9,8 +9,10 @@ import replica
 from replica import Loss, SpikedRandomFeatures, solve
 from replica.convex.averages import at_once, losses, scores
 from replica.convex.equations import Equations
-from replica.convex.label_tables import Component, Level, label_table
-from replica.convex.local_field import Field, field_on
+from replica.convex.field_of_overlaps import field_on
+from replica.convex.label_tables import Level, label_table
+from replica.convex.labels import Component
+from replica.convex.local_field import Field
 from replica.equivalence.table import tabulate
 from replica.saddle_point.overlaps import Overlaps
 from replica.saddle_point.ridge import responses_of, solve_points
@@ -72,8 +74,14 @@ def test_averages_are_those_of_a_mixture(of, nu, lam):
     law = zip(sigma**2 * variances, shares, strict=True)
     each = tuple(Component(*one[:3], float(v), float(p)) for v, p in law)
     explicit = given._replace(labels=given.labels._replace(components=each, student=None))
-    found = [*scores(given.labels, of, field), *losses(given, of, field)[:3]]
-    exact = [*scores(explicit.labels, of, field), *losses(explicit, of, field)[:3]]
+    found = [
+        *scores(given.labels, of, field),
+        *losses(given.labels, given.table.weights, of, field)[:3],
+    ]
+    exact = [
+        *scores(explicit.labels, of, field),
+        *losses(explicit.labels, given.table.weights, of, field)[:3],
+    ]
     weights = given.table.weights
     for mine, theirs in zip(found, exact, strict=True):
         if mine.size > 1:  # given kappa

@@ -76,7 +76,7 @@ def test_general_code_at_one_group_is_section_5():
     V_hat = closed.conjugates(b.value, POINTS["alpha"])
     X = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0], [2.0, 0.1]])
     for name, at in (
-        ("overlaps", (V_hat, POINTS["lam"])),
+        ("from_conjugates", (V_hat, POINTS["lam"])),
         ("second_moments_at", (V_hat, POINTS["lam"], X)),
     ):
         assert getattr(general, name)(*at) == pytest.approx(getattr(closed, name)(*at), rel=1e-11)
@@ -91,9 +91,9 @@ def test_a_lost_point_does_not_spoil_the_others():
     _, table = tables(RAGGED, 0)
     general, lam = Groups(table), np.array([0.1, 0.1])
     V_hat = general.conjugates(general.solve(np.ones(2), lam, 1e-12).value, np.ones(2))
-    whole = general.overlaps(V_hat, lam)
+    whole = general.from_conjugates(V_hat, lam)
     V_hat[0, -1] = np.nan
-    found = general.overlaps(V_hat, lam)
+    found = general.from_conjugates(V_hat, lam)
     assert np.isnan(found[0]).all()
     assert found[1].tolist() == whole[1].tolist()
 

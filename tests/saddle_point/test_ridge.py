@@ -52,7 +52,7 @@ def test_general_and_closed_forms_agree(model):
     V1_hat, V2_hat = hats(table, o.V1, o.V2, 0.9)
     V1, V2, G, tau = responses(table, o.V2, V1_hat, V2_hat, 0.05)
     V_hat = np.array([[V1_hat[0, 0], V2_hat[0]]])
-    closed = b.overlaps(V_hat, np.array([0.05]))[0]
+    closed = b.from_conjugates(V_hat, np.array([0.05]))[0]
     assert closed == pytest.approx([V1[0, 0], V2[0]], rel=1e-11)
     X1, X2 = np.array([[0.7]]), np.array([0.3])
     Q1, q2 = response(table, V1, V2, V1_hat, X1, X2, G, tau)

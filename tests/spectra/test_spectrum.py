@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.spectra.contour import complex_moments
-from replica.spectra.spectrum import QUADRATURE_TOLERANCE
+from replica.spectra.spectrum import DENSITY_TOLERANCE
 from solvers.results import Status
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
@@ -72,7 +72,7 @@ def test_missing_mass_is_flagged():
     found = replica.spectrum(model, 0.4)
     assert found.status == Status.MASS
     assert 1e-5 < found.mass_error < 1e-3
-    assert found.quadrature_error < QUADRATURE_TOLERANCE
+    assert found.quadrature_error < DENSITY_TOLERANCE
 
 
 def test_marchenko_pastur_of_marchenko_pastur():
@@ -209,4 +209,4 @@ def test_what_is_refused():
         )
     found = replica.spectrum(ONE.srf(beta=1), 2.0, quadrature_tol=1e-30)
     assert not found.converged
-    assert found.quadrature_error < QUADRATURE_TOLERANCE
+    assert found.quadrature_error < DENSITY_TOLERANCE

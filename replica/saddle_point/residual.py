@@ -1,0 +1,95 @@
+"""How far a solution is from solving the equations of ridge regression.  docs/theory.md 4"""
+
+import numpy as np
+
+from solvers.linear import solve_rows
+from solvers.results import Array, largest
+
+from ..equivalence import Table
+from .responses import Responses
+from .ridge import Points, conditional_error, responses_of, sources
+from .signal import normal_equations
+
+# Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
+# than that part of the terms it is a sum of.
+SMALLEST_ERROR = 1e-4
+
+
+def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
+    """How far ``points`` are from solving the original equations on ``table``, (P,).
+
+    Every unknown is recomputed from its own equation of (4.1)-(4.11), the rest being as in
+    ``points``, and compared relatively.  On the table that the points were solved on, this is
+    the residual; on a coarser one, it estimates that table's quadrature error.
+    """
+    responses, overlaps = responses_of(table), points.overlaps
+    V = responses.pack(overlaps.V1, overlaps.V2)
+    R = responses.shrinkage(V)  # Eq. (4.1)
+    W = R * table.weights
+    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
+    log_residual, slope = responses.log_residual(V, alpha, lam)
+    V_again = responses.from_conjugates(V_hat, lam)  # Eqs. (4.3)-(4.4)
+    parts = [
+        relative_change(V_again, V, responses.magnitude(V)),
+        # near a threshold that map hardly moves V: Newton's step is the distance left
+        np.abs(solve_rows(slope, log_residual)),
+        *_of_signal(table, points, W),
+        # last, as it overwrites the arrays
+        *_of_errors(responses, alpha, lam, points, (R, W, V_hat)),
+    ]
+    return np.max([largest(part.reshape(len(V), -1)) for part in parts], axis=0)
+
+
+def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
+    """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
+    scale = np.maximum(np.abs(reference), floor)
+    return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
+
+
+def _of_signal(table: Table, points: Points, W: Array) -> tuple[Array, Array]:
+    """Residuals of Eq. (4.5), (P, n) for n regressors, and of p_hat of Eq. (4.6), (P, A, K'), given
+    the quadrature weights times 1 / (1 + V), ``W`` (P, N)."""
+    overlaps, conjugates = points.overlaps, points.conjugates
+    P = len(W)
+    # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms
+    gram, moment = normal_equations(table, W)
+    readout = np.concatenate([overlaps.m, overlaps.theta.reshape(P, -1)], axis=1)
+    unbalanced = moment - (gram @ readout[..., None])[..., 0]
+    unbalanced -= np.concatenate([conjugates.m, conjugates.theta.reshape(P, -1)], axis=1)
+    power = (W @ table.power)[:, None]
+    size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * power)
+    p_hat = (W @ table.slope_target.T).reshape(conjugates.p.shape)  # Eq. (4.6)
+    p_size = np.sqrt((W @ (table.mu1**2).T) * power)[..., None]
+    return relative_change(unbalanced, 0, size), relative_change(p_hat, conjugates.p, p_size)
+
+
+def _of_errors(
+    responses: Responses,
+    alpha: Array,
+    lam: Array,
+    points: Points,
+    at: tuple[Array, Array, Array],
+) -> tuple[Array, Array]:
+    """Changes of (Q1, q2), packed (P, D), by (4.7)-(4.9), and of the errors (P, 2) by (4.11), with
+    1 / (1 + V), the quadrature weights times it, both (P, N), and V_hat (P, D) in ``at``.  The
+    first two are overwritten."""
+    table, overlaps, conjugates = responses.table, points.overlaps, points.conjugates
+    R, W, V_hat = at
+    V = responses.pack(overlaps.V1, overlaps.V2)
+    signal = responses.signal_sources(V, V_hat, alpha, conjugates.theta, conjugates.p)
+    Q = responses.pack(overlaps.Q1, overlaps.q2)
+    W *= R
+    spare = responses.workspace(V)
+    error = conditional_error(table, overlaps.m, overlaps.theta, overlaps.psi, out=R, spare=spare)
+    error += np.matmul(Q, responses.coefficients, out=spare)  # Eq. (4.7)
+    power = table.power + table.noise
+    floor = SMALLEST_ERROR * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
+    W *= error
+    X = sources(table, W, alpha, conjugates.m, signal)  # Eq. (4.8)
+    Q_again = responses.second_moments_at(V_hat, lam, responses.pack(*X))  # Eq. (4.9)
+    Q_again += responses.pack(signal.Q1, np.zeros_like(overlaps.q2))
+    errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)  # Eq. (4.11)
+    return (
+        relative_change(Q_again, Q, responses.magnitude(Q)),
+        relative_change(errors, np.stack(points.errors, axis=1), floor),
+    )
