@@ -35,7 +35,14 @@ def test_large_penalties_take_no_more_nodes(name, lam):
         assert point.iterations <= 12  # of the last level, from the one before
 
 
-@pytest.mark.parametrize(("alpha", "lam"), [(0.5, 0.01), (0.5, 3.0), (2.0, 10.0)])
+@pytest.mark.parametrize(
+    ("alpha", "lam"),
+    [
+        (0.5, 0.01),
+        pytest.param(0.5, 3.0, marks=pytest.mark.slow),
+        pytest.param(2.0, 10.0, marks=pytest.mark.slow),
+    ],
+)
 def test_thin_layers_of_the_hinge(alpha, lam):
     """Points whose layers even spacings do not resolve, against the equations as printed: 1500
     nodes of kappa and 4001 of omega, .005 apart, leave 1e-3 of the jumps of s'."""
@@ -68,7 +75,9 @@ def test_hinge_at_a_large_penalty(name):
     assert point.overlaps.m[0] == pytest.approx(best.x, rel=1e-3)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize(
+    "loss", ["squared_hinge", pytest.param("logistic", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("lam", [0.05, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_labels_that_the_spike_nearly_decides(loss, lam):
     """gamma = .999: the label changes within .04 of kappa = 0, and nodes further apart would see
@@ -222,6 +231,7 @@ def test_separable_labels_of_two_sides(alpha, lam):
     assert point.test_error == pytest.approx(1, abs=1e-2 / lam)
 
 
+@pytest.mark.slow
 def test_hinge_close_to_the_largest_margin():
     """lam -> 0 on separable labels: V grows like 1 / lam, and scores on the long flat of the
     proximal map are as small.  What is left of the way to the limit shrinks with lam."""

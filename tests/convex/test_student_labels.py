@@ -43,8 +43,7 @@ USERS = [
         "absolute",
         "huber:0.5",
         "quantile:0.3",
-        USERS[0],
-        *(pytest.param(of, marks=pytest.mark.slow) for of in ("modulus by nodes", USERS[1])),
+        *(pytest.param(of, marks=pytest.mark.slow) for of in ("modulus by nodes", *USERS)),
     ],
     ids=str,
 )

@@ -159,7 +159,13 @@ def test_plateaus_are_no_obstacle(target, loss, lam):
     assert change_of_points(Problem(dense, of, *point), found.points, found.losses) < 1e-6
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "signs with outliers"))
+        for name in MODELS
+    ],
+)
 @pytest.mark.parametrize("loss", ["quantile:0.3", "huber:0.5"])
 def test_little_noise_is_no_obstacle(name, loss):
     """The derivative of the optimal objective is sum q2 / 2.  Differences of relative steps 1/20

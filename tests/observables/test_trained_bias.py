@@ -84,13 +84,13 @@ def test_slope_of_the_objective(model, loss, bias):
     ("model", "loss"),
     [
         (ONE, "logistic"),
-        (ONE, "hinge"),
+        pytest.param(ONE, "hinge", marks=pytest.mark.slow),
         pytest.param(
             replace(ONE, target="sin", label_noise="outliers:0.1:9"),
             "absolute",
             marks=pytest.mark.slow,
         ),
-        (OPPOSITE, "huber:0.5"),
+        pytest.param(OPPOSITE, "huber:0.5", marks=pytest.mark.slow),
     ],
 )
 def test_looks_tell_how_far_they_are_off(model, loss):

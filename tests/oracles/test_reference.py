@@ -33,9 +33,9 @@ def assert_agree(model, point):
     ("student", "target", "setting"),
     [
         ("tanh", "sin", ORDINARY),
-        ("erf", "tanh", ORDINARY),
-        ("sin", "relu", ORDINARY),
         ("relu", "sign", ORDINARY),
+        pytest.param("erf", "tanh", ORDINARY, marks=pytest.mark.slow),
+        pytest.param("sin", "relu", ORDINARY, marks=pytest.mark.slow),
         pytest.param("sin", "sign", HARD, marks=pytest.mark.slow),
         pytest.param("relu", "tanh", HARD, marks=pytest.mark.slow),
     ],
@@ -76,8 +76,8 @@ def test_default_accuracy_at_limits(model, point):
 @pytest.mark.parametrize(
     ("alpha", "errors"),
     [
-        (0.2, (0.0484829, 0.0124938)),
         (3.0, (0.0325182, 0.0221979)),
+        pytest.param(0.2, (0.0484829, 0.0124938), marks=pytest.mark.slow),
         pytest.param(0.9, (0.0425039, 0.0168595), marks=pytest.mark.slow),
         pytest.param(1.6, (0.0373113, 0.0195898), marks=pytest.mark.slow),
         pytest.param(2.3, (0.0343047, 0.0211855), marks=pytest.mark.slow),
@@ -114,8 +114,8 @@ def test_unsettled_is_refused(monkeypatch):
     monkeypatch.setattr(reference, "LAST", 5)
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", **HARD[0])
     with pytest.raises(ConvergenceError, match="not settled") as raised:
-        reference.solve(model, **HARD[1])
-    assert raised.value.result.change > 1e-22
+        reference.solve(model, **HARD[1], digits=16)
+    assert raised.value.result.change > 1e-8
 
 
 @pytest.mark.parametrize(

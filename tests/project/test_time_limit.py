@@ -34,6 +34,6 @@ def test_work_counts_and_waiting_does_not():
     waited = spent()
     subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
     worked = spent()
-    assert waited[0] - before[0] >= 0.18  # the clock ticks every .01 s
+    assert waited[0] - before[0] > 0.19
     assert waited[1] - before[1] < 0.1
     assert worked[1] - waited[1] > 0.02

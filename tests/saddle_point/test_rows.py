@@ -152,8 +152,7 @@ def test_functionals_of_a_drawn_matrix():
     assert mean[0] == pytest.approx(expected[0], rel=0.01)
 
 
-@settings(max_examples=25, deadline=None)
-@given(
+PROBLEMS = dict(
     alpha0=st.floats(-1, 2).map(lambda e: 10**e),
     eta=st.floats(0, 30),
     beta=st.floats(-1.2, 1.2).map(lambda e: 10**e),
@@ -163,7 +162,10 @@ def test_functionals_of_a_drawn_matrix():
     target=st.sampled_from(["sin", "tanh", "he1", "he2", "relu"]),
     readout=st.sampled_from([1.0, -1.0, [0.5, 1.5], [-1.0, 0.0, 2.0]]),
 )
-def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target, readout):
+
+
+def check_point(alpha0, eta, beta, alpha, lam, noise, target, readout):
+    """A checked answer, or NaN and a reason."""
     problem = step(target=target, alpha0=alpha0, eta=eta, noise=noise, readout=readout)
     model = problem.network(beta=beta)
     point = replica.solve(model, alpha=alpha, lam=lam)
@@ -175,6 +177,19 @@ def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target, read
     else:
         assert np.isnan(point.test_error)
         assert np.isnan(point.train_error)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(**PROBLEMS)
+def test_converged_or_flagged(**problem):
+    check_point(**problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(**PROBLEMS)
+def test_many_converged_or_flagged(**problem):
+    check_point(**problem)
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,13 @@ def test_mass_and_moments(student, beta, alpha):
     ("student", "beta", "alpha", "r", "c"),
     [
         ("tanh", 1.7, 0.87, 0.76, 3.2),  # a faint tail beyond what looks like an edge
-        ("he1+he3/6", 0.47, 2.2, 0.26, 1.2),
+        pytest.param("he1+he3/6", 0.47, 2.2, 0.26, 1.2, marks=pytest.mark.slow),
         ("softplus", 1.9, 0.26, 0.51, 1.6),  # tails on both sides
         ("sin", 2.9, 0.21, 0.42, 0.39),  # T turns many times
         ("gelu", 3.2, 0.24, 0.45, 1.04),  # and once, off the middle
-        ("he1+he2/2", 3.75, 0.23, 2.5, 1.0),  # three decades between the ends
+        pytest.param(  # three decades between the ends
+            "he1+he2/2", 3.75, 0.23, 2.5, 1.0, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_hard_tails(student, beta, alpha, r, c):

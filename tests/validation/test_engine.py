@@ -1,7 +1,6 @@
 """Any executor, any order, kills at any moment: the same bytes in the end."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,12 +13,17 @@ import pytest
 
 from replica import SpikedRandomFeatures
 from replica.cli.common import run
+from tests.validation.deaths import DieOnce, die
 from validation import simulate
 from validation.cli.main import app
 from validation.run import executors
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
+
+
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=60, seeds=5, rng=3)
+
+
 LINE = (
     "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --noise .1 --alpha .5,1.5 "
     "--lam .01,1 --dimension 60 --seeds 5 --rng 3"
@@ -37,26 +41,6 @@ def assert_same(found, reference):
     np.testing.assert_array_equal(found.test_variance, reference.test_variance)
 
 
-class DieOnce:
-    """A task that kills its own process the first time a worker runs it."""
-
-    def __init__(self, marker):
-        self.marker = marker
-
-    def __call__(self, cell):
-        if cell == 2:
-            try:
-                self.marker.touch(exist_ok=False)
-            except FileExistsError:
-                return cell
-            os.kill(os.getpid(), signal.SIGKILL)
-        return cell
-
-
-def die(cell):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 # Executors
 
 
@@ -69,6 +53,7 @@ def test_spawned_pool(reference):
     assert_same(simulate(MODEL, workers=2, **OPTIONS), reference)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_only_time(tmp_path):
     task = DieOnce(tmp_path / "died")
     found = dict(executors.results(task, list(range(6)), None, 2))
@@ -76,6 +61,7 @@ def test_a_worker_that_is_killed_costs_only_time(tmp_path):
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.slow
 def test_workers_that_always_die_are_given_up():
     with pytest.raises(executors.WorkerDied, match="times in a row"):
         list(executors.results(die, [0, 1], None, 2))
