@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule, interval
 
 from ..equivalence import Table, alike
-from ..problem import MOMENT_NODES, MOMENT_TOLERANCE, Model, Moments, Student
+from ..problem import MOMENT_TOLERANCE, Model, Moments, Student
 
 ANGLE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
@@ -117,5 +117,5 @@ def complex_moments(student: Student, s: Array, c: float) -> Moments:
 
     breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    found = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
+    found = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
     return Moments(*found.value)
