@@ -100,7 +100,7 @@ def label_table_at(
         series = _series(_component(model, table.kappa, rule, *gaussians[0]), table.weights)
     order, square = _at(FIELD, level.field), (table.kappa**2).sum(axis=0)
     law = model.labels
-    labels = Labels(components, law.binary, order, square, law.student, steps, series)
+    labels = Labels(components, law.binary, order, square, law.student_t, steps, series)
     return LabelTable(table, labels)
 
 

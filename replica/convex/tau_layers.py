@@ -116,7 +116,7 @@ def _size(field: Field) -> Array:
 def _blur(model: Model, loss: Loss) -> float:
     """The least variance that real labels have around E[y | z], or the like of Student's t; with
     that over which a loss without kinks bends."""
-    sigma = 0.0 if model.labels.student is None else model.labels.student[1]
+    sigma = 0.0 if model.labels.student_t is None else model.labels.student_t[1]
     own = 0.0 if loss.kinks else loss.width
     return min(variance for variance, _ in model.labels.gaussians) + sigma**2 + own**2
 

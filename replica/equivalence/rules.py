@@ -1,6 +1,6 @@
 """Quadrature rules for the expectation over kappa, and where a table may vary quickly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,14 +9,17 @@ from solvers.rules import Rule, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Model
 
+# Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
+PANELS_END = 11.0
+
 
 def rules(model: Model) -> Iterator[Rule]:
     """Rules of growing size for the expectation over kappa.
 
-    For one spike, trapezoidal sizes first.  Where the table has layers much thinner than any
-    such rule resolves (a steep student, a target nearly a function of kappa alone), panels
-    that close in on the layers follow, with more and more nodes each; last, the long rules
-    that a quickly oscillating student needs.  Several spikes take tensor products.
+    Yields
+    ------
+    Rule
+        Nodes (N,) for one spike; for K of them a tensor product, nodes (N, K).
 
     Raises
     ------
@@ -25,17 +28,27 @@ def rules(model: Model) -> Iterator[Rule]:
     """
     spikes = model.geometry.r.shape[1]
     if spikes > 1:
-        yield from trapezoid_tensors(spikes)
-        return
-    smooth, thin = not jumps(model), layers(model)
+        return trapezoid_tensors(spikes)
+    return _rules_of_one_spike(layers(model), smooth=not jumps(model))
+
+
+def _rules_of_one_spike(places: Sequence[float], *, smooth: bool) -> Iterator[Rule]:
+    """Rules of growing size for functions of kappa that may vary quickly at ``places``.
+
+    For a smooth function, trapezoidal sizes first.  Where it has layers much thinner than any such
+    rule resolves (a steep student, a target nearly a function of kappa alone), panels that close in
+    on the layers follow, with more and more nodes each; last, the long rules that a quickly
+    oscillating student needs, or short panels where the target jumps.
+    """
+    closing_in = graded(places, PANELS_END)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, graded(thin, 11.0), 11.0)
+        yield gauss_legendre(n, closing_in, PANELS_END)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
         yield trapezoid(n, interval(n))
     for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, graded(thin, 11.0), 11.0, panel)
+        yield gauss_legendre(20, closing_in, PANELS_END, panel)
 
 
 def jumps(model: Model) -> bool:
@@ -45,21 +58,21 @@ def jumps(model: Model) -> bool:
 
 
 def layers(model: Model) -> list[float]:
-    """Values of kappa at which the table may vary quickly."""
-    return sorted({0.0} | {at for at, _ in known_layers(model)})
+    """Values of kappa at which the table of one spike may vary quickly, 0 among them."""
+    return sorted({0.0} | {place for place, _ in known_layers(model)})
 
 
 def known_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of kappa at which a neuron or the target has a kink (a neuron its middle), with the
-    width to which the rest of their argument blurs it."""
+    """Values of kappa, for one spike, at which a neuron or the target has a kink (a neuron its
+    middle), each with the width to which the rest of the argument blurs it."""
     groups = model.geometry
     cosine = groups.gamma[0, 0]
-    found = []
+    places = []
     with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
         for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
             middle = (0.0, *model.student.kinks)
-            found += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
+            places += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
         if cosine:
             width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
-            found += [(kink / cosine, width) for kink in model.labels.mean.kinks]
-    return found
+            places += [(kink / cosine, width) for kink in model.labels.mean.kinks]
+    return places

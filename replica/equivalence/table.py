@@ -5,8 +5,7 @@ Given the projection kappa of an input on the spikes, a feature is equivalent to
     mu_0(kappa) + mu_1(kappa) sqrt(c) w.x + mu_2(kappa) xi,                    (3.1)
 
 and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, with
-(beta, fractions, c, Delta), are all that the rest of the theory uses: activations appear
-nowhere after this table.
+(beta, fractions, c, Delta), are all that the rest of the theory uses.
 """
 
 import itertools
@@ -21,7 +20,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, distinct
+from ..problem import ConditionalMoments, Model, Moments, distinct
 from .rules import rules
 
 
@@ -49,8 +48,9 @@ class Table:
     spread : (N,)
         k - h^2, the conditional variance of the target.
     fractions, c : (A,)
-        Share of the neurons in each group, and their bulk variance.
+        Share of the neurons of each kind, and their bulk variance.
     beta, noise, dimension : float
+        p/d, the variance of what labels add to the target, and d.
     covariance : RowCovariance or GroupCovariance, optional
         Of the network's own bulk; that of an sRF is isotropic.
     classes, shares : (G,)
@@ -77,7 +77,7 @@ class Table:
     shares: Array
     covariance: Any = None
 
-    # Products that every point needs, formed once.
+    # Products that every point (alpha, lam) needs, formed once.
 
     @cached_property
     def regressors(self) -> Array:
@@ -86,7 +86,7 @@ class Table:
 
     @cached_property
     def regressor_pairs(self) -> Array:
-        """Products of two regressors, one row a node."""
+        """Products of two regressors, (N, (G + A K)^2).  Eq. (4.5)"""
         pairs = np.einsum("in,jn->nij", self.regressors, self.regressors)
         return pairs.reshape(self.weights.size, -1)
 
@@ -97,7 +97,7 @@ class Table:
 
     @cached_property
     def slope_pairs(self) -> Array:
-        """mu_1^a mu_1^b, (N, A^2)."""
+        """mu_1^a mu_1^b, (N, A^2).  Eq. (4.2)"""
         pairs = np.einsum("an,bn->nab", self.mu1, self.mu1)
         return pairs.reshape(self.weights.size, -1)
 
@@ -113,36 +113,39 @@ class Table:
 
 
 def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = True) -> Table:
-    """The table of ``model`` at the nodes of ``rule``, (N,) or (N, K).  Eqs. (3.2)-(3.3)
+    """The table of a model at the nodes of a rule.  Eqs. (3.2)-(3.3)
 
-    The moments of the target may cost more than all others: without it they are NaN.  If not
-    ``merged``, groups that respond alike stay apart.
+    Parameters
+    ----------
+    model : Model
+    rule : Rule
+        Nodes (N,) for one spike, (N, K) for K.
+    target : bool
+        Whether the moments of the target, which may cost more than all others, are wanted; else
+        they are NaN.
+    merged : bool
+        Whether groups that respond alike become one.
     """
     kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
-    groups = model.geometry
-    c = groups.c[:, None]
-    features = model.student.moments(groups.r @ kappa + groups.bias[:, None], c)
-    if target:
-        labels = model.labels.given(groups.gamma, kappa)
-    else:
-        labels = ConditionalMoments(
-            *(np.full((*k, kappa.shape[1]), np.nan) for k in ((), (1,), ()))
-        )
-    size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
-    mu0 = _clean(features.mean, size)
-    mu1 = _clean(features.first, size) / np.sqrt(c)
+    N, groups, rows = kappa.shape[1], model.geometry, model.rows
+    features, size = _feature_moments(model, kappa)
+    mu1 = features.first / np.sqrt(groups.c[:, None])
     loadings = mu1[:, None] * kappa
-    rows = model.rows
     if rows is not None and rows.covariance.v > 0:
-        curvature = model.student.second_hermite(groups.r @ kappa, c) / (2 * c)
-        loadings = np.concatenate([loadings, _clean(curvature, size)[:, None]], axis=1)
-    kinds, classes = alike(model) if merged else (np.arange(len(c)),) * 2
+        slopes = _slope_in_norm(model, kappa, size)
+        loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
+    constant = np.ones((1 if model.intercept else 0, N))
+    if target:
+        labels = model.labels.conditional_moments(groups.gamma, kappa)
+    else:
+        nothing = np.full(N, np.nan)
+        labels = ConditionalMoments(nothing, nothing[None], nothing)
+    kinds, classes = alike(model) if merged else (np.arange(len(groups.c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
-    constant = np.ones((1, mu0.shape[1])) if model.intercept else np.empty((0, mu0.shape[1]))
     return Table(
         weights=rule.weights,
         kappa=kappa,
-        offsets=np.concatenate([mu0, constant]),
+        offsets=np.concatenate([features.mean, constant]),
         mu1=mu1[kinds],
         mu2sq=features.variance[kinds],
         loadings=loadings[kinds],
@@ -156,8 +159,26 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
-        covariance=None if rows is None else rows.of(groups, kinds),
+        covariance=None if rows is None else rows.covariance_of(groups, kinds),
     )
+
+
+def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
+    """The moments (3.2) of all groups, (G, N), at kappa (K, N), and the largest root of E sigma^2
+    among them: what is only rounding beside it is 0."""
+    groups = model.geometry
+    shift = groups.r @ kappa + groups.bias[:, None]
+    mean, first, variance = model.student.moments(shift, groups.c[:, None])
+    size = float(np.sqrt((mean**2 + first**2 + variance).max()))
+    return Moments(_clean(mean, size), _clean(first, size), variance), size
+
+
+def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
+    """d mu_0 / d c of all groups, (G, N), at kappa (K, N), for features of that ``size`` and no
+    biases."""
+    groups = model.geometry
+    c = groups.c[:, None]
+    return _clean(model.student.second_hermite(groups.r @ kappa, c) / (2 * c), size)
 
 
 def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
@@ -186,14 +207,14 @@ def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
     Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too) agree to 13
-    digits of their largest value, at points that tell different neurons apart.
+    digits of their largest value at 24 random points: different functions differ at some of them.
     """
     groups = model.geometry
     K = groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
     rows = np.column_stack([features.first, features.variance, groups.c])
-    if np.isfinite(model.dimension):  # m then has a price, which mu_0 decides
+    if np.isfinite(model.dimension):  # there is then a penalty on m, which mu_0 multiplies
         rows = np.column_stack([rows, features.mean])
     size = np.abs(rows).max(axis=0)
     digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
@@ -201,8 +222,8 @@ def alike(model: Model) -> tuple[Array, Array]:
 
 
 def _clean(values: Array, size: float) -> Array:
-    """Zero what is only rounding of a function of that size, so that an odd activation's mu_0
-    at r = 0 is exactly 0."""
+    """``values`` with zeros for what is only rounding of a function of that ``size``, so that an
+    odd activation's mu_0 at r = 0 is exactly 0."""
     return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
 
 
@@ -218,17 +239,22 @@ def tables(model: Model, level: int) -> tuple[Table, Table] | None:
 
 
 def table_of_size(model: Model, nodes: int) -> Table:
-    """The table with that many nodes, as reported by a Solution of ``model``."""
-    found = itertools.takewhile(
-        lambda table: table is not None, (table_at(model, level) for level in itertools.count())
-    )
-    return next(table for table in found if table is not None and len(table.weights) == nodes)
+    """The table with that many nodes, as a Solution of ``model`` reports them.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    for level, rule in enumerate(rules(model)):
+        table = table_at(model, level) if len(rule.weights) == nodes else None
+        if table is not None:
+            return table
+    raise LookupError(f"none of the model's rules has {nodes} nodes")
 
 
 @lru_cache(maxsize=256)
 def table_at(model: Model, level: int) -> Table | None:
     """The table of the rule ``level``, or None past the last."""
-    for index, rule in enumerate(rules(model)):
-        if index == level:
-            return tabulate(model, rule)
-    return None
+    rule = next(itertools.islice(rules(model), level, None), None)
+    return None if rule is None else tabulate(model, rule)

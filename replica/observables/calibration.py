@@ -65,5 +65,5 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     variance = np.einsum("an,ab,bn->n", mu1, o.Q1, mu1) + o.q2 @ features.variance  # Eq. (4.7)
     z, w = trapezoid(128)
     predicted = expit(mean[:, None] + np.sqrt(variance)[:, None] * z) @ w
-    mean_label = model.labels.given(groups.gamma, points[None]).h
+    mean_label = model.labels.conditional_moments(groups.gamma, points[None]).h
     return Calibration(points, predicted, (1 + mean_label) / 2)

@@ -3,30 +3,29 @@
 A problem is made and checked here, once; everything above takes it as it is.
 """
 
-from .activation import ACTIVATIONS, LAYERS, MOMENT_NODES, MOMENT_TOLERANCE, Activation
+from .activation import MOMENT_TOLERANCE, Activation
 from .checks import FINITE, axis, logarithms, number, positive
 from .describe import attributes, describe
 from .expressions import Expression
 from .geometry import Geometry, distinct, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
-from .laws import NAMES, Law, law
-from .model import Model, Student
+from .laws import READOUT_LAWS, Law, law
+from .model import Function, Model, Student
 from .moments import ConditionalMoments, Moments
-from .named import activation, hermite, imported
+from .named import ACTIVATIONS, activation, hermite, imported
 from .problem import Problem, assign, check_problem, check_step
 from .srf import SpikedRandomFeatures, check_model
-from .targets import MultiIndex, Target, target
+from .targets import MultiIndex, Target, multi_index, target
 
 __all__ = [
     "ACTIVATIONS",
     "FINITE",
-    "LAYERS",
-    "MOMENT_NODES",
     "MOMENT_TOLERANCE",
-    "NAMES",
+    "READOUT_LAWS",
     "Activation",
     "ConditionalMoments",
     "Expression",
+    "Function",
     "Geometry",
     "LabelLaw",
     "LabelNoise",
@@ -52,6 +51,7 @@ __all__ = [
     "label_noise",
     "law",
     "logarithms",
+    "multi_index",
     "number",
     "positive",
     "remainder",

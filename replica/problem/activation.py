@@ -23,21 +23,24 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .moments import Moments
+from .checks import check_elementwise
+from .moments import Averages, ConditionalMoments, Moments
 
-MOMENT_TOLERANCE = 1e-12
-MOMENT_NODES = 4096
-BLOCK = 512  # shifts integrated together, to stay in the cache
-# where a user's function may vary quickly: panels of quadrature that double away from 0
-LAYERS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
+MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
+# Likewise of the moments of sigma': with its own derivative, or with differences in its place,
+# which lose digits at kinks.
+SLOPE_TOLERANCE, DIFFERENCE_TOLERANCE = 1e-11, 1e-9
+# Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
+# 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
+PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
-
-ACTIVATIONS: dict[str, "Activation"] = {}  # by name; ``named`` enters what the library has
+# The library's own activations by name.  ``named`` makes and enters them; take them from there.
+_registry: dict[str, "Activation"] = {}
 
 
 def _registered(name: str) -> "Activation":
-    """The named activation, in whatever process."""
-    return ACTIVATIONS[name]
+    """The library's activation of that name, when one is read back in another process."""
+    return _registry[name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +72,7 @@ class Activation:
     """
 
     dimension: ClassVar[int] = 1  # of its argument, as a target
+    kinks_known: ClassVar[bool] = True  # none but those declared
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array] | None = None
@@ -78,9 +82,9 @@ class Activation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
-        _check_elementwise(self.function, self.name, "function")
+        check_elementwise(self.function, self.name, "function")
         if self.derivative is not None:
-            _check_elementwise(self.derivative, self.name, "derivative")
+            check_elementwise(self.derivative, self.name, "derivative")
 
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
@@ -88,7 +92,7 @@ class Activation:
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
-        if ACTIVATIONS.get(self.name) is self:
+        if _registry.get(self.name) is self:
             return _registered, (self.name,)
         return object.__reduce__(self)
 
@@ -101,6 +105,11 @@ class Activation:
         if self.derivative is not None:
             return np.asarray(self.derivative(x), dtype=float)
         return _difference(self, x)
+
+    @property
+    def slope_tolerance(self) -> float:
+        """Relative tolerance to which averages of sigma' can be integrated."""
+        return DIFFERENCE_TOLERANCE if self.derivative is None else SLOPE_TOLERANCE
 
     def moments(self, s: ArrayLike, c: ArrayLike) -> Moments:
         """The three moments at shifts ``s`` and variance ``c`` (0 or more).  Eq. (3.2)
@@ -118,15 +127,27 @@ class Activation:
         # largest of these shifts.
         typical = float((self(np.concatenate([flat, [-1.0, 1.0]])) ** 2).max())
         parts = [
-            self._integrate(flat[i : i + BLOCK], scale[i : i + BLOCK], 1e-8 * typical)
-            for i in range(0, flat.size, BLOCK)
+            self._integrate(flat[block], scale[block], 1e-8 * typical)
+            for block in _blocks(flat.size)
         ]
         return Moments(
             *(np.concatenate(part).reshape(s.shape) for part in zip(*parts, strict=True))
         )
 
+    def averages(self) -> Averages:
+        """E sigma_*, E sigma_*^2 and E z sigma_* of a target.  Eq. (2.1)"""
+        mean, first, variance = map(float, self.moments(0.0, 1.0))
+        return Averages(mean, mean**2 + first**2 + variance, np.array([first]))
+
+    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
+        """h, g and spread of a target at kappa (K, N), for cosines ``gamma`` (1, K).  Eq. (3.3)"""
+        rest = max(0.0, 1 - float(gamma[0] @ gamma[0]))
+        mean, first, variance = self.moments((gamma @ kappa)[0], rest)
+        return ConditionalMoments(mean, first[None], first**2 + variance)
+
     def _integrate(self, s: Array, scale: Array, least: float) -> Moments:
-        """The moments at s (n,) by quadrature, relative to a power of ``least`` or more."""
+        """The moments at s (n,) by quadrature, to a tolerance relative to E sigma^2, or to
+        ``least`` where that is more."""
 
         def compute(rule: Rule) -> tuple[Array, Array]:
             z, w = rule
@@ -135,24 +156,25 @@ class Activation:
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
             mean, first = _integral(f, w), _integral(f, z * w)
             power = np.maximum(_integral(f**2, w), least + 1e-300)
-            f -= mean[:, None] + first[:, None] * z  # what is left of it
+            f -= mean[:, None] + first[:, None] * z  # the remainder
             f *= f
             variance = _integral(f, w)
             size = np.sqrt(power)
             return np.stack([mean, first, variance]), np.stack([size, size, power])
 
-        return Moments(*self._refine(compute, s, scale).value)
+        return Moments(*self._refine(compute, s, scale, MOMENT_TOLERANCE).value)
 
     def _refine(
-        self, compute: Callable[[Rule], tuple[Array, Array]], s: Array, scale: Array
+        self, compute: Callable[[Rule], tuple[Array, Array]], s: Array, scale: Array, tol: float
     ) -> Expectation:
-        """``refine`` for functions of sigma(s + scale z), a rule for each s (n,)."""
-        # Panels in x = s + sqrt(c) z: at the kinks, and of width ~ |x| as functions vary.
-        points = np.concatenate([LAYERS, self.kinks])
+        """Averages over z of functions of sigma(s + scale z), by rules with nodes of their own for
+        each s (n,); ``compute`` as for :func:`solvers.quadrature.refine`."""
+        # in x = s + scale z the panels end at the kinks, and are about |x| wide
+        points = np.concatenate([PANEL_ENDS, self.kinks])
         breaks = (points - s[:, None]) / np.where(scale > 0, scale, 1.0)[:, None]
         rule = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
         try:
-            return refine(compute, breaks, rule=rule, tol=MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
+            return refine(compute, breaks, rule=rule, tol=tol)
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
 
@@ -166,7 +188,7 @@ class Activation:
             not E z sigma, and a gradient step is not defined.
         """
         kinks = np.asarray(self.kinks) - shift
-        tol = 1e-11 if self.derivative is not None else 1e-9
+        tol = self.slope_tolerance
         slope = expectation(lambda z: self.slope(z + shift), kinks=kinks, tol=tol)
         h1 = float(self.moments(shift, 1.0).first)
         if abs(slope.value - h1) > 1e-7 * max(1.0, abs(h1)):
@@ -188,9 +210,9 @@ class Activation:
         """
         s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
         flat, scale = s.ravel(), np.sqrt(c.ravel())
-        found = []
-        for i in range(0, flat.size, BLOCK):
-            shift, width = flat[i : i + BLOCK], scale[i : i + BLOCK]
+        parts = []
+        for block in _blocks(flat.size):
+            shift, width = flat[block], scale[block]
 
             def compute(rule: Rule, shift: Array = shift, width: Array = width) -> Any:
                 z, w = rule
@@ -198,51 +220,63 @@ class Activation:
                 size = np.sqrt((f**2 * w).sum(axis=-1).max())
                 return (f * (z**2 - 1) * w).sum(axis=-1), size + 1e-300
 
-            found.append(self._refine(compute, shift, width).value)
-        return np.concatenate(found).reshape(s.shape)
+            parts.append(self._refine(compute, shift, width, MOMENT_TOLERANCE).value)
+        return np.concatenate(parts).reshape(s.shape)
+
+    def slope_statistics(self, s: Array, c: float) -> tuple[Array, Array]:
+        """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).  Eq. (10.1)
+
+        By parts, E sigma'' = E (z^2 - 1) sigma / c, so that sigma and sigma' are enough.
+
+        Raises
+        ------
+        QuadratureError
+            If the integrals do not settle.
+
+        Examples
+        --------
+        >>> cubic = Activation(lambda x: x**3 - 3 * x)
+        >>> m2, v1 = cubic.slope_statistics(np.array([0.5]), 1.0)
+        >>> m2.round(9).tolist(), v1.round(7).tolist()  # 6 s, 9 (4 s^2 + 2)
+        ([3.0], [27.0])
+        """
+        root = np.sqrt(c)
+        mu1 = self.moments(s, c).first / root
+        parts = []
+        for block in _blocks(s.size, 1024):
+
+            def compute(rule: Rule, block: slice = block) -> tuple[Array, Array]:
+                slope = self.slope(s[block, None] + root * rule.nodes)
+                spread = ((slope - mu1[block, None]) ** 2 * rule.weights).sum(axis=-1)
+                power = (slope**2 * rule.weights).sum(axis=-1)
+                return spread, power + 1e-8 * power.max() + 1e-300
+
+            scale = np.full(s[block].shape, root)
+            parts.append(self._refine(compute, s[block], scale, self.slope_tolerance).value)
+        return self.second_hermite(s, c) / c, np.concatenate(parts)
+
+
+def _blocks(size: int, length: int = 512) -> list[slice]:
+    """Slices of ``size`` shifts that are integrated together: few enough for the cache."""
+    return [slice(i, i + length) for i in range(0, size, length)]
 
 
 def _integral(f: Array, weights: Array) -> Array:
-    """Of f (n, N) with weights (N,) or (n, N)."""
+    """The n integrals of the rows of f (n, N), with weights (N,) or (n, N)."""
     return f @ weights if weights.ndim == 1 else np.einsum("ij,ij->i", f, weights)
 
 
-def _check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:
-    """Refuse at once what would fail, or silently broadcast, inside an integral."""
-    x = np.linspace(-3.1, 2.9, 12).reshape(3, 4)
-    advice = f"write it with numpy functions, as in {part}=np.tanh"
-    try:
-        with np.errstate(all="ignore"):
-            y = np.asarray(function(x), dtype=float)
-    except Exception as error:  # whatever a user's function raises
-        raise InvalidArgument(
-            f"{part} of {name}",
-            f"{type(error).__name__}: {error}",
-            f"applicable to arrays; {advice}",
-        ) from error
-    if y.shape != x.shape:
-        raise InvalidArgument(
-            f"{part} of {name}",
-            f"shape {y.shape} for an input of shape {x.shape}",
-            f"elementwise, returning its argument's shape; {advice}",
-        )
-    if not np.isfinite(y).all():
-        raise InvalidArgument(
-            f"{part} of {name}", "inf or nan", "finite on the whole line (try np.where or np.clip)"
-        )
-
-
-def _difference(function: Callable[[Array], Array], x: Array) -> Array:
-    """Derivative by an eighth-order central difference with error about 1e-13.
+def _difference(of: Activation, x: Array) -> Array:
+    """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.
 
     Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
     and the kinked integrals are asked for less accuracy (see ``slope_moments``).
     """
     step = 2e-2
-    if isinstance(function, Activation) and function.kinks:
-        distance = np.abs(x[..., None] - np.asarray(function.kinks)).min(axis=-1)
+    if of.kinks:
+        distance = np.abs(x[..., None] - np.asarray(of.kinks)).min(axis=-1)
         step = np.clip(distance / 5, 1e-7, step)
     total = np.zeros_like(x)
     for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
-        total += weight * (function(x + k * step) - function(x - k * step))
+        total += weight * (of(x + k * step) - of(x - k * step))
     return total / step

@@ -1,5 +1,6 @@
-"""Numbers and arrays that come from outside: checked, or refused with a sentence."""
+"""Numbers, arrays and functions that come from outside: checked, or refused with a sentence."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 
-FINITE = np.finfo(float).max
+FINITE = np.finfo(float).max  # an upper bound that leaves out inf alone
 
 
 def number(
@@ -81,3 +82,33 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     low = number(name, low, 0, FINITE, allowed, open_low=True)
     high = number(name, high, low, FINITE, allowed, open_low=True)
     return np.linspace(np.log(low), np.log(high), count)
+
+
+def check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:
+    """Refuse at once a function that would fail, or silently broadcast, inside an integral.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    x = np.linspace(-3.1, 2.9, 12).reshape(3, 4)
+    advice = f"write it with numpy functions, as in {part}=np.tanh"
+    try:
+        with np.errstate(all="ignore"):
+            y = np.asarray(function(x), dtype=float)
+    except Exception as error:  # whatever a user's function raises
+        raise InvalidArgument(
+            f"{part} of {name}",
+            f"{type(error).__name__}: {error}",
+            f"applicable to arrays; {advice}",
+        ) from error
+    if y.shape != x.shape:
+        raise InvalidArgument(
+            f"{part} of {name}",
+            f"shape {y.shape} for an input of shape {x.shape}",
+            f"elementwise, returning its argument's shape; {advice}",
+        )
+    if not np.isfinite(y).all():
+        raise InvalidArgument(
+            f"{part} of {name}", "inf or nan", "finite on the whole line (try np.where or np.clip)"
+        )

@@ -7,8 +7,8 @@ from typing import Any
 from .laws import Law, law
 from .problem import Problem
 
-# numbers told whatever their value; what else is at its default is switched off
-ALWAYS = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
+# Stated whatever their value, unless that is a law; another field at its default is switched off.
+ALWAYS_STATED = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
 
 
 def describe(problem: Problem) -> dict[str, Any]:
@@ -17,28 +17,27 @@ def describe(problem: Problem) -> dict[str, Any]:
     Fields at a default that switches them off are left out.
     """
     if problem.rows is not None:
-        width, step = _told(problem, ("beta", "dimension")), describe(problem.rows.step)
+        width, step = _stated(problem, ("beta", "dimension")), describe(problem.rows.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
         return width | norms | step | {"model": "network"}
-    return _told(problem, [f.name for f in fields(problem)])
+    return _stated(problem, [f.name for f in fields(problem)])
 
 
-def _told(problem: Problem, names: Any) -> dict[str, Any]:
-    """The named fields that are to be told."""
+def _stated(problem: Problem, names: Any) -> dict[str, Any]:
+    """Those of the named fields that say something, as plain values."""
     default = {f.name: f.default for f in fields(problem)}
-    found = {}
+    stated = {}
     for name in names:
-        value = getattr(problem, name)
-        usual = default[name]
+        value, usual = getattr(problem, name), default[name]
         if isinstance(value, Law) and usual is not MISSING:
             usual = law(name, usual)
-        if (name in ALWAYS and not isinstance(value, Law)) or value != usual:
-            found[name] = _plain(value)
-    return found
+        if (name in ALWAYS_STATED and not isinstance(value, Law)) or value != usual:
+            stated[name] = _plain(value)
+    return stated
 
 
 def attributes(problem: Problem) -> dict[str, str | float]:
-    """The description with what NetCDF cannot hold as JSON text."""
+    """The description for NetCDF: what its attributes cannot hold, as JSON text."""
     return {
         name: value if isinstance(value, (str, float)) else json.dumps(value)
         for name, value in describe(problem).items()
@@ -46,7 +45,7 @@ def attributes(problem: Problem) -> dict[str, str | float]:
 
 
 def _plain(value: Any) -> Any:
-    """A name, a number, or lists of numbers."""
+    """The value of a field as a name, a number, or lists of numbers."""
     if isinstance(value, Law):
         continuous = value.continuous
         if continuous is not None:

@@ -18,7 +18,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .activation import ACTIVATIONS
+from .named import ACTIVATIONS
 
 ARGUMENT = re.compile(r"z([1-4])")
 HERMITE = re.compile(r"he(\d{1,2})")
@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs,
     **ACTIVATIONS,
 }
-ALLOWED = (
+GRAMMAR = (  # what may be written, for messages
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
     f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2"
 )
@@ -66,11 +66,12 @@ class Expression:
 
     @cached_property
     def _tree(self) -> ast.expr:
+        """The parsed text, of known nodes only."""
         try:
             tree = ast.parse(self.text.strip(), mode="eval").body
             _check(tree, self.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InvalidArgument("target", self.text, ALLOWED) from None
+            raise InvalidArgument("target", self.text, GRAMMAR) from None
         return tree
 
     @property
@@ -104,10 +105,11 @@ def _check(node: ast.AST, text: str) -> None:
             name in FUNCTIONS or HERMITE.fullmatch(name)
         ):
             return _check(argument, text)
-    raise InvalidArgument("target", text, ALLOWED)
+    raise InvalidArgument("target", text, GRAMMAR)
 
 
 def _value(node: Any, z: tuple[Array, ...]) -> Any:
+    """The value of an expression's ``node`` at the arguments ``z``."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return float(number)  # powers of integers would not end

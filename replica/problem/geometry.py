@@ -46,57 +46,63 @@ class Geometry:
 
         Examples
         --------
-        >>> found = Geometry.of(r=[2, 2, 1], c=1, bias=0, fractions=None, gamma=0.9, directions=1)
-        >>> found.r.ravel(), found.fractions.round(3)
+        >>> groups = Geometry.of(r=[2, 2, 1], c=1, bias=0, fractions=None, gamma=0.9, directions=1)
+        >>> groups.r.ravel(), groups.fractions.round(3)
         (array([2., 1.]), array([0.667, 0.333]))
         """
-        try:
-            loadings = np.array(r, dtype=float)
-            variances, biases = np.array(c, dtype=float), np.array(bias, dtype=float)
-            loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
-            cosines = np.atleast_2d(np.array(gamma, dtype=float))
-            shares = np.array([]) if fractions is None else np.array(fractions)
-            sizes = {len(loadings), variances.size, biases.size, max(1, shares.size)}
-            groups = max(sizes)
-            if 0 in (loadings.size, cosines.size) or (fractions is not None and not shares.ndim):
-                raise ValueError
-            flat = max(variances.ndim, biases.ndim, shares.ndim) <= 1 and loadings.ndim <= 2
-            if sizes - {1, groups} or not flat:
-                raise ValueError
-        except ValueError:
-            raise InvalidArgument(
-                "r",
-                r,
-                "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
-                f"or (A,); c is {c}, bias {bias}, fractions {fractions}",
-            ) from None
-        if not shares.size:
-            shares = np.full(groups, 1 / groups)
+        rows = _rows(r, c, bias, fractions)
+        groups, spikes = len(rows), rows.shape[1] - 2
+        shares = np.full(groups, 1 / groups) if fractions is None else np.array(fractions)
         if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
             raise InvalidArgument("fractions", fractions, "one for each group, of sum 1")
-        expected = directions, loadings.shape[1]
-        if cosines.shape != expected:
-            if cosines.shape != (1, directions) or expected[1] != 1:
-                raise InvalidArgument(
-                    "gamma", gamma, f"of shape {expected}, target directions by spikes"
-                )
-            cosines = cosines.T
-        if np.linalg.norm(cosines, 2) > 1 + 1e-12:
-            raise InvalidArgument(
-                "gamma", gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)"
-            )
-        rows = np.column_stack(
-            [
-                np.broadcast_to(part, (groups, *part.shape[1:]))
-                for part in (loadings, variances.reshape(-1, 1), biases.reshape(-1, 1))
-            ]
-        )
         rows, shares = _merged(rows, shares)
+        cosines = _cosines(gamma, directions, spikes)
         return cls(rows[:, :-2], rows[:, -2], rows[:, -1], shares, cosines)
 
 
+def _rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
+    """Loadings, bulk variance and bias of each group in a row, (A, K + 2), a single value of any
+    of them being that of all groups."""
+    try:
+        loadings = np.array(r, dtype=float)
+        variances, biases = np.array(c, dtype=float), np.array(bias, dtype=float)
+        shares = np.ones(1) if fractions is None else np.array(fractions)
+        loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
+        sizes = {len(loadings), variances.size, biases.size, shares.size}
+        groups = max(sizes)
+        flat = max(variances.ndim, biases.ndim) <= 1 and loadings.ndim <= 2 and shares.ndim == 1
+        if not loadings.size or sizes - {1, groups} or not flat:
+            raise ValueError
+    except ValueError:
+        raise InvalidArgument(
+            "r",
+            r,
+            "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
+            f"or (A,); c is {c}, bias {bias}, fractions {fractions}",
+        ) from None
+    parts = loadings, variances.reshape(-1, 1), biases.reshape(-1, 1)
+    return np.column_stack([np.broadcast_to(part, (groups, *part.shape[1:])) for part in parts])
+
+
+def _cosines(gamma: Any, directions: int, spikes: int) -> Array:
+    """``gamma`` as the matrix (T, K) of cosines between ``directions`` and ``spikes``."""
+    try:
+        cosines = np.atleast_2d(np.array(gamma, dtype=float))
+    except ValueError:  # rows of different lengths
+        cosines = np.empty((0, 0))
+    if cosines.shape == (1, directions) and spikes == 1:
+        cosines = cosines.T
+    if cosines.shape != (directions, spikes):
+        allowed = f"of shape {directions, spikes}, target directions by spikes"
+        raise InvalidArgument("gamma", gamma, allowed)
+    if np.linalg.norm(cosines, 2) > 1 + 1e-12:
+        raise InvalidArgument("gamma", gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)")
+    return cosines
+
+
 def _merged(rows: Array, shares: Array) -> tuple[Array, Array]:
-    """Different ``rows`` in the order they come, and what they share together; none of share 0."""
+    """The different ``rows`` of positive share, in the order they come, and what those that are
+    equal share together."""
     rows, shares = rows[shares > 0], shares[shares > 0]
     first, classes = distinct(rows)
     merged = np.bincount(classes, weights=shares)
@@ -108,8 +114,8 @@ def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     Not ``np.unique``: an interrupt inside its comparison of rows becomes a TypeError.
     """
-    seen: dict[tuple[float, ...], int] = {}
-    classes = np.array([seen.setdefault(tuple(row), len(seen)) for row in rows.tolist()])
+    known: dict[tuple[float, ...], int] = {}
+    classes = np.array([known.setdefault(tuple(row), len(known)) for row in rows.tolist()])
     return np.unique(classes, return_index=True)[1], classes
 
 

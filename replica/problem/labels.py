@@ -11,7 +11,7 @@ its sum with one.  ``LabelLaw`` holds all that the steps (docs/theory.md 2, 10, 
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -23,15 +23,9 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .activation import Activation
 from .closed_forms import step_moments
-from .moments import ConditionalMoments
-from .targets import MultiIndex, Target, conditional_moments
-
-FORMS = (
-    "outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), flip:PROBABILITY "
-    "(below 1/2), logistic or probit"
-)
-CHANNELS = ("flip", "logistic", "probit")
-REACH = 13.0  # zeros of a target are looked for between -REACH and REACH
+from .model import Function
+from .moments import Averages, ConditionalMoments
+from .targets import MultiIndex, Target
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class LabelNoise:
     @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
-        return self.kind in CHANNELS
+        return self.kind in ("flip", "logistic", "probit")
 
     @property
     def variance(self) -> float:
@@ -79,7 +73,7 @@ class LabelNoise:
         return [(v, share) for v, share in ((0.0, 1 - fraction), (variance, fraction)) if share]
 
     @property
-    def student(self) -> tuple[float, float] | None:
+    def student_t(self) -> tuple[float, float] | None:
         """nu and scale, of Student's t."""
         if self.kind != "student":
             return None
@@ -123,11 +117,15 @@ def label_noise(spec: Any) -> LabelNoise | None:
     """
     if spec is None or isinstance(spec, LabelNoise):
         return spec
+    allowed = (
+        "one of outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), "
+        "flip:PROBABILITY (below 1/2), logistic or probit"
+    )
     kind, *texts = str(spec).strip().split(":")
     try:
         values = tuple(float(text) for text in texts)
     except ValueError:
-        raise InvalidArgument("label_noise", spec, f"one of {FORMS}") from None
+        raise InvalidArgument("label_noise", spec, allowed) from None
     if kind == "student" and len(values) == 1:
         values = (*values, 1.0)
     good = {
@@ -138,17 +136,8 @@ def label_noise(spec: Any) -> LabelNoise | None:
         "probit": not values,
     }
     if not isinstance(spec, str) or not good.get(kind, False):
-        raise InvalidArgument("label_noise", spec, f"one of {FORMS}")
+        raise InvalidArgument("label_noise", spec, allowed)
     return LabelNoise(kind, values)
-
-
-class LabelAverages(NamedTuple):
-    """E y, E y^2 and C_1 = E z y (T,) of labels: all that a first gradient step sees of them
-    beside the student.  Eq. (2.1)"""
-
-    mean: float
-    power: float
-    first: Array
 
 
 @dataclass(frozen=True)
@@ -201,68 +190,69 @@ class LabelLaw:
         return [(self.noise + variance, share) for variance, share in mixed]
 
     @property
-    def student(self) -> tuple[float, float] | None:
+    def student_t(self) -> tuple[float, float] | None:
         """nu and scale of Student's t, where labels add one."""
-        return None if self.added is None else self.added.student
+        return None if self.added is None else self.added.student_t
 
-    def averages(self) -> LabelAverages:
+    def averages(self) -> Averages:
         """E y, E y^2 and E z y."""
-        found = _averages(self.target, self.added)
-        return found._replace(power=found.power + self.noise)
+        without_noise = _averages(self.target, self.added)
+        return without_noise._replace(power=without_noise.power + self.noise)
 
-    def given(self, gamma: Array, kappa: Array) -> ConditionalMoments:
+    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
         """Moments of E[y | x] at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
-        return conditional_moments(self.mean, gamma, kappa)
+        return self.mean.conditional_moments(gamma, kappa)
 
-    def conditional_variance(self, given: ConditionalMoments) -> Array:
-        """Var[y | kappa], from the moments there, (N,)."""
+    def conditional_variance(self, h: Array, spread: Array) -> Array:
+        """Var[y | kappa], (N,), where E[y | x] has the mean ``h`` and the variance ``spread``."""
         if self.channel:
-            return np.asarray(1 - given.h**2)  # labels of size 1
-        return np.asarray(given.spread + self.variance)
+            return np.asarray(1 - h**2)  # labels of size 1
+        return np.asarray(spread + self.variance)
+
+    def draw(self, z: Array, rng: Generator) -> Array:
+        """Labels (n,) drawn for arguments ``z`` (T, n) of the target."""
+        y = self.target(*z)
+        y = y + np.sqrt(self.noise) * rng.standard_normal(y.shape)
+        return y if self.added is None else self.added.apply(y, rng)
 
 
 @lru_cache(maxsize=256)
-def _averages(target: Target, added: LabelNoise | None) -> LabelAverages:
+def _averages(target: Target, added: LabelNoise | None) -> Averages:
     """E y, E y^2 and E z y without Gaussian noise."""
-    of = mean_label(target, added)
-    if isinstance(of, MultiIndex):
-        mean, power = of.mean_and_power()
-        first = of.first_hermite()
-    else:
-        found = of.moments(0.0, 1.0)
-        mean, slope = float(found.mean), float(found.first)
-        power, first = mean**2 + slope**2 + float(found.variance), np.array([slope])
-    if added is not None:
-        power = 1.0 if added.binary else power + added.variance
-    return LabelAverages(mean, power, first)
+    mean_of_y = mean_label(target, added).averages()
+    if added is None:
+        return mean_of_y
+    return mean_of_y._replace(power=1.0 if added.binary else mean_of_y.power + added.variance)
 
 
 @lru_cache(maxsize=256)
-def mean_label(target: Target, law: LabelNoise | None) -> Target:
+def mean_label(target: Target, added: LabelNoise | None) -> Target:
     """E[y | z] as a function of z: sigma_*, or 2 P_+ - 1 for a channel."""
-    if law is None or not law.binary:
+    if added is None or not added.binary:
         return target
-    name = f"{target.name} through {law.name}"
+    name = f"{target.name} through {added.name}"
 
     def mean(*z: Array) -> Array:
-        return 2 * law.probability(target(*z)) - 1
+        return 2 * added.probability(target(*z)) - 1
 
     if isinstance(target, MultiIndex):
         return MultiIndex(mean, target.dimension, name)
-    if law.kind != "flip":
+    if added.kind != "flip":
         return Activation(mean, kinks=target.kinks, name=name)
+    # E[y | z] is constant between the target's changes of sign
     kinks = np.array(sorted({*target.kinks, *zeros(target)}))
     ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
     values = mean((ends[1:] + ends[:-1]) / 2)
     return Activation(mean, None, tuple(kinks), name, step_moments(kinks, values))
 
 
-def zeros(target: Activation) -> list[float]:
-    """Where the target changes sign, but for its declared kinks."""
-    x = np.linspace(-REACH, REACH, 2601) + 1e-4  # not at 0, where odd functions vanish
+def zeros(target: Function) -> list[float]:
+    """Where a target of one direction changes sign, but for its declared kinks."""
+    # As far as rules reach, in steps of 0.01; not at 0, where odd functions vanish
+    x = np.linspace(-13.0, 13.0, 2601) + 1e-4
     y = target(x)
-    found = []
+    places = []
     for i in np.flatnonzero(y[:-1] * y[1:] < 0):
         if not any(x[i] <= kink <= x[i + 1] for kink in target.kinks):
-            found.append(float(brentq(lambda t: float(target(t)), x[i], x[i + 1], xtol=1e-14)))
-    return found
+            places.append(float(brentq(lambda t: float(target(t)), x[i], x[i + 1], xtol=1e-14)))
+    return places

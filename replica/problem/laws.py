@@ -15,12 +15,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 
-TAIL = 5e-10  # probability left out on either side of a continuous law
-NAMES = ("gaussian", "rademacher", "uniform")
-ALLOWED = (
-    "a number, a sequence of numbers, (values, fractions), one of "
-    f"{', '.join(NAMES)}, or a frozen scipy.stats distribution"
-)
+READOUT_LAWS = ("gaussian", "rademacher", "uniform")  # by name
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,8 @@ class Law:
         if self.continuous is None:
             return np.array(self.values), np.array(self.fractions)
         law = self.distribution
-        low, middle, high = float(law.ppf(TAIL)), float(law.median()), float(law.isf(TAIL))
+        # 1e-9 is left out in the tails: the most extreme neuron of a billion
+        low, middle, high = float(law.ppf(5e-10)), float(law.median()), float(law.isf(5e-10))
         nodes, weights = roots_legendre(count // 2)
         left, right = (middle - low) / 2, (high - middle) / 2
         # outwards from the median on both sides: a symmetric law stays exactly symmetric
@@ -82,7 +78,7 @@ def law(name: str, spec: Any) -> Law:
     """
     if isinstance(spec, Law):
         return spec
-    if isinstance(spec, str) and spec in NAMES:
+    if isinstance(spec, str) and spec in READOUT_LAWS:
         return Law((-1.0, 1.0), (0.5, 0.5)) if spec == "rademacher" else Law(continuous=spec)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
@@ -91,7 +87,11 @@ def law(name: str, spec: Any) -> Law:
     try:
         values, fractions = _discrete(spec)
     except (TypeError, ValueError):
-        raise InvalidArgument(name, spec, ALLOWED) from None
+        allowed = (
+            "a number, a sequence of numbers, (values, fractions), one of "
+            f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
+        )
+        raise InvalidArgument(name, spec, allowed) from None
     good = np.isfinite(values).all() and (fractions >= 0).all()
     if not (good and abs(fractions.sum() - 1) < 1e-9):
         raise InvalidArgument(name, spec, "finite values with fractions >= 0 that sum to 1")
@@ -99,6 +99,13 @@ def law(name: str, spec: Any) -> Law:
 
 
 def _discrete(spec: Any) -> tuple[Array, Array]:
+    """Values and fractions of a law given as a number, a sequence, or (values, fractions).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``spec`` is none of these.
+    """
     nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
     values = np.atleast_1d(np.asarray(spec[0] if nested else spec, dtype=float))
     if values.ndim != 1 or not values.size:

@@ -15,16 +15,28 @@ from .geometry import Geometry
 from .moments import ConditionalMoments, Moments
 
 
-class Student(Protocol):
-    """sigma."""
+class Function(Protocol):
+    """A function of one real variable, or of several: an activation or a target."""
 
     @property
     def name(self) -> str: ...
 
     @property
+    def function(self) -> Any:
+        """The user's own, which may take complex numbers, too."""
+
+    @property
+    def dimension(self) -> int:
+        """How many variables it has."""
+
+    @property
     def kinks(self) -> tuple[float, ...]: ...
 
-    def __call__(self, x: Any) -> Array: ...
+    def __call__(self, x: Any, /) -> Array: ...
+
+
+class Student(Function, Protocol):
+    """sigma."""
 
     def moments(self, s: Any, c: Any) -> Moments:
         """Eq. (3.2)"""
@@ -52,9 +64,9 @@ class Labels(Protocol):
     def gaussians(self) -> list[tuple[float, float]]: ...
 
     @property
-    def student(self) -> tuple[float, float] | None: ...
+    def student_t(self) -> tuple[float, float] | None: ...
 
-    def given(self, gamma: Array, kappa: Array) -> ConditionalMoments: ...
+    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments: ...
 
 
 class Rows(Protocol):
@@ -74,18 +86,18 @@ class Rows(Protocol):
 
     @property
     def covariance(self) -> Any:
-        """Of the rows of neurons of first-step readout 1.  Eq. (15.1)"""
+        """Covariance of the rows of neurons of first-step readout 1.  Eq. (15.1)"""
 
     @property
-    def features(self) -> Any:
+    def published(self) -> Any:
         """The published model of the same step, of width beta = 1."""
 
-    def of(self, groups: Geometry, kinds: NDArray[np.int64]) -> Any:
-        """The covariance of the groups ``kinds`` among ``groups``."""
+    def covariance_of(self, groups: Geometry, kinds: NDArray[np.int64]) -> Any:
+        """Covariance of the rows of the groups with indices ``kinds`` (A,) among ``groups``."""
 
     def model(self, changed: dict[str, float], **own: float) -> Any:
-        """The network after a step with ``changed`` fields, itself of width and dimension
-        ``own``."""
+        """The network after a step with ``changed`` fields; ``own`` has its width ``beta`` and its
+        ``dimension``."""
 
 
 class Model(Protocol):

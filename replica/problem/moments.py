@@ -15,8 +15,18 @@ class Moments(NamedTuple):
 
 
 class ConditionalMoments(NamedTuple):
-    """h (N,), g (K', N) and spread = k - h^2 (N,) of E[y | x] at N values of kappa.  Eq. (3.3)"""
+    """h (N,), g (K', N) and spread = k - h^2 (N,) of a target, or of E[y | x], at N values of
+    kappa.  Eq. (3.3)"""
 
     h: Array
     g: Array
     spread: Array
+
+
+class Averages(NamedTuple):
+    """E y, E y^2 and C_1 = E z y (T,) of a target y, or of a label: all that a first gradient step
+    sees of them beside the student.  Eq. (2.1)"""
+
+    mean: float
+    power: float
+    first: Array

@@ -16,9 +16,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from . import closed_forms
-from .activation import ACTIVATIONS, Activation
-
-ROOT_2PI = np.sqrt(2 * np.pi)
+from .activation import Activation, _registry
 
 
 def hermite(coefficients: ArrayLike) -> Activation:
@@ -41,18 +39,21 @@ def hermite(coefficients: ArrayLike) -> Activation:
 
 
 def _series(coefficients: Array, x: Array) -> Array:
+    """sum_k ``coefficients[k]`` He_k(x)."""
     return np.asarray(hermite_e.hermeval(x, coefficients))
 
 
 def _gelu_slope(x: Array) -> Array:
-    return np.asarray(ndtr(x) + x * np.exp(-(x**2) / 2) / ROOT_2PI)
+    """The derivative of x Phi(x)."""
+    return np.asarray(ndtr(x) + x * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
 
 
 def _sech2(x: Array) -> Array:
+    """The derivative of tanh; beyond 350 it would be 0 by an overflow."""
     return np.asarray(1 / np.cosh(np.clip(x, -350, 350)) ** 2)
 
 
-ACTIVATIONS |= {
+ACTIVATIONS = {
     "tanh": Activation(np.tanh, _sech2, name="tanh"),
     "erf": Activation(
         erf,
@@ -77,6 +78,9 @@ ACTIVATIONS |= {
     ),
 }
 
+_registry.update(ACTIVATIONS)
+
+# sign, factor, degree and divisor of a term such as -0.5*he3/6
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
 
 
@@ -121,11 +125,14 @@ def _wrapped(function: Callable[[Array], Array], name: str, argument: str) -> Ac
 
 @lru_cache(maxsize=256)
 def _by_name(text: str, argument: str) -> Activation:
+    """The activation of that name, importable name, or sum of Hermite polynomials."""
     if text in ACTIVATIONS:
         return ACTIVATIONS[text]
     if ":" in text:
-        found = imported(text, argument)
-        return found if isinstance(found, Activation) else _wrapped(found, text, argument)
+        function = imported(text, argument)
+        if isinstance(function, Activation):
+            return function
+        return _wrapped(function, text, argument)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:

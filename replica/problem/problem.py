@@ -30,7 +30,7 @@ class Problem(ABC):
         The parameters of which the features are smooth functions.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # all that derive are dataclasses
     differentiable: ClassVar[tuple[str, ...]]
 
     student: Activation | Any
@@ -75,9 +75,14 @@ class Problem(ABC):
             If beta is missing, or given where there is one.
         """
 
-    def check_channel(self) -> None:
-        """Refuse Gaussian noise on labels +-1."""
-        if self.label_noise is None or not self.label_noise.binary:
+    def check_noise(self) -> None:
+        """Refuse Gaussian noise on labels that are +-1 at random.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        if not self.labels.channel:
             return
         for name in ("noise", "step_noise"):
             if getattr(self, name, None):

@@ -118,15 +118,15 @@ class SpikedRandomFeatures(Problem):
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
             label_noise=label_noise(self.label_noise),
         )
-        self.check_channel()
+        self.check_noise()
         self._check_rows()
         self.geometry  # noqa: B018  (checks the shapes)
 
     def _check_rows(self) -> None:
-        """Refuse a change of what the rows' step has made: they would be those of another."""
+        """Refuse fields other than the step of the rows makes: the rows would not fit them."""
         if self.rows is None:
             return
-        made = self.rows.features
+        made = self.rows.published
         for f in fields(self):
             name = f.name
             if name in ("beta", "dimension", "rows") or getattr(self, name) == getattr(made, name):

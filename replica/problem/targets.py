@@ -22,11 +22,11 @@ from ..errors import InvalidArgument
 from .activation import Activation
 from .expressions import Expression, is_expression
 from .geometry import remainder
-from .moments import ConditionalMoments
+from .moments import Averages, ConditionalMoments
 from .named import activation, imported
 
-TOLERANCE = 1e-11
-BLOCK = 2**21  # target values held at once
+# Relative tolerance of averages over several directions, whose sums are long and round the more.
+TENSOR_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class MultiIndex:
     [1.0, 0.0]
     """
 
-    kinks: ClassVar[tuple[float, ...]] = ()  # none that a rule could be split at
+    kinks: ClassVar[tuple[float, ...]] = ()  # none that a rule could be split at ...
+    kinks_known: ClassVar[bool] = False  # ... but there may be some
 
     function: Callable[..., Array]
     dimension: int
@@ -92,15 +93,52 @@ class MultiIndex:
 
     def first_hermite(self) -> Array:
         """C_1 = E z sigma_*, (T,)."""
-        value, _ = expectation_tensor(lambda z: z * self(*z), self.dimension, tol=TOLERANCE)
+        value, _ = expectation_tensor(lambda z: z * self(*z), self.dimension, tol=TENSOR_TOLERANCE)
         return value
 
     def mean_and_power(self) -> tuple[float, float]:
         """E sigma_* and E sigma_*^2."""
         value, _ = expectation_tensor(
-            lambda z: np.stack([self(*z), self(*z) ** 2]), self.dimension, tol=TOLERANCE
+            lambda z: np.stack([self(*z), self(*z) ** 2]), self.dimension, tol=TENSOR_TOLERANCE
         )
         return float(value[0]), float(value[1])
+
+    def averages(self) -> Averages:
+        """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""
+        return Averages(*self.mean_and_power(), self.first_hermite())
+
+    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
+        """h, g and spread at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
+        centre, L = gamma @ kappa, remainder(gamma)
+        # blocks of at most 2^21 values of the function on the largest rule: 16 MiB each
+        size = max(1, 2**21 // TENSOR_SIZES[L.shape[1]][-1] ** L.shape[1])
+        starts = range(0, centre.shape[1], size)
+        blocks = [self._integrate(centre[:, i : i + size], L) for i in starts]
+        return ConditionalMoments(
+            *(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
+        )
+
+    def _integrate(self, centre: Array, L: Array) -> ConditionalMoments:
+        """The moments over tau of the function of centre + L tau, at the N columns of ``centre``
+        (T, N), by tensor quadrature."""
+
+        def values(tau: Array) -> Array:
+            return self(*(centre[:, :, None] + (L @ tau)[:, None, :]))
+
+        def integrand(tau: Array) -> Array:
+            y = values(tau)
+            return np.stack([y, y**2, *(y * t for t in tau)])
+
+        if not L.any():
+            h = self(*centre)
+            return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
+        try:
+            value, rule = expectation_tensor(integrand, L.shape[1], tol=TENSOR_TOLERANCE)
+        except QuadratureError as error:
+            raise QuadratureError(f"target {self.name}: {error}") from None
+        h = value[0]
+        spread = ((values(rule.nodes.T) - h[:, None]) ** 2) @ rule.weights
+        return ConditionalMoments(h, value[2:], spread)
 
 
 Target = Activation | MultiIndex
@@ -114,9 +152,9 @@ def target(spec: Any) -> Target:
     if isinstance(spec, str) and is_expression(spec):
         return _expressed(spec.strip())
     if isinstance(spec, str) and ":" in spec:
-        found = imported(spec, "target")
-        if isinstance(found, MultiIndex):
-            return found
+        named = imported(spec, "target")
+        if isinstance(named, MultiIndex):
+            return named
     return activation(spec, "target")
 
 
@@ -127,35 +165,21 @@ def _expressed(text: str) -> MultiIndex:
     return MultiIndex(function, function.dimension, text)
 
 
-def conditional_moments(of: Target, alignment: Array, kappa: Array) -> ConditionalMoments:
-    """h, g and spread of the target at kappa (K, N), for Gamma = ``alignment`` (T, K)."""
-    centre = alignment @ kappa
-    if isinstance(of, Activation):
-        rest = max(0.0, 1 - float(alignment[0] @ alignment[0]))
-        found = of.moments(centre[0], rest)
-        return ConditionalMoments(found.mean, found.first[None], found.first**2 + found.variance)
-    L = remainder(alignment)
-    size = max(1, BLOCK // TENSOR_SIZES[L.shape[1]][-1] ** L.shape[1])
-    blocks = [_integrate(of, centre[:, i : i + size], L) for i in range(0, centre.shape[1], size)]
-    return ConditionalMoments(
-        *(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
-    )
+def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:
+    """The target meant by ``spec`` as a function of r arrays; a plain function, or one given as
+    ``module:function``, has ``dimension`` of them.
 
-
-def _integrate(of: MultiIndex, centre: Array, L: Array) -> ConditionalMoments:
-    """The moments at ``centre`` (T, N) by tensor quadrature over tau."""
-
-    def integrand(tau: Array) -> Array:
-        y = of(*(centre[:, :, None] + (L @ tau)[:, None, :]))
-        return np.stack([y, y**2, *(y * t for t in tau)])
-
-    if not L.any():
-        h = of(*centre)
-        return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
-    try:
-        value, rule = expectation_tensor(integrand, L.shape[1], tol=TOLERANCE)
-    except QuadratureError as error:
-        raise QuadratureError(f"target {of.name}: {error}") from None
-    h = value[0]
-    y = of(*(centre[:, :, None] + (L @ rule.nodes.T)[:, None, :]))
-    return ConditionalMoments(h, value[2:], ((y - h[:, None]) ** 2) @ rule.weights)
+    Raises
+    ------
+    InvalidArgument
+        If ``dimension`` is not that of a target which has its own.
+    """
+    if dimension is not None:
+        if isinstance(spec, str) and ":" in spec:
+            spec = imported(spec, "target")
+        if not isinstance(spec, (str, MultiIndex, Activation)):
+            return MultiIndex(spec, dimension, getattr(spec, "__name__", "multi-index"))
+    of = target(spec)
+    if dimension not in (None, of.dimension):
+        raise InvalidArgument("dimension", dimension, f"{of.dimension} for {of.name}")
+    return of if isinstance(of, MultiIndex) else MultiIndex(of, 1, of.name)

@@ -21,7 +21,7 @@ import numpy as np
 from solvers.results import Array
 from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
-from ..problem import Activation, LabelLaw
+from ..problem import Function, LabelLaw
 from ..saddle_point import FirstBatch
 from ..steps import first_batch, mixed, probe
 from .contour import contour, sides
@@ -59,7 +59,6 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
     """Nodes to be tried: on the rotated line where there is noise enough, and for the rest on a
     contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
-    assert isinstance(target, Activation)
     if labels.channel:
         return  # all labels are of size 1: the real rule has nothing but that node
     shares = [share for _, share in parts]
@@ -69,7 +68,7 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
         yield mixed([one or _blurred(plain(target), v) for (v, _), one in pairs], shares)
 
 
-def _continued(target: Activation) -> FirstBatch:
+def _continued(target: Function) -> FirstBatch:
     """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
     rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
     kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
@@ -80,7 +79,7 @@ def _continued(target: Activation) -> FirstBatch:
     return FirstBatch(y, weights * np.stack([np.ones_like(kappa), kappa, kappa**2]))
 
 
-def _on_values(target: Activation) -> FirstBatch:
+def _on_values(target: Function) -> FirstBatch:
     """Labels without noise, on the values that the target has at the nodes of a fine rule."""
     mean, powers = _labels(target, TARGET_PANEL)
     size, which = np.unique(np.abs(mean).round(14), return_inverse=True)
@@ -98,14 +97,14 @@ def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
     return FirstBatch(y.ravel(), (batch.weights[..., None] * w).reshape(3, -1))
 
 
-def _labels(target: Activation, panel: float) -> tuple[Array, Array]:
+def _labels(target: Function, panel: float) -> tuple[Array, Array]:
     """The target at nodes of s, with weights times 1, s, s^2."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
     powers = np.stack([np.ones_like(rule.nodes), rule.nodes, rule.nodes**2])
     return target(rule.nodes), rule.weights * powers
 
 
-def _rotated(target: Activation, noise: float, scale: float) -> FirstBatch | None:
+def _rotated(target: Function, noise: float, scale: float) -> FirstBatch | None:
     """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y;
     None where the noise is so small that this takes too many nodes."""
     mean, powers = _labels(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))

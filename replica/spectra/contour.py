@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule, interval
 
 from ..equivalence import Table, alike
-from ..problem import MOMENT_NODES, MOMENT_TOLERANCE, Model, Moments, Student
+from ..problem import MOMENT_TOLERANCE, Model, Moments, Student
 
 CONTOUR_SLOPE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = CONTOUR_BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
@@ -32,9 +32,8 @@ CONTOUR_BEND = 1.75
 CROSSING_WIDTH = 0.6  # in kappa, over which the contour changes sides,
 CROSSING_SHARE = 0.4  # or less: at most that part of the distance to the next change
 TURN_ROUNDING = 1e-12  # changes of T that small, relative to its largest, are rounding
-FARTHEST_TURN = (
-    7.0  # kappa, beyond which a turn of T is ignored: kappa is there with probability 3e-12
-)
+# kappa, beyond which a turn of T is ignored: it is there with probability 3e-12
+FARTHEST_TURN = 7.0
 
 
 def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
@@ -123,5 +122,5 @@ def complex_moments(student: Student, s: Array, c: float) -> Moments:
 
     breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    result = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE, max_nodes=MOMENT_NODES)
+    result = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
     return Moments(*result.value)

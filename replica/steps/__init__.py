@@ -3,8 +3,8 @@
 from .first_batch import first_batch, mixed, probe
 from .gradient_step import GradientStep
 from .network import MODELS, Network, unsuited
-from .one_step import GROUPS
-from .several_steps import AfterStep, after_each_step, first_step
+from .one_step import GROUPS, first_step
+from .several_steps import AfterStep, after_each_step
 from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
 
 __all__ = [

@@ -1,10 +1,9 @@
 """The law of a label of the first batch, with the input's projection on the target direction.
 
 Everything docs/theory.md 15 averages is a function of y times 1, s or s^2: even in y with 1 and
-s^2, odd
-with s.  Here y = sigma_*(s) + sqrt(Delta) xi, Delta being random if there are outliers, or +-1
-of mean m(s).  A fine rule is found first; as the functions are smooth in log(1 + t y^2), a few
-tens of Chebyshev points in it then carry the weights of all its nodes.
+s^2, odd with s.  Here y = sigma_*(s) + sqrt(Delta) xi, Delta being random if there are outliers, or
++-1 of mean m(s).  A rule fine enough comes first; as the functions are smooth in log(1 + t y^2), a
+few tens of Chebyshev points in it then carry the weights of all its nodes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,13 +17,15 @@ from solvers.results import Array
 from solvers.rules import HALF_WIDTH, Rule, gauss_legendre, graded, interval, tensor, trapezoid
 from solvers.settle import settle
 
-from ..problem import Activation, LabelLaw, zeros
+from ..problem import Function, LabelLaw, zeros
 from ..saddle_point import FirstBatch
 
-TOLERANCE = 1e-12
-PANEL = 2.0  # in log(1 + t y^2)
-CONDENSED = (10, 12, 14, 16, 20, 24)  # nodes a panel
-WIDE = 20.0  # noise over the square of the scale on which functions of y vary
+PROBE_TOLERANCE = 1e-12  # of averages over y: several times the rounding of their sums
+# Length in log(1 + t y^2) of the panels that Chebyshev points condense: t y^2 grows e^2-fold.
+PANEL_LENGTH = 2.0
+# Noise over the square of the scale on which functions of y vary, from which a rule for y itself
+# needs fewer nodes than one for s and xi.
+WIDE_NOISE = 20.0
 
 
 @lru_cache(maxsize=64)
@@ -42,7 +43,8 @@ def first_batch(labels: LabelLaw, scale: float) -> FirstBatch:
         # an average of something that is 0 at every node changes by exactly 0
         return float((np.abs(values - before[0]) / np.where(size > 0, size, 1.0)).max())
 
-    settled = settle(_candidates(labels, scale), partial(probe, scale=scale), change, TOLERANCE)
+    batches = _candidates(labels, scale)
+    settled = settle(batches, partial(probe, scale=scale), change, PROBE_TOLERANCE)
     if not settled.met:
         raise QuadratureError(
             f"target {labels.target!r}: E f(y) of the first batch does not settle"
@@ -51,7 +53,8 @@ def first_batch(labels: LabelLaw, scale: float) -> FirstBatch:
 
 
 def probe(batch: FirstBatch, scale: float) -> tuple[Array, Array]:
-    """Averages of the kind that will be asked for, and those of their moduli."""
+    """Averages E f(y), E f(y) s^2 and E f(y) s of the kind that docs/theory.md 15 takes, and those
+    of their moduli: two laws for which they agree serve alike."""
     y, weights = batch
     x = np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None]
     inverse = 1 / (1 + scale * x * y**2) ** 2
@@ -75,29 +78,29 @@ def _condensed(batch: FirstBatch, scale: float) -> FirstBatch:
     stretch = max(scale, 1 / max(float(y2.max()), 1e-300))
     u = np.log1p(stretch * y2)
     # panels, so that the rounding of large weights does not spoil the small ones of the tails
-    panels = int(np.ceil(float(u.max()) / PANEL))
-    index = np.minimum((u / PANEL).astype(int), panels - 1)
-    for n in CONDENSED:
+    panels = int(np.ceil(float(u.max()) / PANEL_LENGTH))
+    index = np.minimum((u / PANEL_LENGTH).astype(int), panels - 1)
+    for n in (10, 12, 14, 16, 20, 24):  # Chebyshev points a panel
         if n * panels >= y2.size:
             break
         places = chebpts1(n)
-        basis = chebvander(2 * (u / PANEL - index) - 1, n - 1)
+        basis = chebvander(2 * (u / PANEL_LENGTH - index) - 1, n - 1)
         basis = basis @ np.linalg.inv(chebvander(places, n - 1))
         carried = np.concatenate(
             [weights[:, index == k] @ basis[index == k] for k in range(panels)], axis=1
         )
         start = np.repeat(np.arange(panels), n)
-        y = np.sqrt(np.expm1(PANEL * (start + np.tile((places + 1) / 2, panels))) / stretch)
+        y = np.sqrt(np.expm1(PANEL_LENGTH * (start + np.tile((places + 1) / 2, panels))) / stretch)
         carried[1] /= y
-        found = FirstBatch(y, carried)
+        condensed = FirstBatch(y, carried)
         # where f(y)/y is large at small y, rounding costs a digit
-        if np.all(np.abs(probe(found, scale)[0] - values) <= 10 * TOLERANCE * size):
-            return found
+        if np.all(np.abs(probe(condensed, scale)[0] - values) <= 10 * PROBE_TOLERANCE * size):
+            return condensed
     return batch
 
 
 def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:
-    """The law of which a share of the samples has each of the ``batches``' laws."""
+    """The law of a batch of which the given ``shares`` have the laws ``batches``."""
     y, weights = zip(*batches, strict=True)
     parts = [share * w for share, w in zip(shares, weights, strict=True)]
     return FirstBatch(np.concatenate(y), np.concatenate(parts, axis=1))
@@ -111,9 +114,8 @@ def signs(mean: Array, weights: Array) -> FirstBatch:
 
 
 def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
-    """Ever finer nodes."""
+    """Laws of the first batch on ever finer nodes."""
     mean = labels.mean  # the target itself, but of a channel
-    assert isinstance(mean, Activation)
     if labels.channel:
         layers = _layers(mean)
         for n in (12, 24, 48):
@@ -122,16 +124,16 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
             yield signs(mean(s), np.stack([w, w * s, w * s**2]))
         return
     variances, shares = zip(*labels.gaussians, strict=True)
-    ladders = [list(_of_component(mean, noise, scale)) for noise in variances]
-    for level in range(max(map(len, ladders))):
-        yield mixed([ladder[min(level, len(ladder) - 1)] for ladder in ladders], shares)
+    refinements = [list(_of_component(mean, noise, scale)) for noise in variances]
+    for level in range(max(map(len, refinements))):
+        yield mixed([batches[min(level, len(batches) - 1)] for batches in refinements], shares)
 
 
-def _of_component(target: Activation, noise: float, scale: float) -> Iterator[FirstBatch]:
-    """With Gaussian noise, ever finer nodes: in s, closing in on the zeros of the target if need
-    be, and in xi; or, with noise enough, in y."""
+def _of_component(target: Function, noise: float, scale: float) -> Iterator[FirstBatch]:
+    """The law of labels with Gaussian ``noise`` (a variance) on ever finer nodes: in s, closing in
+    on the zeros of the target if need be, and in xi; or, with noise enough, in y."""
     layers = _layers(target)
-    wide = noise * scale > WIDE
+    wide = noise * scale > WIDE_NOISE
     # 1 / (1 + scale y^2) has its poles at a distance 1 / sqrt(noise scale) from real xi
     count = 24 + 88 * np.sqrt(noise * scale)
     trapezoids = () if target.kinks or wide else (64, 128, 256, 512)
@@ -153,8 +155,9 @@ def _of_component(target: Activation, noise: float, scale: float) -> Iterator[Fi
 
 
 def _in_label(mean: Array, s: Rule, noise: float, scale: float, n: int) -> FirstBatch:
-    """n nodes in y, dense where 1 / (1 + scale y^2) varies, weighed by the density of y."""
-    reach = 8.6 * np.sqrt(noise)
+    """The law on n nodes of y, dense where 1 / (1 + scale y^2) varies, weighed by the density of
+    y: that of Gaussians around ``mean`` at the nodes of the rule ``s``."""
+    reach = HALF_WIDTH * np.sqrt(noise)
     root = np.sqrt(max(scale, 1 / noise))
     low, high = np.arcsinh(root * np.array([mean.min() - reach, mean.max() + reach]))
     u = np.linspace(low, high, n)
@@ -165,7 +168,7 @@ def _in_label(mean: Array, s: Rule, noise: float, scale: float, n: int) -> First
     return FirstBatch(y, (density @ powers.T).T * cell)
 
 
-def _layers(target: Activation) -> Array:
+def _layers(target: Function) -> Array:
     """Breaks that close in on the kinks and zeros of the target."""
     near = [zero for zero in zeros(target) if abs(zero) < HALF_WIDTH]
     return graded([*target.kinks, *near], interval(1024))

@@ -119,7 +119,13 @@ class GradientStep(Step):
 
 
 def _after_several(step: Step) -> SpikedParameters:
-    """The one group of neurons that several steps leave.  docs/theory.md 10"""
+    """The one group of neurons that there is after several steps.  docs/theory.md 10"""
     last = after_each_step(step)[-1]
-    gamma = cosines(last.gamma)
-    return SpikedParameters(last.r, last.c, gamma, None, step.bias.values[0], 0.0)
+    return SpikedParameters(
+        r=last.r,
+        c=last.c,
+        gamma=cosines(last.gamma),
+        fractions=None,
+        bias=step.bias.values[0],
+        error=0.0,
+    )

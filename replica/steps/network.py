@@ -15,12 +15,10 @@ from ..errors import InvalidArgument
 from ..problem import FINITE, Activation, Geometry, SpikedRandomFeatures, number
 from ..saddle_point import GroupCovariance, RowCovariance, group_covariance
 from .first_batch import first_batch
-from .one_step import after_one_step, features_of
+from .one_step import GROUPS, after_one_step, features_of
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
-ODD = 1e-9  # of the student's size: what is left of sigma(x) + sigma(-x)
-MOST_GROUPS = 48  # that a continuous readout may need
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class NetworkRows:
         object.__setattr__(self, "row_norms", bool(self.row_norms))
 
     @cached_property
-    def features(self) -> SpikedRandomFeatures:
+    def published(self) -> SpikedRandomFeatures:
         """The published model of the same step, of width beta = 1."""
         return features_of(self.step, after_one_step(self.step), beta=1.0)
 
@@ -63,15 +61,18 @@ class NetworkRows:
         """Cosine of the gradient with the target."""
         return self.covariance.gamma
 
-    def of(self, groups: Geometry, kinds: NDArray[np.int64]) -> RowCovariance | GroupCovariance:
-        """The covariance of the groups ``kinds`` (A,) among ``groups``."""
+    def covariance_of(
+        self, groups: Geometry, kinds: NDArray[np.int64]
+    ) -> RowCovariance | GroupCovariance:
+        """The covariance of the rows of the groups with indices ``kinds`` (A,) among ``groups``:
+        that of readout 1 alone, or those of several readouts."""
         readouts = self._readouts(groups)[kinds]
         if len(kinds) == 1 and readouts[0] == 1:
             return self.covariance
         return group_covariance(self.covariance, readouts)
 
     def _readouts(self, groups: Geometry) -> Array:
-        """First-step readout of each of the ``groups``, (G,)."""
+        """First-step readout of each of the ``groups``, (G,): of those with their r and c."""
         after = after_one_step(self.step)
         r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
         values, _ = self.step.readout.discretise(r.size)
@@ -85,7 +86,7 @@ class NetworkRows:
         if changed:
             step: Any = replace(self.step, **changed)  # type: ignore[arg-type]
             rows = NetworkRows(step, self.row_norms)
-        return replace(rows.features, rows=rows, **own)  # type: ignore[arg-type]
+        return replace(rows.published, rows=rows, **own)  # type: ignore[arg-type]
 
 
 def Network(
@@ -125,11 +126,11 @@ def Network(
 
 def unsuited(step: Step) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
-    if step.target.dimension > 1 or not isinstance(step.target, Activation):
+    if step.target.dimension > 1 or not step.target.kinks_known:
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
-    if step.label_noise is not None and step.label_noise.kind == "student":
+    if step.step_labels.student_t is not None:
         return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
@@ -143,12 +144,13 @@ def _is_odd(student: Activation) -> bool:
     x = np.linspace(0.0, 8.0, 101)
     both = student(np.concatenate([x, -x]))
     there, back = np.split(both, 2)
-    return bool(np.abs(there + back).max() <= ODD * np.abs(both).max() + 1e-300)
+    # far above rounding, far below what would change an error
+    return bool(np.abs(there + back).max() <= 1e-9 * np.abs(both).max() + 1e-300)
 
 
 def _largest_strength(step: Step, h_check: float) -> float:
     """b / alpha0 of Eq. (15.1) for the largest readout."""
-    readouts = step.readout.discretise(MOST_GROUPS)[0]
+    readouts = step.readout.discretise(GROUPS[-1])[0]
     return float((step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2)
 
 
@@ -166,15 +168,14 @@ def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:
     if not norms:
         return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
 
-    tol = 1e-11 if student.derivative is not None else 1e-9  # as for ``slope_moments``
-
     def average(exponent: int, *, degree: int) -> float:
         """E z^degree (sigma' - h_1)^exponent"""
 
         def integrand(z: Array) -> Array:
             return z**degree * (student.slope(z) - h1) ** exponent
 
-        return float(expectation(integrand, kinks=np.asarray(student.kinks), tol=tol).value)
+        kinks, tol = np.asarray(student.kinks), student.slope_tolerance
+        return float(expectation(integrand, kinks=kinks, tol=tol).value)
 
     h3 = average(1, degree=2)
     fourth = float(w @ batch.y**4)

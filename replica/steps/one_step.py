@@ -9,6 +9,7 @@ continuous law of the readout is replaced by as many groups as its Gauss quadrat
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -21,9 +22,7 @@ from solvers.settle import settle
 from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
-GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # tried for a continuous law
-GROUP_TOLERANCE = 1e-6
-LAW_ERROR = 1e-4  # of the groups for a continuous readout, above which a warning is given
+GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
 
 
 class SpikedParameters(NamedTuple):
@@ -37,6 +36,26 @@ class SpikedParameters(NamedTuple):
     fractions: tuple[float, ...] | None
     bias: float | tuple[float, ...]
     error: float
+
+
+class FirstStep(NamedTuple):
+    """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
+    them; where the readout's law is continuous, the gradients have groups of their own.
+
+    Attributes
+    ----------
+    direction : (T,)
+        Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
+    weights, gradients : (A, T)
+        Cosines with the target's directions of the rows after the step, and of what it adds.
+    fractions : (A,)
+        Shares of the groups of ``weights``.
+    """
+
+    direction: Array
+    weights: Array
+    gradients: Array
+    fractions: Array
 
 
 @lru_cache(maxsize=1024)
@@ -59,8 +78,52 @@ def after_one_step(step: Step) -> SpikedParameters:
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1, 0.0)
     ever_more = (_with_groups(step, count, np.inf) for count in GROUPS)
-    settled = settle(ever_more, partial(_kernel, step.student), _kernel_change, GROUP_TOLERANCE)
+    # to the accuracy to which other losses than the square are solved
+    settled = settle(ever_more, partial(_kernel, step.student), _kernel_change, 1e-6)
     return settled.candidate._replace(error=settled.change)
+
+
+def first_step(step: Step) -> FirstStep:
+    """Direction and cosines of the neurons after the first step of ``step``, for any law of the
+    readout and of the bias.  docs/theory.md 2, 11
+
+    Raises
+    ------
+    InvalidArgument
+        If the student has a jump (no gradient).
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> step = GradientStep(
+    ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
+    ... )
+    >>> first = first_step(step)
+    >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
+    ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
+    """
+    alpha0, eta = step.schedule[0]
+    single = replace(step, alpha0=alpha0, eta=eta, steps=())
+    # for a continuous law 8 groups do: the gradients of its values differ in sign alone
+    values, shares = step.readout.discretise(8)
+    # what a step adds is all that is left of a row where the rate is large
+    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
+    after, added = after_one_step(single), after_one_step(large)
+    without_noise = after_one_step(replace(single, alpha0=np.inf, eta=1.0))
+    direction = np.array(without_noise.gamma, dtype=float).reshape(-1)
+    return FirstStep(
+        direction=direction,
+        weights=_weight_cosines(after),
+        gradients=_weight_cosines(added),
+        fractions=np.ones(1) if after.fractions is None else np.array(after.fractions),
+    )
+
+
+def _weight_cosines(after: SpikedParameters) -> Array:
+    """Cosines of the rows of each group with the target's directions, (A, T)."""
+    r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
+    gamma = np.array(after.gamma, dtype=float).reshape(-1)
+    return np.asarray((r / np.sqrt(r**2 + c))[:, None] * gamma)
 
 
 def cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
@@ -69,7 +132,8 @@ def cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
 
 
 def _with_groups(step: Step, count: int, error: float) -> SpikedParameters:
-    """Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
+    """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout, whose
+    ``error`` is passed on."""
     # the readout of a step that is not made does not matter
     values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
@@ -100,7 +164,7 @@ def _with_groups(step: Step, count: int, error: float) -> SpikedParameters:
 
 @lru_cache(maxsize=1024)
 def _student(student: Activation, shift: float) -> tuple[float, float, float]:
-    """h_1, h_check and h_2 of a neuron with that bias."""
+    """h_1, h_check and h_2 of (2.1) for a neuron of bias ``shift``."""
     return *student.slope_moments(shift), float(student.second_hermite(shift))
 
 
@@ -126,7 +190,7 @@ def _kernel_change(before: Array, now: Array) -> float:
 
 def features_of(step: Step, after: SpikedParameters, *, beta: float) -> SpikedRandomFeatures:
     """The spiked random features of width p = beta d with the parameters ``after`` the step."""
-    if after.error > LAW_ERROR:
+    if after.error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
             f"{len(np.atleast_1d(after.r))} groups stand for the readout's law with an error "
             f"of {after.error:.1e}: its tails are too heavy, or the step too large",

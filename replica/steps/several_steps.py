@@ -13,26 +13,20 @@ network it keeps a row covariance (docs/theory.md 15), which several steps accum
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from solvers.quadrature import QuadratureError, refine
+from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule
 from solvers.settle import settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import LAYERS, Activation, ConditionalMoments, SpikedRandomFeatures, remainder
-from .one_step import SpikedParameters, after_one_step
+from ..problem import SpikedRandomFeatures, remainder
 from .step import Step
-
-TOLERANCE = 1e-11  # on the change of an average between two rules
-SLOPE_TOLERANCE = 1e-11, 1e-9  # with a student's own derivative, or differences for it
-FEW = 8  # groups for the gradients of a continuous law, which differ in sign alone
-BLOCK = 1024  # values of kappa at which slopes are integrated together
 
 
 @dataclass(frozen=True)
@@ -66,29 +60,9 @@ class AfterStep:
     quadrature_error: float
 
 
-class FirstStep(NamedTuple):
-    """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
-    them; where the readout's law is continuous, the gradients have groups of their own.
-
-    Attributes
-    ----------
-    direction : (T,)
-        Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
-    weights, gradients : (A, T)
-        Cosines with the target's directions of the rows after the step, and of what it adds.
-    fractions : (A,)
-        Shares of the groups of ``weights``.
-    """
-
-    direction: Array
-    weights: Array
-    gradients: Array
-    fractions: Array
-
-
 class _Averages(NamedTuple):
-    """Eq. (10.1), the noises n_c and n_i times alpha_t: along_spike = a_u, across = a_zeta (K',),
-    stretch = delta."""
+    """The averages of Eq. (10.1): a_u along the spike, a_zeta (K',) across it, the stretch delta of
+    the bulk, and alpha_t times the noises n_c, common to all rows, and n_i, of each row's own."""
 
     along_spike: float
     across: Array
@@ -120,6 +94,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", steps=[(2, 1), (2, 1), (2, 1)])
     >>> for after in after_each_step(step):
     ...     print(f"{after.r:.4f} {after.c:.4f} {after.gamma[0]:.4f}")
@@ -137,64 +112,23 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
                 "beyond the first step (validation.trajectory simulates it)",
             )
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
-    return tuple(_walk(step))
+    return tuple(_recursion(step))
 
 
-def first_step(step: Step) -> FirstStep:
-    """Direction and cosines of the neurons after the first step of ``step``, for any law of the
-    readout and of the bias.  docs/theory.md 2, 11
-
-    Raises
-    ------
-    InvalidArgument
-        If the student has a jump (no gradient).
-
-    Examples
-    --------
-    >>> step = GradientStep(
-    ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
-    ... )
-    >>> found = first_step(step)
-    >>> found.direction.round(3).tolist(), found.gradients.round(3).tolist()
-    ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
-    """
-    alpha0, eta = step.schedule[0]
-    single = replace(step, alpha0=alpha0, eta=eta, steps=())
-    values, shares = step.readout.discretise(FEW)
-    # what a step adds is all that is left of a row where the rate is large
-    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
-    after, added = after_one_step(single), after_one_step(large)
-    first = after_one_step(replace(single, alpha0=np.inf, eta=1.0)).gamma
-    direction = np.array(first, dtype=float).reshape(-1)
-    return FirstStep(
-        direction=direction,
-        weights=_weight_cosines(after),
-        gradients=_weight_cosines(added),
-        fractions=np.ones(1) if after.fractions is None else np.array(after.fractions),
-    )
-
-
-def _weight_cosines(after: SpikedParameters) -> Array:
-    """Cosines of the rows of each group with the target's directions, (A, T)."""
-    r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
-    gamma = np.array(after.gamma, dtype=float).reshape(-1)
-    return np.asarray((r / np.sqrt(r**2 + c))[:, None] * gamma)
-
-
-def _walk(step: Step) -> Iterator[AfterStep]:
-    """The recursion: states after each step."""
+def _recursion(step: Step) -> Iterator[AfterStep]:
+    """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
     r, c, gamma = 0.0, 1.0, np.zeros(step.target.dimension)
     for alpha0, eta in step.schedule:
-        mean, error = _settled(step, _rows(step, r, c, gamma))
-        n_c, n_i = mean.common_noise / alpha0, mean.own_noise / alpha0  # Eq. (10.1)
-        a_u, a_zeta, delta = mean.along_spike, mean.across, mean.stretch
+        averages, error = _settled_averages(step, _rows(step, r, c, gamma))
+        a_u, a_zeta, delta = averages.along_spike, averages.across, averages.stretch
+        n_c, n_i = averages.common_noise / alpha0, averages.own_noise / alpha0
         towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
         push = eta * step.readout.values[0]
         # Eq. (10.2)
-        S_towards = r * gamma + push * towards
+        cosines_by_length = r * gamma + push * towards
         r = float(np.sqrt((r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
-        gamma = S_towards / r if r else np.zeros_like(gamma)
+        gamma = cosines_by_length / r if r else np.zeros_like(gamma)
         c = float(c * (1 + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
         yield AfterStep(
             alpha0=alpha0,
@@ -209,7 +143,8 @@ def _walk(step: Step) -> Iterator[AfterStep]:
 
 
 def _rows(step: Step, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
-    """The rows as spiked random features, whose tables hold what Eq. (10.1) averages."""
+    """Rows of spike r u and bulk variance c as spiked random features: the moments that
+    Eq. (10.1) averages are those of their table."""
     return SpikedRandomFeatures(
         student=step.student,
         target=step.target,
@@ -222,16 +157,17 @@ def _rows(step: Step, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
     )
 
 
-def _settled(step: Step, now: SpikedRandomFeatures) -> tuple[_Averages, float]:
-    """The averages of Eq. (10.1), and their change at the last refinement."""
+def _settled_averages(
+    step: Step, now: SpikedRandomFeatures, tol: float = 1e-11
+) -> tuple[_Averages, float]:
+    """The averages of Eq. (10.1) over the rows ``now``, and their relative change at the last
+    refinement of the rule for kappa, ``tol`` at most."""
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
-    settled = settle(
-        rules(now), lambda rule: _averages(step, now, rule), _relative_change, TOLERANCE
-    )
+    settled = settle(rules(now), lambda rule: _averages(step, now, rule), _relative_change, tol)
     if not settled.met:
         raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
+            f"the averages over kappa after a step did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"
         )
     return settled.value, settled.change
@@ -244,15 +180,14 @@ def _relative_change(before: _Averages, now: _Averages) -> float:
 
 
 def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
-    """Eq. (10.1) on the nodes of ``rule``."""
+    """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa."""
     table = tabulate(now, rule)
     kappa, weights = table.kappa[0], table.weights
     mu0, mu1 = table.offsets[0], table.mu1[0]
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
-    m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
+    m2, v1 = step.student.slope_statistics(shift, now.geometry.c[0])
     rho = table.h - step.readout.values[0] * mu0
-    given = ConditionalMoments(table.h, table.g, table.spread)
-    rho2 = rho**2 + step.step_labels.conditional_variance(given)
+    rho2 = rho**2 + step.step_labels.conditional_variance(table.h, table.spread)
     return _Averages(
         along_spike=float((rho * kappa * mu1) @ weights),
         across=(table.g * mu1) @ weights,
@@ -260,42 +195,3 @@ def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
         common_noise=float((rho2 * mu1**2) @ weights),
         own_noise=float((rho2 * v1) @ weights),
     )
-
-
-def slope_statistics(student: Activation, s: Array, c: float) -> tuple[Array, Array]:
-    """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).
-
-    By parts, E sigma'' = E (z^2 - 1) sigma / c, so that sigma and sigma' are enough.
-
-    Raises
-    ------
-    QuadratureError
-        If the integrals do not settle.
-
-    Examples
-    --------
-    >>> from replica import activation
-    >>> m2, v1 = slope_statistics(activation("he3"), np.array([0.5]), 1.0)
-    >>> m2.round(9).tolist(), v1.round(9).tolist()  # 6 s, 9 (4 s^2 + 2)
-    ([3.0], [27.0])
-    """
-    root = np.sqrt(c)
-    mu1 = student.moments(s, c).first / root
-    breaks = (np.concatenate([LAYERS, student.kinks]) - s[:, None]) / root
-    family = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    tol = SLOPE_TOLERANCE[student.derivative is None]
-    blocks = []
-    for i in range(0, s.size, BLOCK):
-        block = slice(i, i + BLOCK)
-
-        def compute(rule: Rule, block: slice = block) -> tuple[Array, Array]:
-            slope = student.slope(s[block, None] + root * rule.nodes)
-            spread = ((slope - mu1[block, None]) ** 2 * rule.weights).sum(axis=-1)
-            power = (slope**2 * rule.weights).sum(axis=-1)
-            return spread, power + 1e-8 * power.max() + 1e-300
-
-        try:
-            blocks.append(refine(compute, breaks[block], rule=family, tol=tol).value)
-        except QuadratureError as error:
-            raise QuadratureError(f"activation {student.name}: {error}") from None
-    return student.second_hermite(s, c) / c, np.concatenate(blocks)

@@ -18,27 +18,20 @@ differ from zero and for a fresh batch at every step: what reusing a batch adds 
 
 import itertools
 from dataclasses import dataclass
-from functools import reduce
-from math import factorial, prod
-from typing import Any, NamedTuple
+from math import factorial
+from typing import Any
 
 import numpy as np
-from numpy.polynomial import hermite_e
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
 
 from ..errors import InvalidArgument
-from ..problem import Activation, MultiIndex, imported
-from ..problem import target as find_target
+from ..problem import MultiIndex, multi_index
+from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensors
 
-DEGREE = 4
-HIGHEST = 12  # degree
-THRESHOLD = 1e-6  # share of the variance below which a connection is not counted
-MARGIN = 10.0  # times the quadrature error, likewise
-TOLERANCE = 1e-11  # on the quadrature error, relative to the variance, at which to stop
-ROUGHEST = 1e-2  # quadrature error, relative to the variance, at which to give up
+# Defaults of ``staircase``.
+DEGREE = 4  # of the tensors at most: a leap of 5 would need n = Theta(d^5) samples
+THRESHOLD = 1e-6  # share of the variance: far above rounding, far below what a simulation shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +65,7 @@ class Staircase:
     ----------
     target : MultiIndex
     degree : int
-        Highest degree looked at.
+        Highest degree of the tensors.
     mean, variance : float
         Of g(z).
     tensors : tuple of arrays (), (r,), (r, r), ...
@@ -154,159 +147,53 @@ def staircase(
 
     Examples
     --------
-    >>> found = staircase("z1 + z1*z2 + z1*z2*z3")
-    >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in found.stages]
+    >>> stairs = staircase("z1 + z1*z2 + z1*z2*z3")
+    >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in stairs.stages]
     [(1, [[1.0, 0.0, 0.0]]), (1, [[0.0, 1.0, 0.0]]), (1, [[0.0, 0.0, 1.0]])]
     >>> weak = staircase("(4*z1 + z1**2 + z2)/2").stages[1]  # strength 16/289
     >>> weak.directions.round(3).tolist(), weak.strengths.round(6).tolist()
     ([[-0.243, 0.97]], [0.055363])
     """
-    g = _multi_index(target, dimension)
-    r = g.dimension
-    if not 1 <= degree <= HIGHEST or int(degree) != degree:
-        raise InvalidArgument("degree", degree, f"an integer from 1 to {HIGHEST}")
+    g = multi_index(target, dimension)
+    if not 1 <= degree <= 12 or int(degree) != degree:
+        raise InvalidArgument("degree", degree, "an integer from 1 to 12")
     if not 0 <= threshold < 1:
         raise InvalidArgument("threshold", threshold, "0 or more and below 1")
-    start = _averages(g, np.eye(r), 0, int(degree))
-    now, known, stages, error = start, np.empty((0, r)), [], start.error
+    r, degree = g.dimension, int(degree)
+    at_start = conditional_tensors(g, np.eye(r), 0, degree)
+    now, known, stages, error = at_start, np.empty((0, r)), [], at_start.error
     while len(known) < r:
-        found = _next_stage(now, max(threshold, MARGIN * error))
-        if found is None:
+        first = _first_connection(now, _resolution(threshold, error))
+        if first is None:
             break
-        leap, vectors, strengths = found
+        leap, vectors, strengths = first
         new = _upright(vectors.T @ now.basis[len(known) :])
         known = np.concatenate([known, new])
-        now = _averages(g, _completed(known), len(known), int(degree))
+        now = conditional_tensors(g, _completed(known), len(known), degree)
         error = max(error, now.error)
         stages.append(Stage(leap, new, strengths, now.explained))
     return Staircase(
         target=g,
-        degree=int(degree),
-        mean=start.mean,
-        variance=start.variance,
-        tensors=_tensors(start.contracted, r, int(degree)),
+        degree=degree,
+        mean=at_start.mean,
+        variance=at_start.variance,
+        tensors=hermite_tensors(at_start.coefficients, r, degree),
         stages=tuple(stages),
         error=error,
-        resolution=max(threshold, MARGIN * error),
+        resolution=_resolution(threshold, error),
     )
 
 
-class _Averages(NamedTuple):
-    """With U the first rows of ``basis`` (r, r): M_1 / 1!, M_2 / 2!, ... on its complement, the
-    share of the variance that functions of z_U explain, and what all this was computed from."""
-
-    basis: Array
-    moments: list[Array]
-    explained: float
-    mean: float
-    variance: float
-    contracted: Array
-    error: float
+def _resolution(threshold: float, error: float) -> float:
+    """Share of the variance from which a connection counts: ten quadrature errors or more."""
+    return max(threshold, 10.0 * error)
 
 
-def _multi_index(spec: Any, dimension: int | None) -> MultiIndex:
-    """The target as a function of r arrays, r at most what a tensor quadrature serves."""
-    if dimension is not None and isinstance(spec, str) and ":" in spec:
-        spec = imported(spec, "target")
-    if dimension is not None and not isinstance(spec, (str, MultiIndex, Activation)):
-        return MultiIndex(spec, dimension, getattr(spec, "__name__", "multi-index"))
-    found = find_target(spec)
-    found = found if isinstance(found, MultiIndex) else MultiIndex(found, 1, found.name)
-    if dimension not in (None, found.dimension):
-        raise InvalidArgument("dimension", dimension, f"{found.dimension} for {found.name}")
-    return found
-
-
-def _averages(g: MultiIndex, basis: Array, known: int, degree: int) -> _Averages:
-    """The averages by the rules, of two families and of growing size, that settle them best."""
-    best: _Averages | None = None
-    previous: dict[str, _Averages] = {}
-    for n in TENSOR_SIZES[g.dimension]:
-        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", _trapezoid(n))):
-            found = _on_rule(g, rule, basis, known, degree)
-            if found.variance <= 1e-24 * found.mean**2:
-                raise InvalidArgument("target", g.name, "a function that is not constant")
-            if family in previous:
-                found = found._replace(error=_change(previous[family], found))
-                if best is None or found.error < best.error:
-                    best = found
-                if best.error <= TOLERANCE:
-                    return best
-            previous[family] = found
-    assert best is not None
-    if not best.error <= ROUGHEST:
-        raise QuadratureError(
-            f"target {g.name}: averages over {g.dimension} Gaussian directions are known to "
-            f"{best.error:.1g} of its variance only"
-        )
-    return best
-
-
-def _change(coarse: _Averages, fine: _Averages) -> float:
-    """Largest change of an average, relative to the variance."""
-    pairs = zip(coarse.moments, fine.moments, strict=True)
-    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
-    changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
-    return float(np.max(changes))
-
-
-def _trapezoid(n: int) -> Rule:
-    rule = trapezoid_tensor(n, 1)
-    return Rule(rule.nodes[:, 0], rule.weights)
-
-
-def _on_rule(g: MultiIndex, rule: Rule, basis: Array, known: int, degree: int) -> _Averages:
-    """All averages on the tensor product of ``rule`` along the rows of ``basis``."""
-    r, n = g.dimension, rule.weights.size
-    y = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    values = g(*np.tensordot(basis.T, y, axes=1))
-    hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
-    contracted = values
-    for _ in range(r - known):  # axis after axis: nodes of y_i become degrees 0, 1, ... in it
-        contracted = np.tensordot(contracted, hermite, axes=(known, 1))
-    weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    at = contracted.reshape((n**known, *[degree + 1] * (r - known)))
-    every = reduce(np.multiply.outer, [rule.weights] * r)
-    mean = float((every * values).sum())
-    variance = float((every * (values - mean) ** 2).sum())
-    given = at.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
-    explained = float(weights @ given**2) / (variance or 1.0)
-    moments = [_moment(at, weights, k, r - known) for k in range(1, degree + 1)]
-    return _Averages(basis, moments, explained, mean, variance, contracted, np.inf)
-
-
-def _moment(at: Array, weights: Array, k: int, free: int) -> Array:
-    """M_k / k!, (free, free), from E[prod_i He_{m_i}(y_i) g | z_U], (N, degree + 1, ...)."""
-    total = np.zeros((free, free))
-    for m in _multi_indices(free, k - 1):
-        count = factorial(k - 1) / prod(map(factorial, m))  # entries of the tensor that are equal
-        rows = [at[:, *np.add(m, unit)] for unit in np.eye(free, dtype=int)]
-        T = np.array(rows).reshape(free, -1)
-        total += count * (T * weights) @ T.T
-    return total / factorial(k)
-
-
-def _multi_indices(size: int, total: int) -> list[list[int]]:
-    """All m >= 0 of ``size`` integers that sum to ``total``."""
-    if not size:
-        return []
-    every = itertools.combinations_with_replacement(range(size), total)
-    return [[chosen.count(i) for i in range(size)] for chosen in every]
-
-
-def _tensors(contracted: Array, r: int, degree: int) -> tuple[Array, ...]:
-    """C_0, ..., C_degree from the coefficients E prod_i He_{m_i}(z_i) g."""
-    found = []
-    for k in range(degree + 1):
-        C = np.empty((r,) * k)
-        for index in np.ndindex(C.shape):
-            C[index] = contracted[tuple(np.bincount(np.array(index, dtype=int), minlength=r))]
-        found.append(C)
-    return tuple(found)
-
-
-def _next_stage(now: _Averages, resolution: float) -> tuple[int, Array, Array] | None:
-    """Leap, eigenvectors (columns) and eigenvalues of the first M_k that is not zero."""
+def _first_connection(
+    now: ConditionalTensors, resolution: float
+) -> tuple[int, Array, Array] | None:
+    """Degree k of the first M_k that is not zero, the eigenvectors (columns) of those of its
+    eigenvalues that count, and these; None where no M_k has any."""
     for k, moment in enumerate(now.moments, start=1):
         values, vectors = np.linalg.eigh(moment)
         kept = values > resolution * now.variance
@@ -316,7 +203,8 @@ def _next_stage(now: _Averages, resolution: float) -> tuple[int, Array, Array] |
 
 
 def _upright(rows: Array) -> Array:
-    """The rows with signs that make their largest entries positive."""
+    """The ``rows`` with signs that make the largest entry of each positive: eigenvectors have
+    either sign."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return rows * np.sign(largest)
 
@@ -327,4 +215,5 @@ def _completed(rows: Array) -> Array:
 
 
 def _rows(stages: tuple[Stage, ...], r: int) -> Array:
+    """The directions of the ``stages`` as rows, (m, r)."""
     return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])

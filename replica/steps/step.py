@@ -1,4 +1,8 @@
-"""What is trained in one giant step or several: the fields of a :class:`GradientStep`, checked."""
+"""What is trained in one giant step or several: the fields of a :class:`GradientStep`, checked.
+
+What the steps make of a network (``one_step``, ``several_steps``, ``network``) is computed from
+these fields alone; :class:`GradientStep` adds the methods that return it.
+"""
 
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -8,7 +12,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
-    NAMES,
+    READOUT_LAWS,
     Activation,
     LabelLaw,
     MultiIndex,
@@ -24,7 +28,8 @@ from ..problem import (
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Problem):
-    """Fields and checks of :class:`GradientStep`, which documents them.
+    """A network before its steps and the laws of all it is trained with; :class:`GradientStep`
+    documents the fields.
 
     A field with a ``help`` text is an option of the command line; so it is of those of
     :class:`SpikedRandomFeatures`, which shares the texts of the fields that both have.
@@ -45,7 +50,7 @@ class Step(Problem):
     noise: float = field(default=0.0, metadata={"help": "Label noise variance Delta."})
     readout: Any = field(
         default=1.0,
-        metadata={"help": f"First-step readout: values (-1,1), {', '.join(NAMES)}."},
+        metadata={"help": f"First-step readout: values (-1,1), {', '.join(READOUT_LAWS)}."},
     )
     bias: Any = field(
         default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
@@ -70,6 +75,9 @@ class Step(Problem):
             raise InvalidArgument("bias", self.bias, "of finitely many values")
         schedule = self._checked_schedule()
         alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
+        step_noise = self.step_noise
+        if step_noise is not None:
+            step_noise = number("step_noise", step_noise, 0, FINITE, "0 or more (a variance)")
         assign(
             self,
             student=activation(self.student, "student"),
@@ -78,26 +86,20 @@ class Step(Problem):
             eta=eta,
             steps=schedule if len(schedule) > 1 else (),
             noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
-            step_noise=None
-            if self.step_noise is None
-            else number("step_noise", self.step_noise, 0, FINITE, "0 or more (a variance)"),
+            step_noise=step_noise,
             readout=law("readout", self.readout),
             bias=bias,
             intercept=bool(self.intercept),
             train_bias=bool(self.train_bias),
             label_noise=label_noise(self.label_noise),
         )
-        self.check_channel()
-
-    @property
-    def first_noise(self) -> float:
-        """Variance of the Gaussian noise in the labels of the steps."""
-        return self.noise if self.step_noise is None else self.step_noise
+        self.check_noise()
 
     @property
     def step_labels(self) -> LabelLaw:
         """The law of the labels of the steps."""
-        return LabelLaw(self.target, self.first_noise, self.label_noise)
+        noise = self.noise if self.step_noise is None else self.step_noise
+        return LabelLaw(self.target, noise, self.label_noise)
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
@@ -110,7 +112,7 @@ class Step(Problem):
         return [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
 
     def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
-        """The pairs (alpha0, eta) of either form, each in range."""
+        """The pairs (alpha0, eta) as ``steps`` or as alpha0 and eta give them, each in range."""
         single = (self.alpha0, self.eta)
         given = not hasattr(self.steps, "__len__") or len(self.steps)
         if given and single != (None, None):

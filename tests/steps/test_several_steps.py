@@ -20,8 +20,7 @@ from replica import (
     learning_curve,
     solve,
 )
-from replica.steps.one_step import after_one_step
-from replica.steps.several_steps import first_step, slope_statistics
+from replica.steps.one_step import after_one_step, first_step
 
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 
@@ -221,7 +220,7 @@ def test_first_direction_of_two_teachers():
 def test_slope_statistics(name):
     """E sigma'' and Var sigma' against differences and a dense rule."""
     student, s, c, h = activation(name), np.array([-1.3, 0.0, 0.4]), 0.8, 1e-4
-    m2, v1 = slope_statistics(student, s, c)
+    m2, v1 = student.slope_statistics(s, c)
 
     def mu1(shift):
         return student.moments(shift, np.full(3, c)).first / np.sqrt(c)

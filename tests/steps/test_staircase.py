@@ -9,7 +9,6 @@ from numpy.polynomial import hermite_e
 
 from replica import InvalidArgument, MultiIndex, staircase
 from replica.problem.targets import target
-from replica.steps.staircase import MARGIN
 from solvers.quadrature import QuadratureError
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"
@@ -170,7 +169,7 @@ def test_rough_functions_say_how_well_they_are_known():
     found = staircase("relu(z1) + z2*z3")
     assert leaps(found) == [(1, 1), (2, 2)]
     assert 1e-6 < found.error < 1e-2
-    assert found.resolution == MARGIN * found.error
+    assert found.resolution == 10 * found.error
     truth = 0.25  # h_1 = 1/2
     assert found.stages[0].strengths[0] == pytest.approx(truth, abs=found.error * found.variance)
 

@@ -12,7 +12,7 @@ from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
 from replica.cli.common import run
 from replica.problem.targets import target
-from replica.steps.several_steps import first_step
+from replica.steps.one_step import first_step
 from validation import draw, simulate, trajectory
 from validation.cli.main import app
 from validation.comparisons import compare_alignment

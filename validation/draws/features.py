@@ -17,11 +17,9 @@ from replica.errors import InvalidArgument
 from replica.problem import (
     Activation,
     LabelLaw,
-    LabelNoise,
     Law,
     Problem,
     SpikedRandomFeatures,
-    Target,
     check_problem,
     remainder,
 )
@@ -47,21 +45,15 @@ class Instance:
         Target directions, orthonormal; of a single-index target, w*.
     student : Activation
         sigma.
-    target : Activation or MultiIndex
-        sigma_*.
-    noise : float
-        Variance Delta of the label noise.
-    label_noise : LabelNoise or None
-        What labels add to that.
+    law : LabelLaw
+        The law of the labels given the projections of an input on ``directions``.
     """
 
     W: Array
     bias: Array
     directions: Array
     student: Activation
-    target: Target
-    noise: float
-    label_noise: LabelNoise | None
+    law: LabelLaw
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
@@ -74,18 +66,11 @@ class Instance:
 
     def targets(self, X: Array) -> Array:
         """Noiseless targets E[y | x], (n,)."""
-        return self._at(LabelLaw(self.target, self.noise, self.label_noise).mean, X)
+        return self.law.mean(*(self.directions @ X.T))
 
-    def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
-        """Labels with fresh noise of variance Delta, or another, (n,)."""
-        variance = self.noise if noise is None else noise
-        y = self._at(self.target, X) + np.sqrt(variance) * rng.standard_normal(len(X))
-        return y if self.label_noise is None else self.label_noise.apply(y, rng)
-
-    def _at(self, target: Target, X: Array) -> Array:
-        """``target`` at the projections of inputs (n, d) on its directions, (n,)."""
-        z = self.directions @ X.T
-        return target(*z)
+    def labels(self, X: Array, rng: Generator) -> Array:
+        """Labels with fresh noise, (n,)."""
+        return self.law.draw(self.directions @ X.T, rng)
 
 
 def draw(
@@ -135,8 +120,7 @@ def draw(
     W *= np.sqrt(groups.c)[own, None]  # in place: W may fill most of the memory
     W[:, :spikes] += groups.r[own]
     bias = groups.bias[own]
-    law = model.label_noise
-    return Instance(W, bias, directions, model.student, model.target, model.noise, law)
+    return Instance(W, bias, directions, model.student, model.labels)
 
 
 def trajectory(
@@ -166,8 +150,7 @@ def trajectory(
     W = sphere_rows(size("beta", beta, d), d, rows)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
     directions = np.eye(T, d)
-    law = problem.label_noise
-    now = Instance(W, bias, directions, problem.student, problem.target, problem.noise, law)
+    now = Instance(W, bias, directions, problem.student, problem.labels)
     readout = spread(problem.readout, len(W))
     for alpha0, eta in problem.schedule:
         if eta and not np.isfinite(alpha0):
@@ -181,7 +164,7 @@ def trajectory(
     for alpha0, eta in problem.schedule:
         if eta:
             blocks = gaussian_inputs(size("alpha0", alpha0, d), d, inputs, width=len(W))
-            batch = ((X, now.labels(X, noise, problem.first_noise)) for X in blocks)
+            batch = ((X, problem.step_labels.draw(directions @ X.T, noise)) for X in blocks)
             W = gradient_step(
                 now.W, batch, student=now.student, eta=eta, readout=readout, bias=bias
             )

@@ -11,13 +11,13 @@ features, residuals - so that memory does not grow with n.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.problem import Activation, activation, positive
+from replica.problem import Activation, LabelLaw, activation, positive
 from replica.problem import target as find_target
 from solvers.results import Array
 
@@ -102,7 +102,7 @@ def initial_layer(
     p = whole("width", width, 1, "the number of neurons p")
     rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))
     W = rows.standard_normal((p, d)) / np.sqrt(d)
-    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
+    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, LabelLaw(teacher))
     return layer, readouts.standard_normal(p)
 
 
@@ -164,7 +164,7 @@ def single_step(
         eta=PUBLISHED_RATE * np.sqrt(n / p) if eta is None else eta,
         readout=readout,
     )
-    stepped = Instance(after, layer.bias, layer.directions, layer.student, layer.target, 0.0, None)
+    stepped = replace(layer, W=after)
     fits = _fit_rest(stepped, train, part, penalty)
     own = LinearPart.of(layer, test) if preprocess else nothing
     squares = np.zeros(2)

@@ -6,6 +6,7 @@ a name, and may be edited.
 
 import hashlib
 from dataclasses import fields
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
     values = {
         f.name: fingerprint(getattr(problem, f.name))
         for f in fields(problem)
-        if isinstance(getattr(problem, f.name), (Activation, MultiIndex, Law, LabelNoise))
+        if _values.dispatch(type(getattr(problem, f.name))) is not _values.dispatch(object)
     }
     return {
         "version": __version__,
@@ -57,21 +58,41 @@ def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
     >>> fingerprint(one) == fingerprint(two)
     False
     """
-    parts: list[Any]
-    if isinstance(of, Activation):
-        slope: Any = [] if of.derivative is None else of.slope(FINGERPRINT_POINTS)
-        parts = [of(FINGERPRINT_POINTS), slope, of.kinks]
-    elif isinstance(of, MultiIndex):
-        at = np.random.default_rng(0).standard_normal((of.dimension, FINGERPRINT_POINTS.size))
-        parts = [of(*at)]
-    elif isinstance(of, LabelNoise):
-        parts = [of.parameters]
-    elif isinstance(of, Loss):
-        parts = [of.value(FINGERPRINT_POINTS), of.derivative(FINGERPRINT_POINTS), of.kinks]
-    elif of.continuous is None:
-        parts = [of.values, of.fractions]
-    else:
-        parts = [of.distribution.ppf(np.linspace(0.01, 0.99, 99))]
     # nine digits: the last ones differ between mathematical libraries
-    text = [f"{value:.8e}" for part in parts for value in part]
+    text = [f"{value:.8e}" for part in _values(of) for value in part]
     return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
+
+
+@singledispatch
+def _values(of: Any) -> list[Any]:
+    """Sequences of numbers that tell one function, or law, from another of its kind."""
+    raise TypeError(f"no values are known for {of!r}")
+
+
+@_values.register
+def _(of: Activation) -> list[Any]:
+    slope: Any = [] if of.derivative is None else of.slope(FINGERPRINT_POINTS)
+    return [of(FINGERPRINT_POINTS), slope, of.kinks]
+
+
+@_values.register
+def _(of: MultiIndex) -> list[Any]:
+    at = np.random.default_rng(0).standard_normal((of.dimension, FINGERPRINT_POINTS.size))
+    return [of(*at)]
+
+
+@_values.register
+def _(of: Law) -> list[Any]:
+    if of.continuous is None:
+        return [of.values, of.fractions]
+    return [of.distribution.ppf(np.linspace(0.01, 0.99, 99))]
+
+
+@_values.register
+def _(of: LabelNoise) -> list[Any]:
+    return [of.parameters]
+
+
+@_values.register
+def _(of: Loss) -> list[Any]:
+    return [of.value(FINGERPRINT_POINTS), of.derivative(FINGERPRINT_POINTS), of.kinks]

@@ -1,0 +1,119 @@
+"""One point to so many digits: the tables are refined until the solution on them stands still."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+from mpmath import mp
+
+from solvers.results import ConvergenceError
+
+from ..errors import InvalidArgument
+from ..observables import solve as solve_in_floats
+from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures
+from .equations import Unknowns, equations, relative_change, solve_on
+from .table import CLOSED, GUARD, tabulate
+
+HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
+SPARE = 8  # digits that may still change at the last halving: each squares the error
+
+
+@dataclass(frozen=True)
+class ReferenceSolution:
+    """The theory at one point, as numbers of ``digits`` + 20 digits (``mpmath.mpf``).
+
+    Attributes
+    ----------
+    test_error, train_error : mpf
+        Eq. (4.11)
+    V1, V2, m, theta, psi, Q1, q2 : mpf
+        The overlaps of docs/theory.md 4.
+    residual : mpf
+        Largest relative violation of (4.1)-(4.10) by these numbers.
+    change : mpf
+        Largest relative change of any of them when the quadrature steps were last halved.
+    nodes : int
+        Size of the rule over kappa.
+    """
+
+    test_error: Any
+    train_error: Any
+    V1: Any
+    V2: Any
+    m: Any
+    theta: Any
+    psi: Any
+    Q1: Any
+    q2: Any
+    residual: Any
+    change: Any
+    nodes: int
+
+
+def solve(
+    model: SpikedRandomFeatures, *, alpha: float, lam: float, digits: int = 30
+) -> ReferenceSolution:
+    """Errors and overlaps at one point, to about ``digits`` - 8 digits.  docs/theory.md 4
+
+    Parameters
+    ----------
+    model : SpikedRandomFeatures
+        With a student among tanh, erf, sin, relu and a target among sin, tanh, relu, sign,
+        linear.
+    alpha, lam : float
+        As in :func:`replica.solve`.
+    digits : int
+        16 or more.
+
+    Raises
+    ------
+    InvalidArgument
+        For any other student or target, a kinked target with abs(gamma) = 1 (its kink would
+        meet a trapezoidal rule), or a number out of range.
+    ConvergenceError
+        If Newton's iteration fails, or the answer still moves at the finest quadrature.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, reference
+    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+    >>> exact = reference.solve(model, alpha=0.9, lam=0.1)
+    >>> round(float(exact.test_error), 7), bool(exact.change < 1e-22)
+    (0.0425039, True)
+    """
+    if not (isinstance(digits, int) and digits >= 16):
+        raise InvalidArgument("digits", digits, "an integer, 16 or more")
+    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps
+    _check(model)
+    with mpmath.workdps(digits + GUARD):
+        point = mp.mpf(alpha), mp.mpf(lam)
+        settled = mp.mpf(10) ** (SPARE - digits)
+        values = Unknowns(V1=mp.mpf(start.V1.item()), V2=mp.mpf(start.V2.item()))
+        for level in HALVINGS:
+            previous, table = values, tabulate(model, digits, level)
+            values = solve_on(table, *point, previous)
+            change = relative_change(previous, values)
+            if change < settled:
+                break
+        residual = relative_change(equations(table, *point, values), values)
+        solution = ReferenceSolution(*values, residual, change, len(table.kappa))
+        if max(residual, change) >= settled:
+            raise ConvergenceError(
+                f"the reference is not settled: residual {mp.nstr(residual, 2)}, last change "
+                f"{mp.nstr(change, 2)} with {solution.nodes} nodes",
+                solution,
+            )
+    return solution
+
+
+def _check(model: SpikedRandomFeatures) -> None:
+    """Refuse what this module has no formula for."""
+    for name, known in (
+        ("student", ("tanh", "erf", "sin", "relu")),
+        ("target", ("sin", "tanh", "relu", "sign", "linear")),
+    ):
+        given: Activation = getattr(model, name)
+        if given.name not in known or given != ACTIVATIONS[given.name]:
+            raise InvalidArgument(name, given, f"one of {', '.join(known)} for the reference")
+    if model.target.name in CLOSED and abs(model.gamma) == 1:
+        raise InvalidArgument("gamma", model.gamma, f"inside (-1, 1) for target {model.target}")
