@@ -17,9 +17,11 @@ from replica.errors import InvalidArgument
 from replica.problem import (
     Activation,
     LabelLaw,
+    LabelNoise,
     Law,
     Problem,
     SpikedRandomFeatures,
+    Target,
     check_problem,
     remainder,
 )
@@ -54,6 +56,21 @@ class Instance:
     directions: Array
     student: Activation
     law: LabelLaw
+
+    @property
+    def target(self) -> Target:
+        """sigma_*."""
+        return self.law.target
+
+    @property
+    def noise(self) -> float:
+        """Variance Delta of the label noise."""
+        return self.law.noise
+
+    @property
+    def label_noise(self) -> LabelNoise | None:
+        """What labels add to that."""
+        return self.law.added
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
