@@ -1,10 +1,17 @@
 """solve and learning_curve: published values, grids, independence of the grid, flags."""
 
+import json
+
 import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica import (
+    GradientStep,
+    InvalidArgument,
+    SpikedRandomFeatures,
+    learning_curve,
+)
 from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
 
@@ -150,3 +157,13 @@ def test_a_grid_may_change_the_number_of_groups():
     step = GradientStep(**STEP, readout="gaussian", train_bias=False, intercept=True)
     curve = replica.learning_curve(step, alpha=1, lam=0.1, beta=1.0, eta=[0, 0.5])
     assert bool(curve.converged.all())
+
+
+def test_learning_curves_of_several_steps(tmp_path):
+    three = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
+    curve = learning_curve(three, alpha=[1.0, 2.0], lam=0.05, beta=[0.5, 1.0], noise=[0.0, 0.1])
+    assert dict(curve.sizes) == {"beta": 2, "noise": 2, "alpha": 2, "lam": 1}
+    assert json.loads(curve.attrs["steps"]) == [[2, 1]] * 3
+    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
+    with pytest.raises(InvalidArgument, match="eta must be left out: each of several steps"):
+        learning_curve(three, alpha=1, lam=1, beta=1, eta=[1, 2])

@@ -1,7 +1,6 @@
 """Several giant steps,
 docs/theory.md 10: published row, exact recursions, the first step, refusals."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from replica import (
     SpikedRandomFeatures,
     activation,
     after_each_step,
-    learning_curve,
     solve,
 )
 from replica.steps.one_step import after_one_step, first_step
@@ -273,15 +271,6 @@ def test_several_groups_are_refused_in_a_sentence(changes):
 def test_a_jump_is_refused():
     with pytest.raises(InvalidArgument, match="continuous"):
         replace(THREE, student="sign").srf(beta=1.0)
-
-
-def test_learning_curves_of_several_steps(tmp_path):
-    curve = learning_curve(THREE, alpha=[1.0, 2.0], lam=0.05, beta=[0.5, 1.0], noise=[0.0, 0.1])
-    assert dict(curve.sizes) == {"beta": 2, "noise": 2, "alpha": 2, "lam": 1}
-    assert json.loads(curve.attrs["steps"]) == [[2, 1]] * 3
-    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
-    with pytest.raises(InvalidArgument, match="eta must be left out: each of several steps"):
-        learning_curve(THREE, alpha=1, lam=1, beta=1, eta=[1, 2])
 
 
 # Bounds of the region where the recursion is plain: everything stays an sRF

@@ -5,6 +5,7 @@ import pytest
 
 import replica
 from replica.steps.network import row_covariance
+from tests.oracles import equations_network as literal
 
 
 def step(**changes):
@@ -162,3 +163,33 @@ def test_simulated_networks_of_noisy_labels(changes, loss):
     assert comparison.test.agrees(0.03).all()
     assert comparison.train.agrees(0.03).all()
     assert "network itself" in comparison.verdict
+
+
+def test_functionals_of_a_drawn_matrix():
+    """(15.2)-(15.4) and k at d = 2000."""
+    d, alpha0, draws, t = 2000, 0.6, 6, 1.7
+    problem = step(target="sin", alpha0=alpha0, eta=4.0, noise=0.1)
+    of = row_covariance(problem)
+    n0 = round(alpha0 * d)
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(draws):
+        X = rng.standard_normal((n0, d))
+        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(n0)
+        vectors = np.stack(
+            [np.eye(d)[0], X.T @ y / n0, X.T @ (of.k[0] * y + of.k[1] * y**3) / n0], axis=1
+        )
+        # (1 + tB)^-1 = 1 - Z' (1 + Z Z')^-1 Z with Z = sqrt(t/n0) y x
+        Z = np.sqrt(t / n0) * y[:, None] * X
+        inner = np.linalg.inv(np.eye(n0) + Z @ Z.T)
+        projected = Z @ vectors
+        T = vectors.T @ vectors - projected.T @ inner @ projected
+        trace = 1 - (n0 - np.trace(inner)) / d
+        found.append(np.append(T[np.triu_indices(3)], trace))
+    expected = literal.T_block(of, t)[np.triu_indices(3)]
+    expected = np.append(expected, literal.kappa_t(of.batch, alpha0, t))
+    # one draw fluctuates by sqrt(2/d) = 3 %, six by 1.3 %, of the size of the vectors
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
+    assert np.all(np.abs(mean - expected) <= 4 * error + 0.003 * np.abs(expected))
+    assert mean[-1] == pytest.approx(expected[-1], rel=0.01)
+    assert mean[0] == pytest.approx(expected[0], rel=0.01)
