@@ -71,4 +71,5 @@ def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> G
     group = shares(np.arange(len(g.c)), g.fractions, len(layer.W))
     W = layer.W
     W[:, : g.r.shape[1]] -= g.r[group]
-    return GaussianInstance(W, layer.bias, layer.directions, layer.student, layer.law, model, group)
+    label = layer.target, layer.noise, layer.label_noise
+    return GaussianInstance(W, layer.bias, layer.directions, layer.student, *label, model, group)

@@ -47,15 +47,21 @@ class Instance:
         Target directions, orthonormal; of a single-index target, w*.
     student : Activation
         sigma.
-    law : LabelLaw
-        The law of the labels given the projections of an input on ``directions``.
+    target : Activation or MultiIndex
+        sigma_*.
+    noise : float
+        Variance Delta of the label noise.
+    label_noise : LabelNoise or None
+        What labels add to that.
     """
 
     W: Array
     bias: Array
     directions: Array
     student: Activation
-    law: LabelLaw
+    target: Target
+    noise: float
+    label_noise: LabelNoise | None
 
     @property
     def target(self) -> Target:
@@ -83,11 +89,17 @@ class Instance:
 
     def targets(self, X: Array) -> Array:
         """Noiseless targets E[y | x], (n,)."""
-        return self.law.mean(*(self.directions @ X.T))
+        return self._law.mean(*(self.directions @ X.T))
 
-    def labels(self, X: Array, rng: Generator) -> Array:
-        """Labels with fresh noise, (n,)."""
-        return self.law.draw(self.directions @ X.T, rng)
+    def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
+        """Labels with fresh noise of variance Delta, or another, (n,)."""
+        law = self._law if noise is None else replace(self._law, noise=noise)
+        return law.draw(self.directions @ X.T, rng)
+
+    @property
+    def _law(self) -> LabelLaw:
+        """The law of a label given the projections of an input on ``directions``."""
+        return LabelLaw(self.target, self.noise, self.label_noise)
 
 
 def draw(
@@ -137,7 +149,8 @@ def draw(
     W *= np.sqrt(groups.c)[own, None]  # in place: W may fill most of the memory
     W[:, :spikes] += groups.r[own]
     bias = groups.bias[own]
-    return Instance(W, bias, directions, model.student, model.labels)
+    label = model.target, model.noise, model.label_noise
+    return Instance(W, bias, directions, model.student, *label)
 
 
 def trajectory(
@@ -167,7 +180,8 @@ def trajectory(
     W = sphere_rows(size("beta", beta, d), d, rows)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
     directions = np.eye(T, d)
-    now = Instance(W, bias, directions, problem.student, problem.labels)
+    label = problem.target, problem.noise, problem.label_noise
+    now = Instance(W, bias, directions, problem.student, *label)
     readout = spread(problem.readout, len(W))
     for alpha0, eta in problem.schedule:
         if eta and not np.isfinite(alpha0):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from replica.problem import Activation, LabelLaw, activation, positive
+from replica.problem import Activation, activation, positive
 from replica.problem import target as find_target
 from solvers.results import Array
 
@@ -102,7 +102,7 @@ def initial_layer(
     p = whole("width", width, 1, "the number of neurons p")
     rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))
     W = rows.standard_normal((p, d)) / np.sqrt(d)
-    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, LabelLaw(teacher))
+    layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
     return layer, readouts.standard_normal(p)
 
 
