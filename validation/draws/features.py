@@ -63,21 +63,6 @@ class Instance:
     noise: float
     label_noise: LabelNoise | None
 
-    @property
-    def target(self) -> Target:
-        """sigma_*."""
-        return self.law.target
-
-    @property
-    def noise(self) -> float:
-        """Variance Delta of the label noise."""
-        return self.law.noise
-
-    @property
-    def label_noise(self) -> LabelNoise | None:
-        """What labels add to that."""
-        return self.law.added
-
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
 
