@@ -134,6 +134,15 @@ class Activation:
             *(np.concatenate(part).reshape(s.shape) for part in zip(*parts, strict=True))
         )
 
+    @property
+    def odd(self) -> bool:
+        """Whether sigma(-x) = -sigma(x), up to rounding."""
+        x = np.linspace(0.0, 8.0, 101)
+        there, back = self(x), self(-x)
+        largest = max(np.abs(there).max(), np.abs(back).max())
+        # far above rounding, far below what would change an error
+        return bool(np.abs(there + back).max() <= 1e-9 * largest + 1e-300)
+
     def averages(self) -> Averages:
         """E sigma_*, E sigma_*^2 and E z sigma_* of a target.  Eq. (2.1)"""
         mean, first, variance = map(float, self.moments(0.0, 1.0))

@@ -12,7 +12,7 @@ from solvers.quadrature import expectation
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Activation, Geometry, SpikedRandomFeatures, number
+from ..problem import FINITE, Geometry, SpikedRandomFeatures, number
 from ..saddle_point import GroupCovariance, RowCovariance, group_covariance
 from .first_batch import first_batch
 from .one_step import GROUPS, after_one_step, features_of
@@ -134,18 +134,9 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
-    if not _is_odd(step.student):
+    if not step.student.odd:
         return "the network's own theory is for odd students"
     return ""
-
-
-def _is_odd(student: Activation) -> bool:
-    """Whether sigma(-x) = -sigma(x), up to rounding."""
-    x = np.linspace(0.0, 8.0, 101)
-    both = student(np.concatenate([x, -x]))
-    there, back = np.split(both, 2)
-    # far above rounding, far below what would change an error
-    return bool(np.abs(there + back).max() <= 1e-9 * np.abs(both).max() + 1e-300)
 
 
 def _largest_strength(step: Step, h_check: float) -> float:
