@@ -37,7 +37,7 @@ from .losses import Loss
 
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
 # a Newton step may lead to where the loss has no slope.
-LONGEST_STEP = 2.0
+LONGEST_STEP_OF_M = 2.0
 # Least slope in m of E[mu_0 s], of the score's size.  It bounds a step where there is no slope, and
 # moves no solution, which is where E[mu_0 s] vanishes.
 SLOPE_FLOOR = 1e-6
@@ -70,7 +70,7 @@ class Equations:
     """
 
     def __init__(
-        self, label_table: LabelTable, loss: Loss, longest_step: float = LONGEST_STEP
+        self, label_table: LabelTable, loss: Loss, longest_step: float = LONGEST_STEP_OF_M
     ) -> None:
         self.table, self.labels, self.loss = *label_table, loss
         self.longest_step = longest_step

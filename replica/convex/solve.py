@@ -18,7 +18,7 @@ from solvers.results import Array, Result, Rows, Status, largest
 from ..saddle_point import Errors, Overlaps, ridge
 from .averages import Losses
 from .coordinates import Slopes
-from .equations import LONGEST_STEP, Equations, Problem
+from .equations import LONGEST_STEP_OF_M, Equations, Problem
 
 COORDINATE_TOLERANCE = 1e-10  # estimated error of the coordinates, which are of order one
 # Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
@@ -50,7 +50,7 @@ def solve_points(
     start: Overlaps | None = None,
     *,
     quick: bool = False,
-    longest_step: float = LONGEST_STEP,
+    longest_step: float = LONGEST_STEP_OF_M,
     give_up: GiveUp | None = None,
 ) -> tuple[ridge.Points, Losses]:
     """Overlaps and errors at the P points of a problem.
