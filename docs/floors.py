@@ -85,14 +85,14 @@ def draw(path: Path) -> None:
     sizes, lines, arrows = counts()
     boxes = order(sizes, arrows)
     top = len(boxes)
-    picture = Figure(figsize=(9.6, 0.31 * top + 1.2), layout="constrained")
+    picture = Figure(figsize=(9.9, 0.31 * top + 1.2), layout="constrained")
     ax = picture.subplots()
-    left, modules_at, lines_at = -10.2, -2.9, -0.8
+    left, modules_at, lines_at = -11.0, -2.9, -0.8
     for y, name in enumerate(boxes):
         library, _, own = name.partition(".")
         colour = COLOURS[library]
         shape = FancyBboxPatch(
-            (left, y - 0.4), 6.2, 0.8, boxstyle="round,pad=0,rounding_size=0.18",
+            (left, y - 0.4), 7.0, 0.8, boxstyle="round,pad=0,rounding_size=0.18",
             facecolor=colour, edgecolor="none", alpha=0.9,
         )  # fmt: skip
         ax.add_patch(shape)
