@@ -1,4 +1,4 @@
-"""The saddle point of any convex loss and any law of the labels.  Section 6"""
+"""The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
 from .averages import Losses
 from .classification import classification_error

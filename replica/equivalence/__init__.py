@@ -4,7 +4,7 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .rules import jumps, known_layers, layers, rules
-from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate
+from .table import Table, alike, at_points, table_at, table_of_size, tabulate
 
 __all__ = [
     "Table",
@@ -16,6 +16,5 @@ __all__ = [
     "rules",
     "table_at",
     "table_of_size",
-    "tables",
     "tabulate",
 ]

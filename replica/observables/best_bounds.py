@@ -73,7 +73,7 @@ def best_bounds(
     check_step(step, "problem")
 
     def at(rate: float) -> Bounds:
-        return bounds_of_model(step.model(eta=rate, beta=1.0), quadrature_tol)
+        return bounds_of_model(step.model_of_any_width(eta=rate), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Where the bound ``name`` is lowest, whether that is an end of the range, and both bounds

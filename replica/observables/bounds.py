@@ -26,13 +26,13 @@ from solvers.results import Array, Status
 from solvers.settle import settle
 
 from ..equivalence import Table, at_points, table_at
+from ..errors import InvalidArgument
 from ..problem import (
     LabelLaw,
     Problem,
     SpikedRandomFeatures,
     axis,
     check_problem,
-    check_step,
 )
 from .evaluate import QUADRATURE_TOLERANCE
 from .search_ranges import bias_scan
@@ -45,7 +45,7 @@ class Bounds:
     Attributes
     ----------
     model : SpikedRandomFeatures
-        With the best bias of the lower bound in it, where one is trained.
+        The model bounded; of a step, of width beta = 1, on which the bounds do not depend.
     lower, upper : float
         L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.
     linear : float
@@ -160,16 +160,14 @@ def bounds(
     """
     check_problem(problem)
     if eta is not None:
-        check_step(problem, "eta", "left out: an sRF has no learning rate")
+        if not problem.has_rate:
+            raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
         rates = axis("eta", eta)
-        each = tuple(
-            bounds_of_model(problem.model(eta=float(rate), beta=1.0), quadrature_tol)
-            for rate in rates
-        )
+        models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]
+        each = tuple(bounds_of_model(model, quadrature_tol) for model in models)
         lower, upper = (np.array([getattr(b, name) for b in each]) for name in ("lower", "upper"))
         return BoundsOverEta(rates, lower, upper, each[0].linear, each)
-    # the bounds do not depend on the width
-    return bounds_of_model(problem.model(beta=1.0), quadrature_tol)
+    return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
 
 
 def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:

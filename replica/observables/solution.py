@@ -97,7 +97,7 @@ def solve(
         Ridge penalty lambda of (1.2), positive.
     loss : str or Loss
         Convex loss of the readout: ridge regression's square unless given, see
-        :func:`replica.convex.losses.loss`.
+        :func:`replica.loss`.
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square.

@@ -75,6 +75,15 @@ class Problem(ABC):
             If beta is missing, or given where there is one.
         """
 
+    @property
+    def has_rate(self) -> bool:
+        """Whether a learning rate may vary: of a step, and of a network that remembers its own."""
+        return bool(self.schedule) or self.rows is not None
+
+    def model_of_any_width(self, **values: float) -> Any:
+        """The model, where its width does not matter: its own, or beta = 1 after a step."""
+        return self.model(**values, **({"beta": 1.0} if self.schedule else {}))
+
     def check_noise(self) -> None:
         """Refuse Gaussian noise on labels that are +-1 at random.
 
@@ -119,12 +128,12 @@ def check_problem(problem: Any) -> None:
         raise InvalidArgument("problem", problem, "a GradientStep or a model made of one")
 
 
-def check_step(problem: Any, argument: str = "step", allowed: str = "") -> None:
+def check_step(problem: Any, argument: str = "step") -> None:
     """Refuse what has no learning rate.
 
     Raises
     ------
     InvalidArgument
     """
-    if not (isinstance(problem, Problem) and (problem.schedule or problem.rows is not None)):
-        raise InvalidArgument(argument, problem, allowed or "a GradientStep, or the network of one")
+    if not (isinstance(problem, Problem) and problem.has_rate):
+        raise InvalidArgument(argument, problem, "a GradientStep, or the network of one")

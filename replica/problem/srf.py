@@ -1,9 +1,8 @@
 """Spiked random features (sRF): what the steps leave of the network, with a readout to fit.
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere,
-u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions.
-docs/theory.md 2 With ``rows``, the w_i have the covariance that the network's own step gives them.
-docs/theory.md 15
+u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions (docs/theory.md
+2).  With ``rows``, the w_i have the covariance that the network's own step gives them (15).
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -126,7 +125,9 @@ class SpikedRandomFeatures(Problem):
         """Refuse fields other than the step of the rows makes: the rows would not fit them."""
         if self.rows is None:
             return
-        made = self.rows.published
+        made = getattr(self.rows, "published", None)
+        if made is None:
+            raise InvalidArgument("rows", self.rows, "left out: GradientStep.network gives them")
         for f in fields(self):
             name = f.name
             if name in ("beta", "dimension", "rows") or getattr(self, name) == getattr(made, name):
@@ -175,6 +176,8 @@ class SpikedRandomFeatures(Problem):
 
     def model(self, **values: float) -> "SpikedRandomFeatures":
         """The model with other ``values`` of ``varying`` fields."""
+        if not values:
+            return self
         if self.rows is None:
             return replace(self, **values)  # type: ignore[arg-type]
         own = {"beta": self.beta, "dimension": self.dimension}

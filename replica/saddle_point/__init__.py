@@ -1,4 +1,4 @@
-"""The saddle point of ridge regression: responses, signal, overlaps and errors.  Section 4"""
+"""The saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
 from .group_covariance import GroupCovariance, group_covariance

@@ -39,12 +39,6 @@ class GroupCovariance:
         """The largest eigenvalue of every C_b, (A,)."""
         return np.asarray(self.levels.max(axis=0))
 
-    def of(self, kinds: Array) -> "GroupCovariance":
-        """That of some of the groups."""
-        return GroupCovariance(
-            self.levels[:, kinds], self.weights, self.pairs, self.k[kinds], self.v[kinds]
-        )
-
 
 def group_covariance(unit: RowCovariance, readouts: Array) -> GroupCovariance:
     """The covariances of groups with first-step readouts (A,), from that of readout 1."""

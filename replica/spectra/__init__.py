@@ -1,4 +1,4 @@
-"""The spectrum of the features.  Section 9"""
+"""The spectrum of the features.  docs/theory.md 9"""
 
 from .spectrum import Spectrum, spectrum
 

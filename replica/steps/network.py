@@ -75,7 +75,8 @@ class NetworkRows:
         """First-step readout of each of the ``groups``, (G,): of those with their r and c."""
         after = after_one_step(self.step)
         r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
-        values, _ = self.step.readout.discretise(r.size)
+        # without a step there is one group, and a readout that does not matter
+        values = self.step.readout.discretise(r.size)[0] if self.step.eta else np.zeros(1)
         gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
         return np.asarray(values[np.argmin(gap, axis=1)])
 

@@ -202,3 +202,18 @@ def test_large_penalty_learns_the_upper_function():
     expected = replica.bounds(model).upper_function(kappa)
     assert learned.mean(kappa) == pytest.approx(expected, abs=1e-8)  # O(alpha / lam)
     assert learned.variance(kappa).max() < 1e-8
+
+
+def test_bounds_are_of_the_model_that_was_given():
+    """Its width, too, though they do not depend on it; a step has none, and gets 1."""
+    step = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0)
+    for model in (step.srf(beta=0.5), step.network(beta=0.5)):
+        assert replica.bounds(model).model == model
+    assert replica.bounds(step.network(beta=0.5), eta=[2.0]).each[0].model.beta == 0.5
+    assert replica.bounds(step).model.beta == 1.0
+
+
+def test_a_rate_for_what_has_none_is_named():
+    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    with pytest.raises(InvalidArgument, match=r"eta must be left out.*got \[1.0\]"):
+        replica.bounds(model, eta=[1.0])

@@ -1,4 +1,4 @@
-"""The house: which package may use which, through its face only, and what stays light."""
+"""Which package may use which, through its face only, and what stays light."""
 
 import ast
 import subprocess
@@ -138,7 +138,7 @@ def test_there_is_no_circle():
         done |= ready
 
 
-def test_few_modules_lie_in_no_room():
+def test_few_modules_stand_alone():
     assert len([m for m in FILES if m.count(".") == 1 and FILES[m].parent.name == "replica"]) <= 8
 
 

@@ -192,7 +192,9 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
     """The sRF that the theory makes of ``problem``; checks both arguments on the way."""
     check_problem(problem)
     if problem.rows is not None:
-        raise InvalidArgument("problem", "a network's theory", "its GradientStep: that is drawn")
+        raise InvalidArgument(
+            "problem", "a network", "the GradientStep of it, which is what is drawn, or an sRF"
+        )
     model: SpikedRandomFeatures = problem.at_width(beta)
     return model
 

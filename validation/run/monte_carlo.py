@@ -83,7 +83,7 @@ def simulate(
         What is drawn of a GradientStep: the network itself, its sRF, or the conditional
         Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.
     loss : str or Loss
-        Convex loss of the readout, see :func:`replica.convex.losses.loss`.
+        Convex loss of the readout, see :func:`replica.loss`.
     test_samples : int
         Inputs over which the test errors of a seed are averaged, eight times the larger of d
         and n unless given, which makes their noise smaller than that between seeds.

@@ -1,0 +1,34 @@
+"""The network after its step, as a model: what makes it, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+import replica
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+
+AT = dict(alpha=1.0, lam=0.1)
+
+
+def test_a_rate_of_nothing_leaves_random_features_whatever_the_readout():
+    """Without a step its readout does not matter: not that of a continuous law, either."""
+    plain = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=0.0)
+    expected = replica.solve(plain.network(beta=1.0), **AT).test_error
+    for readout in ("gaussian", [-1, 1], 2.0):
+        model = replace(plain, readout=readout).network(beta=1.0)
+        assert replica.solve(model, **AT).test_error == pytest.approx(expected, rel=1e-12)
+
+
+def test_fields_that_the_step_does_not_make_are_refused():
+    """The rows of a network are those of its step: another r, or rows of nothing, do not fit."""
+    model = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0).network(beta=1.0)
+    with pytest.raises(InvalidArgument, match="as the step makes it"):
+        replace(model, r=2.0)
+    with pytest.raises(InvalidArgument, match="rows must be left out"):
+        SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, rows="some")
+    assert replace(model, beta=2.0) == replica.Network(step=model.rows.step, beta=2.0)
+
+
+def test_the_network_is_also_the_published_model():
+    step = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0)
+    assert step.network(beta=0.7).srf == step.srf(beta=0.7)
