@@ -4,7 +4,7 @@ from .averages import Losses
 from .classification import classification_error
 from .common_bias import objective, slope_of_loss, slope_of_ridge
 from .coordinates import Coordinates, Slopes
-from .equations import Problem
+from .equations import PointsOnTable
 from .evaluation import Evaluation, Task, assign, concatenate
 from .label_tables import LabelTable, Level, first_level, label_table
 from .layered import solve_layered
@@ -31,7 +31,7 @@ __all__ = [
     "Level",
     "Loss",
     "Losses",
-    "Problem",
+    "PointsOnTable",
     "Slopes",
     "Task",
     "assign",

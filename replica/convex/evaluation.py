@@ -11,7 +11,7 @@ from solvers.results import Array, Status
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
-from .equations import Problem
+from .equations import PointsOnTable
 from .label_tables import LabelTable
 from .losses import Loss
 
@@ -24,9 +24,9 @@ class Task(NamedTuple):
     alpha: Array
     lam: Array
 
-    def on(self, label_table: LabelTable) -> Problem:
+    def on(self, label_table: LabelTable) -> PointsOnTable:
         """What is to be solved on one table."""
-        return Problem(label_table, self.loss, self.alpha, self.lam)
+        return PointsOnTable(label_table, self.loss, self.alpha, self.lam)
 
 
 @dataclass(frozen=True)

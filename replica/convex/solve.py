@@ -18,7 +18,7 @@ from solvers.results import Array, Result, Rows, Status, largest
 from ..saddle_point import Errors, Overlaps, ridge
 from .averages import Losses
 from .coordinates import Slopes
-from .equations import LONGEST_STEP_OF_M, Equations, Problem
+from .equations import LONGEST_STEP_OF_M, Equations, PointsOnTable
 
 COORDINATE_TOLERANCE = 1e-10  # estimated error of the coordinates, which are of order one
 # Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
@@ -46,7 +46,7 @@ GiveUp = Callable[[Overlaps, Overlaps, Rows], NDArray[np.bool_]]
 
 
 def solve_points(
-    problem: Problem,
+    problem: PointsOnTable,
     start: Overlaps | None = None,
     *,
     quick: bool = False,
@@ -60,7 +60,7 @@ def solve_points(
 
     Parameters
     ----------
-    problem : Problem
+    problem : PointsOnTable
     start : Overlaps, optional
         Guesses, such as the overlaps on another table; ridge regression's unless given.
     quick : bool
@@ -91,7 +91,7 @@ def solve_points(
 
 
 def solve_near(
-    problem: Problem,
+    problem: PointsOnTable,
     start: Overlaps,
     slopes: Slopes,
     tol: float = COORDINATE_TOLERANCE,
@@ -114,7 +114,7 @@ def solve_near(
 
 
 def solve_roughly(
-    problem: Problem, start: Overlaps, slopes: Slopes | None
+    problem: PointsOnTable, start: Overlaps, slopes: Slopes | None
 ) -> tuple[Overlaps, Slopes | None] | None:
     """One point, (1,), from a ``start`` near it, to a few digits: overlaps to start from on other
     tables, and slopes there.  None where no solution was found."""
@@ -131,7 +131,7 @@ def solve_roughly(
 
 
 def solve_from(
-    problem: Problem,
+    problem: PointsOnTable,
     start: Overlaps | None,
     slopes: Slopes | None,
     quick: bool | None = None,
@@ -149,7 +149,7 @@ def solve_from(
     return *solve_points(problem, start, quick=quick), None
 
 
-def slopes_near(problem: Problem, overlaps: Overlaps) -> Slopes | None:
+def slopes_near(problem: PointsOnTable, overlaps: Overlaps) -> Slopes | None:
     """Slopes of the equations at ``overlaps``, for one point; None where there are so many that
     differences would take longer than Anderson's method."""
     equations = Equations(problem.label_table, problem.loss)
@@ -159,14 +159,14 @@ def slopes_near(problem: Problem, overlaps: Overlaps) -> Slopes | None:
     return Slopes(equations.system(x, problem.alpha, problem.lam)[1][0], equations.coordinates)
 
 
-def _is_large(problem: Problem) -> bool:
+def _is_large(problem: PointsOnTable) -> bool:
     """Whether a pass takes so long that a difficult point had better be solved elsewhere."""
     return problem.label_table.labels.size > LARGE_TABLE
 
 
 def _root_near(
     equations: Equations,
-    problem: Problem,
+    problem: PointsOnTable,
     start: Overlaps,
     slopes: Slopes,
     tol: float,
@@ -189,7 +189,7 @@ def _root_near(
 
 def _solve(
     equations: Equations,
-    problem: Problem,
+    problem: PointsOnTable,
     start: Overlaps | None,
     quick: bool,
     leave: Leave | None,

@@ -12,7 +12,7 @@ from solvers.results import Array, largest
 from ..saddle_point import Overlaps, relative_change, ridge
 from .averages import Losses
 from .coordinates import Slopes
-from .equations import Equations, Problem
+from .equations import Equations, PointsOnTable
 
 # Errors are sums that may cancel, or vanish: they are compared with no less than these parts, of
 # squared errors of the labels' power, and of the training loss of the loss on new samples.
@@ -20,7 +20,7 @@ SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
 
 
 def change_of_points(
-    problem: Problem, points: ridge.Points, losses: Losses, slopes: Slopes | None = None
+    problem: PointsOnTable, points: ridge.Points, losses: Losses, slopes: Slopes | None = None
 ) -> Array:
     """How far ``points``, solved on another table, are from solving the ``problem``, (P,): the
     largest change of a coordinate as in ``change_of_overlaps``, and of an error relative to
@@ -41,7 +41,7 @@ def change_of_points(
 
 
 def change_of_overlaps(
-    problem: Problem,
+    problem: PointsOnTable,
     overlaps: Overlaps,
     slopes: Slopes | None = None,
     after: Overlaps | None = None,
@@ -56,7 +56,7 @@ def change_of_overlaps(
 
 def _change(
     equations: Equations,
-    problem: Problem,
+    problem: PointsOnTable,
     overlaps: Overlaps,
     slopes: Slopes | None,
     after: Overlaps | None = None,

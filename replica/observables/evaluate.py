@@ -24,7 +24,7 @@ from ..convex import (
     LabelTable,
     Loss,
     Losses,
-    Problem,
+    PointsOnTable,
     Task,
     assign,
     change_of_overlaps,
@@ -152,11 +152,11 @@ def _on_shared_tables(
         coarse: LabelTable, fine: LabelTable, leave: bool, at: Rows, start: Overlaps | None
     ) -> Evaluation:
         def give_up(near: Overlaps, after: Overlaps, which: Rows) -> NDArray[np.bool_]:
-            below = Problem(coarse, loss, alpha[at[which]], lam[at[which]])
+            below = PointsOnTable(coarse, loss, alpha[at[which]], lam[at[which]])
             error = change_of_overlaps(below, near, after=after)
             return (error > tol) & (_expected(error, COARSE) > tol)
 
-        problem = Problem(fine, loss, alpha[at], lam[at])
+        problem = PointsOnTable(fine, loss, alpha[at], lam[at])
         ask = give_up if leave else None
         points, losses = solve_points(problem, start, quick=quick, give_up=ask)
         left, change = points.status == Status.LEFT, np.full(len(at), np.inf)

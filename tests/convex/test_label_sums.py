@@ -8,7 +8,7 @@ import replica
 from replica import Loss, SpikedRandomFeatures
 from replica.convex.averages import scores
 from replica.convex.classification import classification_error
-from replica.convex.equations import Equations, Problem
+from replica.convex.equations import Equations, PointsOnTable
 from replica.convex.label_tables import Level, label_table
 from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
@@ -40,7 +40,7 @@ def test_steps_are_summed_exactly(model, loss):
     summed = by_nodes(
         Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
     )
-    overlaps = solve_points(Problem(given, of, ONE, 0.1 * ONE))[0].overlaps
+    overlaps = solve_points(PointsOnTable(given, of, ONE, 0.1 * ONE))[0].overlaps
     field = Equations(given, of).field(overlaps)
     assert labels.steps is not None
     exact = scores(labels, summed, field)

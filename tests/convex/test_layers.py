@@ -11,7 +11,7 @@ from scipy.special import ndtr
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
 from replica.convex.averages import scores
-from replica.convex.equations import Equations, Problem
+from replica.convex.equations import Equations, PointsOnTable
 from replica.convex.label_tables import Level, first_level, label_table, label_table_at
 from replica.convex.layers import REACH, decision, kinks_of, layers_near, panels
 from replica.convex.solve import solve_points
@@ -114,7 +114,7 @@ def test_panels_close_in_on_the_layers():
     """Of an odd student the decision changes at 0; kinks are reached where the loss says."""
     given = label_table(SIGN, Level(3, 3, 3))
     hinge = replica.loss("hinge")
-    overlaps = solve_points(Problem(given, hinge, 2 * ONE, 10 * ONE))[0].overlaps
+    overlaps = solve_points(PointsOnTable(given, hinge, 2 * ONE, 10 * ONE))[0].overlaps
     rule = panels(SIGN, layers_near(SIGN, overlaps, decision), 6)
     near = np.sort(np.abs(rule.nodes))
     assert near[0] < 0.02  # S / C' is .06 there
@@ -207,7 +207,7 @@ def test_without_noise_every_tau_has_its_nodes():
     own = by_nodes(Loss(np.abs, np.sign, curvature=np.zeros_like, kinks=(0.0,)))
     given = label_table(model, first_level(model))
     labels = given.labels
-    points, _ = solve_points(Problem(given, replica.loss("absolute"), ONE, 10 * ONE))
+    points, _ = solve_points(PointsOnTable(given, replica.loss("absolute"), ONE, 10 * ONE))
     assert points.residual < 1e-10
     field = Equations(given, own).field(points.overlaps)
     exact = scores(labels, replica.loss("absolute"), field)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.convex.equations import Equations, Problem
+from replica.convex.equations import Equations, PointsOnTable
 from replica.convex.evaluation import Evaluation, Task
 from replica.convex.label_tables import Level, axes, first_level, label_table, within
 from replica.convex.refinement import _ahead, _left
@@ -40,7 +40,7 @@ def test_a_smooth_loss_near_interpolation():
     own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
     point = solve(model, alpha=0.5, lam=1e-3, loss=own, raise_on_failure=True)
     fine = label_table(model, Level(6, 8, 7))
-    points, losses = solve_points(Problem(fine, own, np.array([0.5]), np.array([1e-3])))
+    points, losses = solve_points(PointsOnTable(fine, own, np.array([0.5]), np.array([1e-3])))
     assert points.residual < 1e-8
     assert point.test_error == pytest.approx(points.errors.test[0], rel=1e-6)
     assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
@@ -64,15 +64,18 @@ def test_distance_from_a_solution(lam):
     model = OUTLIERS
     one, at = np.array([2.0]), np.array([lam])
     coarse, fine = (label_table(model, level) for level in (Level(0, 1, 1), Level(2, 4, 4)))
-    points, lost = solve_points(Problem(fine, KINKED, one, at))
-    other, _ = solve_points(Problem(coarse, KINKED, one, at))
+    points, lost = solve_points(PointsOnTable(fine, KINKED, one, at))
+    other, _ = solve_points(PointsOnTable(coarse, KINKED, one, at))
     pack = Equations(fine, KINKED).coordinates.pack
     apart = np.abs(pack(other.overlaps) - pack(points.overlaps)).max()
-    slopes = slopes_near(Problem(fine, KINKED, one, at), points.overlaps)
+    slopes = slopes_near(PointsOnTable(fine, KINKED, one, at), points.overlaps)
     assert 1e-5 < apart < 1e-2
-    found = change_of_overlaps(Problem(coarse, KINKED, one, at), points.overlaps, slopes)
+    found = change_of_overlaps(PointsOnTable(coarse, KINKED, one, at), points.overlaps, slopes)
     assert found[0] == pytest.approx(apart, rel=0.1)
-    assert change_of_points(Problem(coarse, KINKED, one, at), points, lost, slopes)[0] >= found[0]
+    assert (
+        change_of_points(PointsOnTable(coarse, KINKED, one, at), points, lost, slopes)[0]
+        >= found[0]
+    )
 
 
 def test_levels_end_where_rules_cease_to_grow():
@@ -119,7 +122,7 @@ def test_losses_alone_tell_an_axis():
     """Where the equations are solved on the level below already: of errors that were off by 1 %."""
     one, lam = np.array([2.0]), np.array([0.5])
     level = first_level(OUTLIERS).along(by=2)
-    points, lost = solve_points(Problem(label_table(OUTLIERS, level), KINKED, one, lam))
+    points, lost = solve_points(PointsOnTable(label_table(OUTLIERS, level), KINKED, one, lam))
     none = np.zeros(1)
     task = Task(OUTLIERS, KINKED, one, lam)
     for off, least, most in ((1.0, 0.0, 1e-6), (1.01, 9e-3, 1.1e-2)):

@@ -7,7 +7,7 @@ import replica
 from replica import Loss, solve
 from replica.convex.averages import scores
 from replica.convex.coordinates import Coordinates
-from replica.convex.equations import Equations, Problem
+from replica.convex.equations import Equations, PointsOnTable
 from replica.convex.label_tables import Level, label_table
 from replica.convex.solve import slopes_near, solve_points
 from replica.saddle_point import ridge
@@ -43,8 +43,10 @@ def test_slopes_of_another_table(readout):
     model = replica.GradientStep(**step, intercept=True).srf(beta=1.0)
     one, at, of = np.ones(1), 0.1 * np.ones(1), replica.loss("squared_hinge")
     coarse, fine = label_table(model, Level(2, 2, 2)), label_table(model, Level(3, 3, 3))
-    overlaps = solve_points(Problem(fine, of, one, at))[0].overlaps
-    first, second = (slopes_near(Problem(table, of, one, at), overlaps) for table in (coarse, fine))
+    overlaps = solve_points(PointsOnTable(fine, of, one, at))[0].overlaps
+    first, second = (
+        slopes_near(PointsOnTable(table, of, one, at), overlaps) for table in (coarse, fine)
+    )
     turned = second.coordinates.slopes_from(first.coordinates, first.matrix)
     assert turned == pytest.approx(second.matrix, abs=1e-3)
 

@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica import SpikedRandomFeatures, solve
 from replica.convex.averages import scores
-from replica.convex.equations import Problem
+from replica.convex.equations import PointsOnTable
 from replica.convex.label_tables import Level, label_table, label_table_at
 from replica.convex.layers import fields_at
 from replica.convex.solve import solve_points
@@ -41,9 +41,9 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     those that end at the kinks of the target; at lam = 10 S is .004 to .04.  1e-8: what layers
     thinner than are left alone at the rarest kappa may cost."""
     model, of = MODELS[name], replica.loss(loss)
-    overlaps = solve_points(Problem(label_table(model, Level(1, 1, 1)), of, 2 * ONE, lam * ONE))[
-        0
-    ].overlaps
+    overlaps = solve_points(
+        PointsOnTable(label_table(model, Level(1, 1, 1)), of, 2 * ONE, lam * ONE)
+    )[0].overlaps
     kappa = Rule(np.linspace(-2.9, 2.9, 7), np.full(7, 1 / 7))
     table, field = fields_at(model, overlaps, kappa.nodes)
     law = model.labels.gaussians
@@ -156,7 +156,7 @@ def test_plateaus_are_no_obstacle(target, loss, lam):
     table, field = fields_at(model, found.points.overlaps, rule.nodes)
     over_tau = tau_rules(line(model, of, table.kappa, field), model.labels.gaussians, 12, 0.75)
     dense = label_table_at(model, tabulate(model, rule), Level(2, 2, 2), over_tau)
-    assert change_of_points(Problem(dense, of, *point), found.points, found.losses) < 1e-6
+    assert change_of_points(PointsOnTable(dense, of, *point), found.points, found.losses) < 1e-6
 
 
 @pytest.mark.parametrize(
