@@ -144,6 +144,7 @@ def test_a_comparison_with_noise_of_the_step_alone(capsys):
     assert found["points"][0]["theory_test"] == replica.solve(model, alpha=1, lam=0.1).test_error
 
 
+@pytest.mark.slow
 def test_figure(tmp_path):
     """The quick version: one theory leaves the sRF for the covariance, one for the norms."""
     picture, values = tmp_path / "a.svg", tmp_path / "a.json"

@@ -35,6 +35,7 @@ def test_large_penalties_take_no_more_nodes(name, lam):
         assert point.iterations <= 12  # of the last level, from the one before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "lam"),
     [
@@ -75,6 +76,7 @@ def test_hinge_at_a_large_penalty(name):
     assert point.overlaps.m[0] == pytest.approx(best.x, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss", ["squared_hinge", pytest.param("logistic", marks=pytest.mark.slow)]
 )

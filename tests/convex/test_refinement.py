@@ -46,6 +46,7 @@ def test_a_smooth_loss_near_interpolation():
     assert point.train_loss == pytest.approx(losses.train[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_kinked_loss_with_thin_layers_in_kappa():
     """A solution asked for a hundredth of the tolerance, on more nodes."""
     law = dict(student="tanh", target="tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1)

@@ -151,6 +151,7 @@ def test_a_loss_may_have_its_minimum_anywhere(shift, offset):
     assert point.loss_error + offset == pytest.approx(plain.loss_error, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_little_noise_and_a_wide_target():
     """Means spread over a thousand scales of the noise take nodes for each tau: against a mixture
     of Gaussians."""

@@ -44,6 +44,7 @@ def test_large_penalty_attains_the_upper_bound(model, alpha):
     assert point.test_error == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(models(), st.floats(0.1, 5))
 def test_every_optimum_lies_between_the_bounds(model, alpha):

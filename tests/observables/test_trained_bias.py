@@ -167,6 +167,7 @@ def test_a_bias_at_the_edge_of_the_search_is_flagged():
     assert np.isnan(point.test_error)
 
 
+@pytest.mark.slow
 def test_trained_bias_beats_every_fixed_one():
     """The bias found has the lowest training objective of a fine grid, which it lies on."""
     step = GradientStep(student="relu", target="tanh", alpha0=3, eta=1.0, train_bias=True)

@@ -29,6 +29,7 @@ def assert_agree(model, point):
         assert value == pytest.approx(float(getattr(exact, name)), rel=1e-10, abs=0), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "target", "setting"),
     [
@@ -73,6 +74,7 @@ def test_default_accuracy_at_limits(model, point):
     assert_agree(replica.SpikedRandomFeatures(**model), point)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "errors"),
     [

@@ -148,6 +148,7 @@ def check_point(alpha0, eta, beta, alpha, lam, noise, target, readout):
         assert np.isnan(point.train_error)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(**PROBLEMS)
 def test_converged_or_flagged(**problem):

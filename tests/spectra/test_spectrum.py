@@ -68,6 +68,7 @@ def test_hard_tails(student, beta, alpha, r, c):
     assert found.moment(1) == pytest.approx(bulk_moments(model, alpha)[0], rel=1e-7)
 
 
+@pytest.mark.slow
 def test_missing_mass_is_flagged():
     """relu at r / sqrt(c) = 2.9 and n < p: 4e-4 of the eigenvalues are below 1e-18."""
     model = SpikedRandomFeatures(student="relu", target="sin", r=1.8, c=0.38, gamma=0.9, beta=2.4)
@@ -164,6 +165,7 @@ def _resolvent(model, alpha):
     return build(model, table_at(model, 3), alpha)  # 256 nodes are too few for sin(2.5 kappa)
 
 
+@pytest.mark.slow
 def test_transform_is_the_integral_of_the_density():
     found = replica.spectrum(ONE.srf(beta=1.5), 0.7)
     z = np.array([-0.5, 0.1 + 0.1j, 1 + 0.02j, 1 - 0.02j, 5.0])

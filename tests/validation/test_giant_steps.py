@@ -279,6 +279,7 @@ def test_alignment_refuses_an_srf(capsys, tmp_path):
     assert "--r must be left out: a step is what is followed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["staircase", "steps", "sample-exponent"])
 def test_figures(name, tmp_path):
     picture, table = tmp_path / "f.png", tmp_path / "f.json"

@@ -73,6 +73,7 @@ def test_large_overlaps_cost_at_finite_size(name):
     assert not compare(model, **points, **size).agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", ["relu", "tanh"])
 def test_trained_bias_agrees(student):
     """A bias common to all neurons, minimised over in theory and in every draw."""

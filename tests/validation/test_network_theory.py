@@ -44,6 +44,7 @@ def test_fluctuation_of_drawn_rows():
     assert np.mean(along) == pytest.approx(g_k / N, rel=0.06)
 
 
+@pytest.mark.slow
 def test_row_norms_matter():
     """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
     from validation import simulate
@@ -165,6 +166,7 @@ def test_simulated_networks_of_noisy_labels(changes, loss):
     assert "network itself" in comparison.verdict
 
 
+@pytest.mark.slow
 def test_functionals_of_a_drawn_matrix():
     """(15.2)-(15.4) and k at d = 2000."""
     d, alpha0, draws, t = 2000, 0.6, 6, 1.7
