@@ -5,7 +5,6 @@ import io
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,27 +19,16 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
     A crash, a full disk or Ctrl-C leaves the old file, if there was one, untouched.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
     try:
         write(temporary)
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
-    """Refuse now what could not be written after the computation.
-
-    Raises
-    ------
-    InvalidArgument
-        If the suffix is none of ``suffixes`` or the folder cannot be written to.
-    """
+    """Refuse now what could not be written after the computation."""
     if path.suffix not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
     if not path.parent.is_dir():

@@ -1,4 +1,5 @@
-"""Figures of results, under their public name; ``replica.plots`` is where they are made."""
+"""Figures of results: functions that draw into the Axes ``ax``, or those of a new figure where it
+is left out, and return it.  ``replica.plots`` is where they are made."""
 
 from .plots import (
     plot_bounds,

@@ -93,7 +93,7 @@ def follow(
     ----------
     system : callable (x (R, k), place (R,), rows (R,)) -> (F (R, k), dF/dx (R, k, k))
     start : array (rows, k)
-        Close to the root at t = 0.
+        The root at t = 0, or close to it.
     path : callable (t (R,), rows (R,)) -> place (R,)
         From t = 0 to t = 1.
     check : callable (x, place, rows) -> bool (R,)
@@ -119,15 +119,14 @@ def follow(
     >>> end.value.round(12).tolist(), end.converged.tolist()  # sqrt(-1), and not -sqrt(-1)
     ([[1j]], [True])
     """
-    first_step, shortest_step = 0.2, 1e-9  # in t: a row that needs shorter ones is given up
+    shortest_step = 1e-9  # in t: a row that needs shorter ones is given up
     reach = 0.7  # Newton's first step may change an unknown by that much, relative to its size
     value = np.array(start)
     count = len(value)
-    t, step = np.zeros(count), np.zeros(count)  # the first trial is at the beginning itself
+    t, step = np.zeros(count), np.full(count, 0.2)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.NO_PROGRESS, dtype=object)
     rows = np.arange(count)
-    started = np.zeros(count, dtype=bool)
     while rows.size:
         trial = np.minimum(t[rows] + step[rows], 1.0)
         place = path(trial, rows)
@@ -146,9 +145,7 @@ def follow(
         quick = good & (sweeps <= 5)
         step[rows[quick]] *= 1.5
         step[rows[~good]] /= 3
-        step[rows[good & ~started[rows]]] = first_step
-        given_up = ~good & (~started[rows] | (step[rows] < shortest_step))
-        started[moved] = True
+        given_up = step[rows] < shortest_step
         done = good & (trial >= 1)
         status[rows[done]] = Status.CONVERGED
         rows = rows[~(done | given_up)]

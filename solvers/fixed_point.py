@@ -8,11 +8,11 @@ q the distance to the fixed point is about residual * q / (1 - q), so a slow
 iteration is not mistaken for a finished one.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .results import Array, Result, Rows, Status, largest
 
@@ -39,20 +39,6 @@ class Anderson(NamedTuple):
     longest: float = np.inf
 
 
-class Leave(NamedTuple):
-    """A question asked once of every row that comes close: whether to leave it there.
-
-    Attributes
-    ----------
-    close : float
-        Rows are asked of as soon as their residual is at most this.
-    ask : callable (x and T(x) of shape (R, k), rows of shape (R,)) -> bool array (R,)
-    """
-
-    close: float
-    ask: Callable[[Array, Array, Rows], NDArray[np.bool_]]
-
-
 class Limits(NamedTuple):
     """When a row is given up short of the fixed point.
 
@@ -62,13 +48,10 @@ class Limits(NamedTuple):
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
         further iterations.
-    leave : Leave, optional
-        Give a row up as ``Status.LEFT`` where this says so.
     """
 
     max_iterations: int = 500
     patience: int | None = None
-    leave: Leave | None = None
 
 
 def fixed_point(
@@ -77,6 +60,7 @@ def fixed_point(
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
+    damping: float = 0.0,
     anderson: Anderson | None = None,
     limits: Limits | None = None,
 ) -> Result:
@@ -91,6 +75,8 @@ def fixed_point(
         Bound on the estimated relative error of every unknown.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
+    damping : float
+        Share of x that is kept in each step; the residual is that of the undamped map.
     anderson : Anderson, optional
         The plain iteration unless given.
     limits : Limits, optional
@@ -100,11 +86,6 @@ def fixed_point(
     -------
     Result
 
-    Raises
-    ------
-    ValueError
-        If the memory is negative.
-
     Examples
     --------
     >>> import numpy as np
@@ -113,18 +94,15 @@ def fixed_point(
     (0.739085133215, True)
     """
     memory, near, longest = anderson or Anderson()
-    max_iterations, patience, leave = limits or Limits()
-    if memory < 0:
-        raise ValueError(f"memory must be 0 or more, got {memory}")
+    max_iterations, patience = limits or Limits()
     value = np.array(start, dtype=float, ndmin=2)
     count = len(value)
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-    rows, asked = np.arange(count), np.zeros(count, dtype=bool)
+    rows = np.arange(count)
     rounding = 1e-15  # a relative change this small is nothing but rounding
-    points: list[Array] = []
-    images: list[Array] = []
+    steps: deque[tuple[Array, Array]] = deque()  # points and their images, the newest last
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
         image = step(x, rows)
@@ -145,24 +123,18 @@ def fixed_point(
             slow = active & (remaining > patience)
             status[rows[slow]] = Status.SLOW
             active &= ~slow
-        if leave is not None and (new := active & ~asked[rows] & (current <= leave.close)).any():
-            asked[rows[new]] = True
-            left = rows[new][leave.ask(x[new], image[new], rows[new])]
-            status[left] = Status.LEFT
-            active &= status[rows] != Status.LEFT
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows = rows[active]
-        points = [past[active] for past in points[-memory:]] if memory else []
-        images = [past[active] for past in images[-memory:]] if memory else []
-        x, image = x[active], image[active]
+        rows, x, image = rows[active], x[active], image[active]
+        if damping:
+            image = image + damping * (x - image)
         far = np.maximum(current, previous)[active] >= near
-        for past, past_image in zip(points, images, strict=True):
+        steps = deque(((x0[active], image0[active]) for x0, image0 in steps), maxlen=memory + 1)
+        for x0, image0 in steps:
             # what equals the newest step has no part in the combination
-            past[far], past_image[far] = x[far], image[far]
-        points.append(x)
-        images.append(image)
-        target = _combined(points, images)
+            x0[far], image0[far] = x[far], image[far]
+        steps.append((x, image))
+        target = _combined(steps)
         if np.isfinite(longest):
             change = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
@@ -176,18 +148,18 @@ def _relative(difference: Array, size: Array) -> Array:
     return largest(difference / np.where(size == 0, 1.0, size))
 
 
-def _combined(points: list[Array], images: list[Array]) -> Array:
+def _combined(steps: Iterable[tuple[Array, Array]]) -> Array:
     """The next point (R, k) by Anderson acceleration, from the last points x and their images
-    T(x), lists of (R, k), the newest last.
+    T(x), pairs of (R, k), the newest last.
 
     The combination of the points, of weights that sum to 1, whose combined step T(x) - x is
     shortest in least squares; the next point is that combination of the images.
     """
-    image, point = images[-1], points[-1]
-    if len(points) == 1:
+    *past, (point, image) = steps
+    if not past:
         return image
-    step = image - point
-    steps = np.stack([t - x for x, t in zip(points[:-1], images[:-1], strict=True)], axis=-1)
-    weight = np.linalg.pinv(step[..., None] - steps) @ step[..., None]
-    past_images = image[..., None] - np.stack(images[:-1], axis=-1)
-    return image - (past_images @ weight)[..., 0]
+    step = (image - point)[..., None]
+    past_steps = np.stack([t - x for x, t in past], axis=-1)
+    past_images = np.stack([t for _, t in past], axis=-1)
+    weight = np.linalg.pinv(step - past_steps) @ step
+    return image - ((image[..., None] - past_images) @ weight)[..., 0]

@@ -58,6 +58,7 @@ def minima(
     ([-1.01360979], [0.98581053])
     """
     values = _finite_values(function, axes)
+    width = np.array([np.ptp(axis) for axis in axes])
     local: list[Minimum] = []
     flat = 1e-10  # a basin shallower than this, relative to its value, is rounding
     best = tuple(int(i) for i in np.unravel_index(np.argmin(values), values.shape))
@@ -73,17 +74,19 @@ def minima(
         if finite.max() - values[index] <= flat * abs(values[index]) and index != best:
             continue
         box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
-        one = _polish(function, box, tol)
-        if one is None or one.value > values[index]:
+        place, value = _polish(function, np.array(box), tol)
+        if not value <= values[index]:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
-            one = Minimum(place, float(values[index]), ())
-        ends = tuple(
-            k
-            for k, axis in enumerate(axes)
-            if np.abs(one.place[k] - axis[[0, -1]]).min() <= 1e-9 * np.ptp(axis)
-        )
-        local.append(one._replace(at_edge=ends))
-    return _distinct(sorted(local, key=lambda one: one.value), axes)
+            value = float(values[index])
+        from_end = [np.abs(x - axis[[0, -1]]).min() for x, axis in zip(place, axes, strict=True)]
+        at_edge = np.flatnonzero(np.array(from_end) <= 1e-9 * width)
+        local.append(Minimum(place, value, tuple(at_edge.tolist())))
+    kept: list[Minimum] = []
+    for one in sorted(local, key=lambda one: one.value):
+        # two neighbouring cells of the scan may lead to the same
+        if all(np.abs((one.place - other.place) / width).max() > 1e-6 for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
@@ -92,46 +95,44 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
     return np.where(np.isfinite(values), values, np.inf)
 
 
-def _polish(
-    function: Callable[..., Array], box: list[tuple[float, float]], tol: float
-) -> Minimum | None:
-    """The lowest point of ``function`` in ``box``, whose k axes have the given ends.
+def _polish(function: Callable[..., Array], box: Array, tol: float) -> tuple[Array, float]:
+    """The lowest point of ``function`` in ``box``, the ends (k, 2) of its axes, and its value.
 
     Of an interpolant on the box and, while its last coefficients are above ``tol`` times its
-    range, of others on ever smaller boxes around the point before.  None where a value is not
+    range, of others on ever smaller boxes around the point before.  NaN where a value is not
     finite.
     """
-    limits, place = np.array(box), None
+    limits = box
     for _ in range(5):  # the last box is narrower by 6^4
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
-        values = _finite_values(
-            function, [m + h * CHEBYSHEV_NODES for m, h in zip(middle, half, strict=True)]
-        )
+        nodes = middle[:, None] + half[:, None] * CHEBYSHEV_NODES
+        values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
-            return None
+            return middle, np.nan
         base = values.min()
-        coefficients = values - base  # rounding relative to the range, not to the value
-        for k in range(values.ndim):
-            coefficients = np.moveaxis(np.tensordot(TO_COEFFICIENTS, coefficients, (1, k)), 0, k)
+        # rounding is relative to the range then, not to the value
+        coefficients = _along_axes(TO_COEFFICIENTS, values - base)
         where, height = _lowest(coefficients)
         place = middle + half * where
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        rounding = 1e-14 * np.abs(values).max()
-        if max(tails) <= max(tol * np.ptp(values), rounding):
+        if max(tails) <= max(tol * np.ptp(values), 1e-14 * np.abs(values).max()):
             break
-        outer = np.array(box)
-        limits = np.stack([place - half / 6, place + half / 6], axis=1)
-        limits = np.clip(limits, outer[:, :1], outer[:, 1:])
-    return None if place is None else Minimum(place, float(base + height), ())
+        limits = np.clip(place[:, None] + half[:, None] / 6 * [-1, 1], box[:, :1], box[:, 1:])
+    return place, float(base + height)
+
+
+def _along_axes(matrix: Array, values: Array) -> Array:
+    """``values`` with ``matrix`` applied to each of their axes."""
+    for k in range(values.ndim):
+        values = np.moveaxis(np.tensordot(matrix, values, (1, k)), 0, k)
+    return values
 
 
 def _lowest(coefficients: Array) -> tuple[Array, float]:
     """Place (k,) and value of the minimum in [-1, 1]^k of a Chebyshev series in k variables: the
     lowest on a fine grid, then Newton along the axes at whose ends it does not lie."""
     k = coefficients.ndim
-    values = coefficients
-    for i in range(k):
-        values = np.moveaxis(np.tensordot(TO_FINE_GRID, values, (1, i)), 0, i)
+    values = _along_axes(TO_FINE_GRID, coefficients)
     x = FINE_GRID[list(np.unravel_index(np.argmin(values), values.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
     second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]
@@ -160,14 +161,3 @@ def _evaluate(series: Array, x: Array) -> float:
     for angle in np.arccos(x):
         series = np.cos(angle * np.arange(len(series))) @ series
     return float(series)
-
-
-def _distinct(every: list[Minimum], axes: Sequence[Array]) -> list[Minimum]:
-    """The minima without those at the place of one before: two neighbouring cells of the scan may
-    lead to the same."""
-    width = np.array([np.ptp(axis) for axis in axes])
-    kept: list[Minimum] = []
-    for one in every:
-        if all(np.abs((one.place - other.place) / width).max() > 1e-6 for other in kept):
-            kept.append(one)
-    return kept

@@ -67,7 +67,6 @@ def newton(
     if not (np.isfinite(value).all() and (value[:, ~free] > 0).all()):
         raise ValueError("start must be positive and finite")
     count, unknowns = value.shape
-    mixed = free.any()
     rounding = 1e-15  # a dimensionless residual this small is nothing but rounding
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
@@ -77,8 +76,8 @@ def newton(
     slopes = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]) if mixed else step[rows])
-        if mixed and size is not None:
+        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
+        if size is not None and free.any():
             ratio = value[rows] / size(value[rows]) + step[rows]
             trial[:, free] = (ratio * size(trial))[:, free]
         error, jacobian = system(trial, rows)

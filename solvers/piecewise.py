@@ -15,28 +15,28 @@ from scipy.special import ndtr, roots_legendre
 from .results import Array
 
 NARROW_SEGMENT = 0.05  # half width, in standard deviations, up to which 4 nodes err by 1e-14
-NARROW_SEGMENT_NODES = tuple(zip(*roots_legendre(4), strict=True))  # with their weights
+NARROW_SEGMENT_RULE = roots_legendre(4)  # nodes and weights
 NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be denormal numbers
 
 
 class Law(Protocol):
-    """A law of z = (t0 - mean) / sd, of which averages over pieces can be made."""
+    """A law of z = (t0 - mean) / sd, of any mass, of which averages over pieces can be made."""
 
     @property
-    def second(self) -> Array:
-        """E z^2, of a shape that broadcasts with that of t0."""
+    def total(self) -> tuple[Array, Array, Array]:
+        """E 1, E z and E z^2, of shapes that broadcast with that of t0."""
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
         """Integrals from -inf to each z of the density times 1, z and z^2."""
 
     def density(self, z: Array) -> Array:
-        """The density, of total mass 1, at each z."""
+        """The density at each z."""
 
 
 class Normal(NamedTuple):
     """The standard normal law of z."""
 
-    second: Array = np.ones(())
+    total: tuple[Array, Array, Array] = (np.ones(()), np.zeros(()), np.ones(()))
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
         """Integrals from -inf to each z of the density times 1, z and z^2."""
@@ -115,8 +115,8 @@ class Segment(NamedTuple):
 
 
 def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
-    """The intervals of the proximal map: one for each piece and, unless V = 0, for each kink."""
-    zero, low, moved = np.zeros_like(V), np.full_like(V, -np.inf), np.any(V)
+    """The intervals of the proximal map: one for each piece and for each kink."""
+    zero, low = np.zeros_like(V), np.full_like(V, -np.inf)
     for i, (a, b, q) in enumerate(pieces.coefficients):
         shrink = 1 / (1 + V * q)
         inside = (-V * b * shrink, shrink), (-b * shrink, -q * shrink)
@@ -129,7 +129,7 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
         high = knot + V * before
         yield Segment(low, high, *inside, (a, b, q))
         low = knot + V * after
-        if after > before and moved:
+        if after > before:
             rate = 1 / np.maximum(V, 1e-300)
             at_knot = (knot + zero, zero), (knot * rate, -rate)
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
@@ -160,56 +160,35 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = N
     >>> [float(x) for x in average_score(square, np.array(1.0), np.array(2.0), np.array(1.0))]
     [-0.5, -0.5, 1.25]
     """
-    total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
+    total = np.zeros((3, *np.broadcast_shapes(mean.shape, sd.shape, V.shape)))
     for segment, masses in _masses(pieces, mean, sd, V, law):
         _, b, q = segment.piece
         if segment.jump is None and q == 0:  # the score is constant
             total[0] -= b * masses[0]
             total[2] += b**2 * masses[0]
             continue
-        parts = _score_on(segment, masses, mean, sd, V, law)
-        for sums, part in zip(total, parts, strict=True):
-            sums += part
+        with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
+            first, square = _moments(segment.g, masses, mean, sd)
+            parts = [first, segment.g[1] * masses[0], square]
+        if segment.jump is not None:
+            width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
+            narrow = width < NARROW_SEGMENT  # where the moments cancel
+            if narrow.any():
+                by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
+                parts = [np.where(narrow, *both) for both in zip(by_nodes, parts, strict=True)]
+        for i, part in enumerate(parts):
+            total[i] += part
     return Score(*total)
 
 
-def _score_on(
-    segment: Segment,
-    masses: tuple[Array, Array, Array],
-    mean: Array,
-    sd: Array,
-    V: Array,
-    law: Law,
-) -> list[Array]:
-    """Averages of g, g' and g^2 over one segment, where the law has the partial moments ``masses``.
-
-    By these truncated moments; but they cancel, and are replaced by Gauss-Legendre nodes, where
-    the segment is that of a kink and narrow.
-    """
-    if segment.jump is None:
-        return _score_by_moments(segment, masses, mean, sd)
-    width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-    narrow = width < NARROW_SEGMENT
-    if not narrow.any():
-        return _score_by_moments(segment, masses, mean, sd)
-    by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
-    if narrow.all():
-        return by_nodes
-    by_moments = _score_by_moments(segment, masses, mean, sd)
-    return [np.where(narrow, *pair) for pair in zip(by_nodes, by_moments, strict=True)]
-
-
-def _score_by_moments(
-    segment: Segment, masses: tuple[Array, Array, Array], mean: Array, sd: Array
-) -> list[Array]:
-    """Averages of g, g' and g^2 over a segment, where g = g_0 + g_1 (mean + sd z), from E 1, E z
-    and E z^2 there."""
-    with np.errstate(all="ignore"):  # V = 0 at a kink, whose segment is narrow then
-        I0, I1, I2 = masses
-        slope = segment.g[1]
-        centre, rate = segment.g[0] + slope * mean, slope * sd
-        first = centre * I0 + rate * I1
-        return [first, slope * I0, centre * (first + rate * I1) + rate**2 * I2]
+def _moments(
+    line: tuple[Array, Array], masses: tuple[Array, ...], mean: Array, sd: Array
+) -> tuple[Array, Array]:
+    """E x and E x^2 of x = line[0] + line[1] (mean + sd z), from E 1, E z and E z^2."""
+    I0, I1, I2 = masses
+    centre, rate = line[0] + line[1] * mean, line[1] * sd
+    first = centre * I0 + rate * I1
+    return first, centre * (first + rate * I1) + rate**2 * I2
 
 
 def _score_by_nodes(
@@ -222,14 +201,14 @@ def _score_by_nodes(
     left, right = segment.jump
     half = (right - left) / 2
     away = (mean - (segment.low + segment.high) / 2) / sd
-    total = [np.zeros(away.shape) for _ in range(3)]
-    for u, w in NARROW_SEGMENT_NODES:
-        density = law.density(width * u - away) * (w * half / sd)  # over V
-        score = -(left + right) / 2 - half * u
-        total[0] += density * (score * V)
-        total[1] -= density
-        total[2] += density * (score**2 * V)
-    return total
+    u, w = (x.reshape(-1, *np.ones(away.ndim, dtype=int)) for x in NARROW_SEGMENT_RULE)
+    density = law.density(width * u - away) * (w * half / sd)  # over V
+    score = -(left + right) / 2 - half * u
+    return [
+        (score * density).sum(axis=0) * V,
+        -density.sum(axis=0),
+        (score**2 * density).sum(axis=0) * V,
+    ]
 
 
 def average_proximal(
@@ -244,27 +223,24 @@ def average_proximal(
     >>> round(float(average.value), 12)  # sqrt(2 / pi)
     0.797884560803
     """
-    total = [np.zeros(np.broadcast_shapes(mean.shape, sd.shape, V.shape)) for _ in range(3)]
-    for segment, (I0, I1, I2) in _masses(pieces, mean, sd, V, law):
+    total = np.zeros((3, *np.broadcast_shapes(mean.shape, sd.shape, V.shape)))
+    for segment, masses in _masses(pieces, mean, sd, V, law):
         a, b, q = segment.piece
-        centre, rate = segment.t[0] + segment.t[1] * mean, segment.t[1] * sd
-        first = centre * I0 + rate * I1
-        second = centre**2 * I0 + 2 * centre * rate * I1 + rate**2 * I2
-        total[0] += first
-        total[1] += second
-        total[2] += a * I0 + b * first + q / 2 * second
+        first, second = _moments(segment.t, masses, mean, sd)
+        for i, part in enumerate((first, second, a * masses[0] + b * first + q / 2 * second)):
+            total[i] += part
     return Proximal(*total)
 
 
 def _masses(
     pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law
-) -> Iterator[tuple[Segment, tuple[Array, Array, Array]]]:
+) -> Iterator[tuple[Segment, tuple[Array, ...]]]:
     """Each segment with E 1, E z and E z^2 restricted to where t0 = mean + sd z is in it."""
-    nothing = np.zeros(())
-    start = nothing, nothing, nothing
-    everything = np.ones(()), nothing, law.second
-    for segment in segments(pieces, V):
-        last = np.isinf(segment.high).all()
-        end = everything if last else law.integrals((segment.high - mean) / sd)
-        yield segment, (end[0] - start[0], end[1] - start[1], end[2] - start[2])
+    each = list(segments(pieces, V))
+    start: tuple[Array, ...] = (np.zeros(()),) * 3
+    ends = [law.total]
+    if inner := [(segment.high - mean) / sd for segment in each[:-1]]:
+        ends = [*zip(*law.integrals(np.stack(inner)), strict=True), law.total]
+    for segment, end in zip(each, ends, strict=True):
+        yield segment, tuple(b - a for a, b in zip(start, end, strict=True))
         start = end

@@ -28,11 +28,12 @@ class Status(Enum):
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
     ITERATION_LIMIT = "not converged: the iteration limit was reached"
-    LEFT = "not converged: left early, and not solved elsewhere"
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"
-    AT_EDGE = "not converged: no lowest training objective inside the edges of the biases searched"
+    AT_EDGE = "not converged: the best bias is at an edge of those searched, or was not solved"
     QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
+    TIME = "not converged: the point took longer than it may (time_limit)"
+    MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
 

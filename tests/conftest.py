@@ -19,14 +19,13 @@ STARTED = pytest.StashKey[tuple[float, float]]()
 
 def pytest_collection_finish():
     """Do what a process, or a machine, does once, so that no test is charged for it: heavy
-    imports, the list of fonts, and the compilation of kernels, which are cached on disk."""
+    imports, the list of fonts, and the compilation of the kernel, which is cached on disk."""
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
 
-    labels = dict(target="sin", noise=0.05, label_noise="student:3:0.3")
-    model = replica.SpikedRandomFeatures(student="tanh", r=1.0, c=1.0, gamma=0.9, **labels)
-    replica.solve(model, alpha=1.0, lam=0.1, loss="huber:0.5", quadrature_tol=1e-3)
+    model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    replica.solve(model, alpha=1.0, lam=0.1)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

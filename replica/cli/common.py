@@ -102,17 +102,15 @@ def save_figure(path: Path, figure: Any) -> None:
 
 
 def print_table(points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """The points as an aligned table on standard output."""
-    rows = [list(columns), *([_cell(point[name]) for name in columns] for point in points)]
+    """The points as an aligned table on standard output, floats to seven digits."""
+
+    def text(value: Any) -> str:
+        return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+    rows = [list(columns), *([text(point[name]) for name in columns] for point in points)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (text.rjust(width) for text, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells))
-
-
-def _cell(value: Any) -> str:
-    """A value of a table as text: floats to seven digits."""
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+        typer.echo("  ".join(map(str.rjust, row, widths)))
 
 
 @contextmanager

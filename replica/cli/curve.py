@@ -1,18 +1,21 @@
 """``replica curve``: test and training errors on a grid."""
 
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 
 from .. import documents
-from ..observables import Grid, sweep
+from ..observables import TIME_LIMIT, Grid, sweep
 from ..plots import plot_curve
 from ..problem import describe
 from ..steps import GradientStep, after_each_step
 from . import common
-from .options import Options, parse_request
+from .options import SRF_FIELDS, Options, parse_request
+
+Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
+TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
 @common.problem_options()
@@ -21,6 +24,8 @@ def curve(
     *,
     out: common.Out = None,
     plot: common.Plot = None,
+    workers: Workers = 1,
+    time_limit: TimeLimit = TIME_LIMIT,
     as_json: common.Json = False,
 ) -> None:
     """Test and training error on a grid.
@@ -30,13 +35,15 @@ def curve(
     """
     request = parse_request(options)
     common.check_outputs(out, plot)
-    with common.progress("models") as advance:
+    with common.progress("points") as advance:
         grid = sweep(
             request.problem,
             alpha=request.alpha,
             lam=request.lam,
             grids=request.grids,
             loss=request.loss,
+            time_limit=time_limit,
+            workers=workers,
             progress=advance,
         )
     document = curve_document(grid)
@@ -64,16 +71,14 @@ def _swept(grid: Grid) -> list[str]:
 
 def curve_document(grid: Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
-    names = _swept(grid)
-    columns = dict(zip(grid.axes, _mesh(grid), strict=True)) | grid.columns
-    keep = [*names, *(name for name in columns if name not in grid.axes)]
-    rows = zip(*(columns[name] for name in keep), strict=True)
-    points = [dict(zip(keep, row, strict=True)) for row in rows]
-    srf = {name: [getattr(model, name) for model in grid.models] for name in ("r", "c", "gamma")}
-    per_model = len(points) // len(grid.models)
+    swept, mesh = _swept(grid), np.meshgrid(*grid.axes.values(), indexing="ij")
+    coordinates = zip(grid.axes, (x.ravel() for x in mesh), strict=True)
+    columns: dict[str, Any] = {name: x for name, x in coordinates if name in swept} | grid.columns
+    srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}
     if len(grid.models) > 1:
-        for i, point in enumerate(points):
-            point |= {name: values[i // per_model] for name, values in srf.items()}
+        each = len(grid.columns["status"]) // len(grid.models)
+        columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
+    rows = zip(*columns.values(), strict=True)
     problem = describe(grid.problem) | {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()
@@ -84,14 +89,9 @@ def curve_document(grid: Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": points,
+        "points": [dict(zip(columns, row, strict=True)) for row in rows],
     }
     if len(grid.problem.schedule) > 1 and len(grid.models) == 1:
         step = cast(GradientStep, grid.problem)
         document["steps"] = [asdict(after) for after in after_each_step(step)]
     return document
-
-
-def _mesh(grid: Grid) -> list[Any]:
-    """The coordinates of all points along each axis, (points,) each; the last varies fastest."""
-    return [x.ravel() for x in np.meshgrid(*grid.axes.values(), indexing="ij")]

@@ -48,9 +48,8 @@ FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)
 def _help(f: Field[Any]) -> str:
     """The help text of a field, with the number that it is unless given."""
     text = str(f.metadata["help"])
-    if isinstance(f.default, float):
-        return f"{text.removesuffix('.')} ({f.default:g} unless given)."
-    return text
+    number = isinstance(f.default, float)
+    return f"{text.removesuffix('.')} ({f.default:g} unless given)." if number else text
 
 
 HELP = {name: _help(f) for name, f in FIELDS.items()} | {
@@ -86,52 +85,28 @@ class Request:
     loss: Loss = LOSSES["square"]
 
     def refuse_grids(self, *, allowed: Sequence[str] = ()) -> None:
-        """Refuse grids of model fields that are not among ``allowed``.
-
-        Raises
-        ------
-        InvalidArgument
-        """
+        """Refuse grids of model fields that are not among ``allowed``."""
         for name, grid in self.grids.items():
             if name not in allowed:
                 single_number(name, grid)
 
     def single_model(self) -> SpikedRandomFeatures:
-        """The only model asked for.
-
-        Raises
-        ------
-        InvalidArgument
-            If a model field is a grid.
-        """
+        """The only model asked for; grids of model fields are refused."""
         self.refuse_grids()
         (model,) = models_on_grid(self.problem, self.grids)
         return model
 
 
 def single_number(name: str, grid: Array) -> float:
-    """The only value of a grid.
-
-    Raises
-    ------
-    InvalidArgument
-        If there are more.
-    """
+    """The only value of a grid; one of several is refused."""
     if grid.size != 1:
         raise InvalidArgument(name, grid.tolist(), "a single number here")
     return float(grid[0])
 
 
 def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) -> Request:
-    """The problem and grids that ``options`` describe.
-
-    Of alpha and lam, what is not ``required`` may be missing: an empty grid.
-
-    Raises
-    ------
-    InvalidArgument
-        If something is missing, contradictory or out of range.
-    """
+    """The problem and grids that ``options`` describe; what is missing, contradictory or out of
+    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid."""
     for name in ("student", "target", *required):
         if name not in options:
             raise InvalidArgument(name, None, "given")
@@ -173,13 +148,7 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
 
 
 def _way(options: Options) -> str:
-    """In which of the ``WAYS`` the problem is given.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is given in two ways, or not by all options of one.
-    """
+    """In which of the ``WAYS`` the problem is given: in one, and by all options of that."""
     given = {way: [name for name in names if name in options] for way, names in WAYS.items()}
     ways = [way for way, names in given.items() if names] or ["a step"]
     if len(ways) > 1:
@@ -201,13 +170,6 @@ def _way(options: Options) -> str:
 def parse_grid(name: str, text: Any) -> Array:
     """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
 
-    Raises
-    ------
-    InvalidArgument
-        If it does not parse.
-
-    Examples
-    --------
     >>> parse_grid("lam", "1e-2:1:3:log").round(12).tolist()
     [0.01, 0.1, 1.0]
     """
@@ -218,9 +180,9 @@ def parse_grid(name: str, text: Any) -> Array:
             return np.array([float(part) for part in text.split(",")])
         start, stop, count, *log = text.split(":")
         ends, n = (float(start), float(stop)), int(count)
-        if not 1 <= n <= LARGEST_GRID or log not in ([], ["log"]) or not np.isfinite(ends).all():
-            raise ValueError
-        if log and min(ends) <= 0:
+        positive = not log or min(ends) > 0
+        known = log in ([], ["log"]) and np.isfinite(ends).all()
+        if not (known and positive and 1 <= n <= LARGEST_GRID):
             raise ValueError
         return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
     except ValueError:
@@ -239,22 +201,13 @@ def parse_law(text: Any) -> Any:
 def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
     """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
 
-    Raises
-    ------
-    InvalidArgument
-        If it does not parse.
-
-    Examples
-    --------
     >>> parse_steps("2:1,inf:.5")
     [[2.0, 1.0], [inf, 0.5]]
     """
     if not isinstance(text, str):
         return text
     try:
-        pairs = [[float(part) for part in pair.split(":")] for pair in text.split(",")]
-        if any(len(pair) != 2 for pair in pairs):
-            raise ValueError
+        pairs = [pair.split(":") for pair in text.split(",")]
+        return [[float(alpha0), float(eta)] for alpha0, eta in pairs]
     except ValueError:
         raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
-    return pairs

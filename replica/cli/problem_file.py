@@ -14,13 +14,7 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
 
 def read_config(path: Path) -> Options:
-    """The options in a TOML problem file.
-
-    Raises
-    ------
-    InvalidArgument
-        With every mistake in the file, each with its key.
-    """
+    """The options in a TOML problem file; one with mistakes is refused, with all of them."""
     from pydantic import ValidationError
 
     try:

@@ -1,8 +1,7 @@
 """Averages over the local field and the label at each kappa.  Eqs. (6.1)-(6.3)
 
-The loss sees t0 = y - omega, or y omega.  For a piecewise quadratic loss its averages given kappa,
-tau and a variance of the noise are exact (``terms``).  Other losses are summed along their
-proximal map (``sampled_averages``).
+The loss sees t0 = y - omega, or y omega.  If it is piecewise quadratic and labels are steps of tau,
+its averages given kappa are in closed form (``step_labels``); else they are sums (``terms``).
 """
 
 from collections.abc import Callable
@@ -10,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
 from .labels import Labels
-from .local_field import Field, Scores
+from .local_field import UNMOVED, Field, Scores
 from .losses import Loss
-from .sampled_averages import PANELS, TAIL_PANELS, sampled
+from .step_labels import residuals_of_classes, scores_of_classes
 from .terms import terms
 
 PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
 MAP_NODES = 2**19  # or of a proximal map, where there is more to do between two passes over them
+PANELS = 8  # along a proximal map, usually
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
@@ -48,27 +47,26 @@ def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
     After training, a training sample's residual is that at the proximal point, t; a new
     sample's is t0.
     """
-    train, first, second, test = _in_blocks(_residuals, labels, loss, field)
+    first, second, train = (x @ weights for x in _in_blocks(_residuals, labels, loss, field))
+    unmoved = field._replace(response=np.full_like(field.response, UNMOVED))
+    test = _in_blocks(_residuals, labels, loss, unmoved)[2] @ weights
+    if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
+        test = test + loss.growth[1] * missing
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
-    unknown = np.full(len(train), np.nan)
-    return Losses(train @ weights, squares @ weights, test @ weights, unknown)
+    return Losses(train, squares, test, np.full(len(train), np.nan))
 
 
 def at_once(labels: Labels, loss: Loss) -> int:
     """How many values of kappa, of all points together, should be handled at once."""
-    most = MAP_NODES
-    if labels.student is not None:
-        from solvers.student import size
-
-        most = MAP_NODES // size(labels.student[0])
+    # most components of Student's t take a few nodes in the place of many
+    width = labels.width * (1 + (labels.shares.size - 1) // 4)
     if loss.pieces is not None:
-        return max(1, min(most, PIECEWISE_NODES // labels.width))
-    if labels.student is not None:
-        return max(1, min(most, MAP_NODES // (TAIL_PANELS * labels.order)))
-    along = PANELS * labels.order
+        if labels.steps is not None:
+            width = labels.steps.values.size * labels.shares.size
+        return max(1, PIECEWISE_NODES // width)
     summed = labels.binary and (labels.steps is not None or labels.series is not None)
-    return max(1, MAP_NODES // (along if summed else along * labels.width))
+    return max(1, MAP_NODES // (PANELS * labels.order * (1 if summed else width)))
 
 
 def _in_blocks(
@@ -77,64 +75,37 @@ def _in_blocks(
     loss: Loss,
     field: Field,
 ) -> list[Array]:
-    """What ``average`` gives at each kappa, (P, N) or (P, N, K'), summed over the components of the
-    labels, for a few kappa at once: fewer of a component that has more nodes."""
+    """What ``average`` gives at each kappa, (P, N) or (P, N, K'), for a few kappa at once."""
     points, count = field.centre.shape
-    total: list[Array] = []
-    for component in labels.components:
-        alone = labels._replace(components=(component,))
-        size = max(1, at_once(alone, loss) // points)
-        rows = [slice(i, i + size) for i in range(0, count, size)]
-        blocks = [average(alone.at(b), loss, Field(*(x[:, b] for x in field))) for b in rows]
-        whole = [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
-        total = [x + y for x, y in zip(total, whole, strict=True)] if total else whole
-    return total
+    size = max(1, at_once(labels, loss) // points)
+    rows = [slice(i, i + size) for i in range(0, count, size)]
+    blocks = [average(labels.at(b), loss, field.at(b)) for b in rows]
+    return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
 
 
 def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
-    """The parts of ``Scores``, of one component of the labels."""
+    """The parts of ``Scores``."""
+    if loss.pieces is not None and labels.steps is not None:
+        return scores_of_classes(labels, loss, field)
     shape = field.centre.shape
-    mean, slope, square = np.zeros((3, *shape))
-    along = np.zeros((*shape, field.pull.shape[2]))
-    if loss.pieces is not None:
-        for part in terms(labels, loss, field):
-            s = average_score(loss.pieces, part.mean, part.scale, part.response, part.law)
-            signed = part.sign * s.mean
-            mean += part.total(signed, shape)
-            along += part.total_along(signed, shape)
-            slope -= part.total(s.slope, shape)
-            square += part.total(s.square, shape)
-    else:
-        for nodes in sampled(labels, loss, field, field.response):
-            score = nodes.sign * nodes.curve.score
-            mean += nodes.total(nodes.weight * score, shape)
-            slope -= nodes.total(nodes.weight * nodes.curve.slope, shape)
-            square += nodes.total(nodes.weight * score**2, shape)
-            for k in range(along.shape[2]):
-                along[..., k] += nodes.total(nodes.along[..., k] * score, shape)
+    mean, slope, square, along = *np.zeros((3, *shape)), np.zeros_like(field.pull)
+    for part in terms(labels, loss, field):
+        g = part.score()
+        s = part.sign * g.mean
+        mean += part.total(s, shape)
+        slope -= part.total(g.slope, shape)
+        square += part.total(g.square, shape)
+        along += part.total_along(s, shape)
     return mean, slope, square, along
 
 
 def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
-    """E rho(t), E t and E t^2 at the proximal point, and E rho(t0), (P, N) each."""
+    """E t, E t^2 and E rho(t) at the proximal point, (P, N) each."""
+    if loss.pieces is not None and labels.steps is not None:
+        return residuals_of_classes(labels, loss, field)
     shape = field.centre.shape
-    train, first, second, test = np.zeros((4, *shape))
-    if loss.pieces is not None:
-        for part in terms(labels, loss, field):
-            unmoved = np.zeros_like(part.response)
-            after, before = (
-                average_proximal(loss.pieces, part.mean, part.scale, V, part.law)
-                for V in (part.response, unmoved)
-            )
-            values = after.value, *after[:2], before.value
-            for total, value in zip((train, first, second, test), values, strict=True):
-                total += part.total(value, shape)
-    else:
-        for nodes in sampled(labels, loss, field, field.response):
-            t = nodes.curve.t
-            for total, value in zip((train, first, second), (loss.value(t), t, t**2), strict=True):
-                total += nodes.total(nodes.weight * value, shape)
-        for nodes in sampled(labels, loss, field, np.zeros_like(field.response)):
-            value = loss.value(nodes.curve.t)
-            test += nodes.total(nodes.weight * value * nodes.rest(loss), shape)
-    return train, first, second, test
+    total = np.zeros((3, *shape))
+    for part in terms(labels, loss, field):
+        for sums, values in zip(total, part.proximal(), strict=True):
+            sums += part.total(values, shape)
+    return tuple(total)

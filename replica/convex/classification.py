@@ -1,121 +1,117 @@
 """The classification error P(y f < 0) of labels +-1 on new samples.
 
 Given kappa, or kappa and tau, the probability is known in closed form; what is left has a layer
-of its own, where C changes sign, as thin as the prediction's spread is small.  It is
-averaged over kappa on growing tables, and where these do not settle on panels that close in on
-that layer.
+of its own, where C changes sign, as thin as the prediction's spread is small.  Panels are halved
+until they resolve it.
 """
 
-import itertools
+from functools import partial
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from solvers.adaptive import Panels, adapt, between, differences
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..equivalence import tabulate
-from ..problem import Model
+from ..problem import Model, remainder
 from ..saddle_point import Overlaps, responses_of
-from .field_of_overlaps import field_on
-from .label_tables import LabelTable, first_level, label_table, label_table_at
-from .labels import Steps
-from .layers import decision, layers_near, panels
-from .local_field import Field, given_tau
+from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
+from .local_field import Field, field_on, remaining
+from .panels import first_tau_panels
+from .step_labels import classes
 
-PANEL_NODES = (8, 12, 18, 27)  # over kappa, on panels, until two rules agree
-TAU_LEVELS = 2  # by which rules over tau are finer there than the shared tables' first
-SHARED_LEVELS = (0, 1, 3, 5)  # of shared tables tried before panels, for one spike
-BLOCK_NODES = 2**20  # nodes of (kappa, tau) handled at once, of all points
-SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
+# Of the first panels over kappa: none is at 0, where the class of odd students changes, as a layer
+# at the end of a panel shows on neither side.
+BREAKS = np.linspace(-7.5, 8.0, 9)
+BLOCK = 16  # points handled at once
+MOST_PANELS = 2**16  # of all of them, over kappa, and over tau at all of their kappa
 
 
-def classification_error(model: Model, overlaps: Overlaps, tol: float) -> tuple[Array, Array]:
-    """P(y f < 0) for readouts with these overlaps and an estimate of its absolute error, at most
-    ``tol`` where a rule is found; (P,) each, NaN unless labels are +-1."""
+def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
+    """P(y f < 0) for readouts with these overlaps, to the absolute error ``tol``; (P,), NaN unless
+    labels are +-1, and where no panels resolve it."""
     points = len(overlaps.V2)
-    value, error = np.full((2, points), np.nan)
-    if not model.labels.binary:
-        return value, error
-    one_spike, first = model.geometry.r.shape[1] == 1, first_level(model)
-    rows = np.arange(points)
-    for level in SHARED_LEVELS if one_spike else itertools.count():
-        labelled = label_table(model, first.along(by=level - first.kappa)) if rows.size else None
-        if labelled is None:
-            break
-        wrong = _errors(labelled, _rows(overlaps, rows))
-        error[rows], value[rows] = np.abs(wrong - value[rows]), wrong
-        rows = rows[~(error[rows] <= tol)]
-    for row in rows if one_spike else ():
-        own = _rows(overlaps, np.array([row]))
-        value[row], error[row] = np.nan, np.nan
-        closer = first.along("tau", by=TAU_LEVELS)
-        layers = layers_near(model, own, decision)
-        for nodes in PANEL_NODES:
-            if error[row] <= tol:
-                break
-            labelled = label_table_at(model, tabulate(model, panels(model, layers, nodes)), closer)
-            if labelled is None:
-                break
-            wrong = _errors(labelled, own)[0]
-            error[row], value[row] = abs(wrong - value[row]), wrong
-    return value, error
+    if not (points and model.labels.binary):
+        return np.full(points, np.nan)
+    if model.geometry.r.shape[1] > 1:
+        return _on_shared_tables(model, overlaps, tol)
+
+    blocks = [slice(i, i + BLOCK) for i in range(0, points, BLOCK)]
+    parts = [_on_panels(model, Overlaps(*(x[b] for x in overlaps)), tol) for b in blocks]
+    return np.concatenate(parts)
 
 
-def _rows(overlaps: Overlaps, rows: Array) -> Overlaps:
-    """The overlaps of the points ``rows`` alone."""
-    return Overlaps(*(part[rows] for part in overlaps))
+def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
+    """P(y f < 0) of a few points, (P,), each on panels of its own."""
+    points = len(overlaps.V2)
 
+    def integrands(owner: NDArray[np.int64], kappa: Array) -> Array:
+        density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
+        table = tabulate(model, Rule(kappa, density), target=False)
+        field = field_on(table, responses_of(table), overlaps, owner)
+        below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
+        wrong = _given_kappa(model, kappa[None], field, tol / density)
+        return np.concatenate([wrong, below]) * density
 
-def _errors(labelled: LabelTable, overlaps: Overlaps) -> Array:
-    """P(y f < 0) on one table, (P,)."""
-    responses = responses_of(labelled.table)
-    size = max(1, BLOCK_NODES // labelled.labels.size)
-    blocks = [slice(i, i + size) for i in range(0, len(overlaps.V2), size)]
-    fields = (
-        field_on(labelled.table, responses, Overlaps(*(x[b] for x in overlaps))) for b in blocks
+    first = between(np.array([BREAKS]))
+    panels = Panels(
+        np.repeat(np.arange(points), len(first.low)),
+        *(np.tile(ends, points) for ends in (first.low, first.high)),
     )
-    return np.concatenate([_wrong(labelled, field) for field in fields])
+    fine = adapt(partial(differences, integrands), panels, tol, MOST_PANELS)
+    if fine is None:
+        return np.full(points, np.nan)
+    values = integrands(np.repeat(fine.owner, fine.nodes.shape[1]), fine.nodes.ravel())[0]
+    each = (values.reshape(fine.nodes.shape) * fine.weights).sum(axis=1)
+    return np.bincount(fine.owner, each)
 
 
-def _wrong(labelled: LabelTable, field: Field) -> Array:
-    """P(y f < 0) for one local field on a table, (P,)."""
-    steps, (law,) = labelled.labels.steps, labelled.labels.components
-    if steps is not None:
-        wrong = _by_steps(steps, field)
-    else:
-        centre, sd = given_tau(law.tau, field)
-        positive = (1 + law.mean) / 2
-        below = ndtr(-centre / sd)
-        wrong = (law.weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1)
-    return np.asarray(wrong @ labelled.table.weights)
+def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
+    """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
+    before, value = np.full((2, len(overlaps.V2)), np.nan)
+    for table, labels in shared_tables(model, is_odd(model)):
+        field = field_on(table, responses_of(table), overlaps)
+        wrong = _given_tau(labels.tau, labels.weights, labels.mean, field)
+        before, value = value, wrong @ table.weights
+        if (np.abs(value - before) <= tol).all():
+            break
+    return np.where(np.abs(value - before) <= tol, value, np.nan)
 
 
-def _by_steps(steps: Steps, field: Field) -> Array:
-    """P(y f < 0) given kappa, (P, N): (f - C) / S and tau are two correlated Gaussians, and y
-    changes where tau passes an edge."""
-    S = np.sqrt(field.power)
-    low = -field.centre / S
-    below, correlation = ndtr(low), field.pull[..., 0] / S
-    wrong = 0.5 + steps.values[0] * (below - 0.5)
-    for edge, jump in zip(steps.edges.T, np.diff(steps.values), strict=True):
-        # E[y (1/2 - 1{f > 0})], y = jump where tau > edge
-        both = below - bivariate(low, edge, correlation)
-        wrong += jump * (both - ndtr(-edge) / 2)
-    return wrong
+def _given_kappa(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
+    """P(y f < 0) at every kappa (1, M), each (1, M) to the tolerance ``tol`` (M,)."""
+    rest, mean = remainder(model.geometry.gamma), model.labels.mean
+    if has_steps(model):
+        given = classes(labels_at(model, kappa, tau_rule(model, kappa, 0), 1), "margin", field)
+        return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
+    along = (model.geometry.gamma @ kappa)[:, :, None]
+    if not rest.any() or rest.shape[1] > 1:
+        tau, weights = tau_rule(model, kappa, 2)
+        z = along + np.einsum("tk,nmk->tnm", rest, tau)
+        return _given_tau(tau, weights, np.asarray(mean(*z)), field)
+
+    def wrong(owner: NDArray[np.int64], tau: Array) -> Array:
+        y = np.asarray(mean(*(along[:, owner, 0] + rest[:, 0, None] * tau)))
+        there = field.at(owner)
+        certain = np.ones((tau.size, 1))
+        value = _given_tau(tau[:, None, None], certain, y[:, None], there)
+        return value * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[owner]
+
+    panels = adapt(partial(differences, wrong), first_tau_panels(model, kappa), 1.0, MOST_PANELS)
+    if panels is None:
+        return np.full(kappa.shape, np.nan)
+    values = wrong(np.repeat(panels.owner, panels.nodes.shape[1]), panels.nodes.ravel())
+    each = (values.reshape(panels.nodes.shape) * panels.weights).sum(axis=1)
+    return (np.bincount(panels.owner, each) * tol)[None]
 
 
-def bivariate(h: Array, k: Array, correlation: Array) -> Array:
-    """P(x < h, y < k) of two standard Gaussians, by Owen's function.
-
-    Examples
-    --------
-    >>> float(bivariate(np.array(0.0), np.array(0.0), np.array(0.5)).round(12))  # 1/4 + 1/12
-    0.333333333333
-    """
-    h, k, correlation = np.broadcast_arrays(h, k, correlation)
-    h, k = (np.where(np.abs(x) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, x) for x in (h, k))
-    rest = np.sqrt(np.maximum(1 - correlation**2, SMALLEST_ARGUMENT))
-    opposite = 0.5 * (h * k < 0)
-    first = owens_t(h, (k / h - correlation) / rest)
-    second = owens_t(k, (h / k - correlation) / rest)
-    return np.asarray((ndtr(h) + ndtr(k)) / 2 - first - second - opposite)
+def _given_tau(tau: Array, weights: Array, mean: Array, field: Field) -> Array:
+    """P(y f < 0) at every kappa, (P, N), where tau (N, T, K') has ``weights`` (N, T) and E[y | z]
+    is ``mean`` there."""
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
+    below = ndtr(-centre / np.sqrt(remaining(field))[..., None])
+    positive = (1 + mean) / 2
+    return np.asarray((weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1))

@@ -14,6 +14,8 @@ E s' times the standard deviation that xi has in omega,
 where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from solvers.results import Array
@@ -22,11 +24,7 @@ from solvers.rules import Rule
 from ..equivalence import Table, tabulate
 from ..problem import Model
 from ..saddle_point import Overlaps, ridge
-from .averages import scores
-from .field_of_overlaps import field_on
-from .label_tables import LabelTable
-from .local_field import Field, Scores
-from .losses import Loss
+from .local_field import Field, Scores, field_on
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
 
@@ -38,47 +36,37 @@ def objective(
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
-def slope_of_ridge(model: Model, table: Table, alpha: Array, points: ridge.Points) -> Array:
-    """dE/dt (P,) of solutions of ridge regression on ``table``, where the score is
-    (y - omega) / (1 + V); 0 if no bias is trained."""
+def scores_of_ridge(table: Table, field: Field) -> Scores:
+    """The averages of the square loss, whose score is (y - omega) / (1 + V), on its ``table``."""
+    R, error = 1 / (1 + field.response), table.h - field.centre
+    power = error**2 + table.spread + table.noise + field.power
+    power -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
+    return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
+
+
+def slope_in_bias(
+    model: Model,
+    table: Table,
+    alpha: Array,
+    points: ridge.Points,
+    score: Callable[[Field], Scores],
+) -> Array:
+    """dE/dt (P,) at solutions on ``table``, with their averages of the score given the local
+    field; 0 if no bias is trained."""
     if not model.train_bias:
         return np.zeros(len(alpha))
-    responses, o = ridge.responses_of(table), points.overlaps
-    field = field_on(table, responses, o)
-    R = 1 / (1 + field.response)
-    error = (table.h - field.centre) ** 2 + table.spread + table.noise + field.power
-    error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-    along = R[..., None] * (table.g.T - field.pull)
-    found = Scores((table.h - field.centre) * R, R, error * R**2, along)
-    return _slope(model, table, alpha, points, field, found)
-
-
-def slope_of_loss(
-    model: Model, given: LabelTable, loss: Loss, alpha: Array, points: ridge.Points
-) -> Array:
-    """The same of a convex loss."""
-    if not model.train_bias:
-        return np.zeros(len(alpha))
-    with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        responses = ridge.responses_of(given.table)
-        field = field_on(given.table, responses, points.overlaps)
-        found = scores(given.labels, loss, field)
-        return _slope(model, given.table, alpha, points, field, found)
-
-
-def _slope(
-    model: Model, table: Table, alpha: Array, points: ridge.Points, field: Field, s: Scores
-) -> Array:
-    overlaps = ridge.for_groups(table, points).overlaps
     rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
+    overlaps = ridge.for_groups(table, points).overlaps
 
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
         return field_on(there, ridge.responses_of(there), overlaps)
 
-    before, after = beside(-STEP), beside(STEP)
-    C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
-    pulled = s.along + field.pull * s.slope[..., None]
-    change = C * s.mean + (P * pulled).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
-    return np.asarray(-alpha / model.beta * (change @ table.weights))
+    with np.errstate(all="ignore"):  # rows that did not converge may hold anything
+        field = field_on(table, ridge.responses_of(table), points.overlaps)
+        s, before, after = score(field), beside(-STEP), beside(STEP)
+        C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
+        pulled = s.along + field.pull * s.slope[..., None]
+        change = C * s.mean + (P * pulled).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
+        return np.asarray(-alpha / model.beta * (change @ table.weights))

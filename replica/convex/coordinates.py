@@ -7,7 +7,6 @@ nearly dependent (many groups) have large m that nearly cancel: only what they a
 """
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Coordinates:
     ----------
     size : float
         The labels' root mean square.
-    slope_unit : (A,)
+    slope_unit : (A, 1)
         theta and psi of each group that add ``size`` to the output.
     combine, resolve : (F, n), (n, F)
         Between m and the n independent combinations x of its F entries: m = combine x, and
@@ -37,17 +36,21 @@ class Coordinates:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.A, self.K = table.loadings.shape[:2]
-        self.directions = len(table.g)
-        self.lower = np.tril_indices(self.A)
+        A, K = table.loadings.shape[:2]
+        self.lower = np.tril_indices(A)
         self.size = float(np.sqrt(table.weights @ (table.power + table.noise))) or 1.0
         slope = np.sqrt((table.mu1**2) @ table.weights)
-        self.slope_unit = self.size / np.where(slope > 0, slope, self.size)
+        self.slope_unit = (self.size / np.where(slope > 0, slope, self.size))[:, None]
         root = np.sqrt(table.weights)
         _, sigma, Vt = np.linalg.svd(root[:, None] * table.offsets.T, full_matrices=False)
         independent = sigma > DEPENDENT_OFFSETS * sigma[0]
         self.combine = Vt[independent].T / sigma[independent]
         self.resolve = Vt[independent] * sigma[independent, None]
+        # of the coordinates: V1, V2, m, theta, psi, Q1 - psi psi', q2
+        pairs = self.lower[0].size
+        sizes = [pairs, A, self.combine.shape[1], A * K, A * len(table.g), pairs, A]
+        ends = np.cumsum(sizes)
+        self.parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
     @cached_property
     def regressors(self) -> Array:
@@ -55,74 +58,54 @@ class Coordinates:
         loadings = self.table.regressors[len(self.table.offsets) :]
         return np.concatenate([self.combine.T @ self.table.offsets, loadings])
 
-    @cached_property
-    def pairs(self) -> Array:
-        """Products of two ``regressors``, (N, (n + A K)^2)."""
-        products = np.einsum("in,jn->nij", self.regressors, self.regressors)
-        return products.reshape(self.table.weights.size, -1)
-
-    def slopes_from(self, other: "Coordinates", slopes: Array) -> Array | None:
-        """Derivatives (k, k) by the coordinates of another table of the model, by these; None if
-        those are more or fewer.  The combinations of offsets have no sign of their own, and where
-        singular values are close no directions, so that they have to be turned."""
-        turn = self.resolve @ other.combine
-        if turn.shape[0] != turn.shape[1]:
-            return None
-        whole, first = np.eye(len(slopes)), len(self.lower[0]) + self.A
-        whole[first : first + len(turn), first : first + len(turn)] = turn
-        return np.asarray(whole @ slopes @ np.linalg.pinv(whole))
-
     def pack(self, o: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""
-        P = len(o.V2)
-        spread = o.Q1 - o.psi @ o.psi.transpose(0, 2, 1)
+        theta, psi = (x / self.slope_unit for x in (o.theta, o.psi))
         parts = [
             self._factor(o.V1),
             _log(o.V2),
             o.m @ self.resolve.T / self.size,
-            (o.theta / self.slope_unit[:, None]).reshape(P, -1),
-            (o.psi / self.slope_unit[:, None]).reshape(P, -1),
-            self._factor(spread),
+            theta.reshape(len(theta), -1),
+            psi.reshape(len(psi), -1),
+            self._factor(o.Q1 - o.psi @ o.psi.transpose(0, 2, 1)),
             _log(o.q2),
         ]
         return np.concatenate(parts, axis=1)
 
     def unpack(self, x: Array) -> Overlaps:
         """The overlaps whose coordinates are x (P, k)."""
-        pairs, A = len(self.lower[0]), self.A
-        sizes = [pairs, A, self.combine.shape[1], A * self.K, A * self.directions, pairs, A]
-        V1, V2, m, theta, psi, Q1, q2 = np.split(x, np.cumsum(sizes)[:-1], axis=1)
-        psi = psi.reshape(-1, A, self.directions) * self.slope_unit[:, None]
+        V1, V2, m, theta, psi, spread, q2 = (x[:, part] for part in self.parts)
+        shape = (len(x), len(self.slope_unit), -1)
+        theta, psi = (part.reshape(shape) * self.slope_unit for part in (theta, psi))
         return Overlaps(
             self._product(V1),
             _exp(V2),
             m @ self.combine.T * self.size,
-            theta.reshape(-1, A, self.K) * self.slope_unit[:, None],
+            theta,
             psi,
-            self._product(Q1) + psi @ psi.transpose(0, 2, 1),
+            self._product(spread) + psi @ psi.transpose(0, 2, 1),
             _exp(q2),
         )
 
     def _factor(self, matrix: Array) -> Array:
         """Positive definite matrices (P, A, A) as the lower triangles of their Cholesky factors,
         flat, (P, A (A + 1) / 2): the logarithms of the diagonals, and the rows over them."""
-        if self.A == 1:
+        if matrix.shape[1] == 1:
             return _log(matrix[:, 0]) / 2
-        diagonal = range(self.A)
         factor = _cholesky(matrix)
-        scale = factor[:, diagonal, diagonal].copy()
-        factor /= scale[:, :, None]
-        factor[:, diagonal, diagonal] = _log(scale)
-        return factor[:, *self.lower]
+        scale = np.diagonal(factor, axis1=1, axis2=2)[..., None]
+        rows = np.tril(factor / scale, -1) + _log(scale) * np.eye(matrix.shape[1])
+        return rows[:, *self.lower]
 
     def _product(self, x: Array) -> Array:
         """The matrices (P, A, A) that ``_factor`` made x of."""
-        factor = np.zeros((len(x), self.A, self.A))
-        factor[:, *self.lower] = x
-        diagonal = range(self.A)
-        scale = _exp(factor[:, diagonal, diagonal])
-        factor[:, diagonal, diagonal] = 1.0
-        factor *= scale[:, :, None]
+        A = len(self.slope_unit)
+        if A == 1:
+            return _exp(x)[..., None] ** 2
+        rows = np.zeros((len(x), A, A))
+        rows[:, *self.lower] = x
+        scale = _exp(np.diagonal(rows, axis1=1, axis2=2))[..., None]
+        factor = scale * (np.tril(rows, -1) + np.eye(A))
         return factor @ factor.transpose(0, 2, 1)
 
 
@@ -144,14 +127,4 @@ def _cholesky(matrix: Array) -> Array:
     except np.linalg.LinAlgError:
         if len(matrix) == 1:
             return np.full_like(matrix, np.nan)
-        return np.concatenate([_cholesky(matrix[i : i + 1]) for i in range(len(matrix))])
-
-
-class Slopes(NamedTuple):
-    """Derivatives (k, k) of the equations x - T(x) near one point, in the coordinates of a table.
-
-    T is one pass of the equations.
-    """
-
-    matrix: Array
-    coordinates: Coordinates
+        return np.concatenate([_cholesky(one[None]) for one in matrix])

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.linear import solve_rows
 from solvers.results import Array
 
-from ..equivalence import Table
 from ..saddle_point import (
     Conjugates,
     Overlaps,
@@ -30,9 +30,8 @@ from ..saddle_point import (
 )
 from .averages import Losses, at_once, losses, scores
 from .coordinates import Coordinates
-from .field_of_overlaps import field_on
 from .label_tables import LabelTable
-from .local_field import Field, Scores
+from .local_field import Field, Scores, field_on
 from .losses import Loss
 
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
@@ -84,16 +83,6 @@ class Equations:
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
-        parts = [
-            self._update(alpha[b], lam[b], Overlaps(*(x[b] for x in o)))
-            for b in self._blocks(len(alpha))
-        ]
-        overlaps = Overlaps(*map(np.concatenate, zip(*(p.overlaps for p in parts), strict=True)))
-        hats = Conjugates(*map(np.concatenate, zip(*(p.conjugates for p in parts), strict=True)))
-        return Update(overlaps, hats)
-
-    def _update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
-        """One pass for a few points."""
         table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.labels, self.loss, field)
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
@@ -103,8 +92,9 @@ class Equations:
         along = (s.along + field.pull * s.slope[..., None]) * table.weights[:, None]
         p_hat = np.einsum("pnk,an->pak", along, table.mu1)
         susceptibility = responses.susceptibility(V, V_hat, alpha)
+        penalty = penalty_on_m(table, alpha, V2)
         # Eqs. (4.5), (6.2)
-        m, theta, m_hat, theta_hat = self._signal(s, alpha, V2, susceptibility, p_hat, o)
+        m, theta, m_hat, theta_hat = self._signal(s, penalty, susceptibility, p_hat, o)
         psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
         signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
         X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
@@ -118,70 +108,57 @@ class Equations:
     def _signal(
         self,
         s: Scores,
-        alpha: Array,
-        V2: Array,
+        penalty: Array,
         susceptibility: Susceptibility,
         p_hat: Array,
         o: Overlaps,
     ) -> Signal:
-        """m, theta and their conjugates: a Newton step on (4.5).
+        """m, theta and their conjugates: a Newton step on (4.5), with the ``penalty`` on m.
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
-        table, combine = self.table, self.coordinates.combine
-        P, count = len(V2), combine.shape[1]
+        coordinates, weights = self.coordinates, self.table.weights
+        combine, regressors = coordinates.combine, coordinates.regressors  # m = combine x
+        x, free = o.m @ coordinates.resolve.T, slice(combine.shape[1])
         offset = theta_from_p_hat(susceptibility, p_hat)  # theta = root phi + offset
-        size = count + offset.shape[1]
-        penalty = penalty_on_m(table, alpha, V2)
-        x = o.m @ self.coordinates.resolve.T  # m = combine x
-        phi = (o.theta.reshape(P, 1, -1) - offset[:, None]) @ susceptibility.inverse_root
+        phi = (o.theta.reshape(offset.shape) - offset)[:, None] @ susceptibility.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
-        moment = (s.mean * table.weights) @ self.coordinates.regressors.T
-        gram = ((s.slope * table.weights) @ self.coordinates.pairs).reshape(P, size, size)
-        score_size = np.sqrt(s.square @ table.weights)[:, None]
+        moment = (s.mean * weights) @ regressors.T
+        gram = (regressors * (s.slope * weights)[:, None]) @ regressors.T
+        score_size = np.sqrt(s.square @ weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off
-        moment[:, :count] *= np.abs(moment[:, :count]) > SCORE_ROUNDING * score_size
+        moment[:, free] *= np.abs(moment[:, free]) > SCORE_ROUNDING * score_size
         on_x = combine.T @ (penalty[..., None] * combine)
         matrix, right = newton_system(gram, moment, susceptibility.root, on_x, before)
-        matrix[:, range(count), range(count)] += SLOPE_FLOOR * score_size / self.coordinates.size
-        invalid = ~np.isfinite(matrix).all(axis=(1, 2))
-        matrix[invalid] = np.eye(size)
-        step = (np.linalg.pinv(matrix, hermitian=True) @ right[..., None])[..., 0]
-        step[invalid] = np.nan
-        longest = self.longest_step * self.coordinates.size
-        length = np.linalg.norm(step[:, :count], axis=1) / longest
-        after = before + step / np.maximum(1.0, length)[:, None]
-        m, phi = after[:, :count] @ combine.T, after[:, count:, None]
-        theta = (susceptibility.root @ phi)[..., 0] + offset
-        theta_hat = (susceptibility.inverse_root @ phi)[..., 0]
-        shape = (P, *table.loadings.shape[:2])
+        diagonal = np.einsum("pii->pi", matrix)
+        diagonal[:, free] += SLOPE_FLOOR * score_size / coordinates.size + 1e-300
+        step = solve_rows(matrix, right)
+        longest = self.longest_step * coordinates.size
+        length = np.linalg.norm(step[:, free], axis=1) / longest
+        x, phi = np.split(before + step / np.maximum(1.0, length)[:, None], [free.stop], axis=1)
+        m = x @ combine.T
+        theta = (susceptibility.root @ phi[..., None])[..., 0] + offset
+        theta_hat = (susceptibility.inverse_root @ phi[..., None])[..., 0]
+        shape = o.theta.shape
         return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 
     def errors(self, o: Overlaps) -> tuple[Array, Losses]:
         """Squared test errors on noiseless targets (P,), and the losses.  Eqs. (4.7), (4.11)"""
-        tests, parts = [], []
-        for b in self._blocks(len(o.V2)):
-            field = self.field(Overlaps(*(x[b] for x in o)))
-            tests.append(square_error(self.table, field))
-            parts.append(losses(self.labels, self.table.weights, self.loss, field))
-        return np.concatenate(tests), Losses(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def _blocks(self, count: int) -> list[slice]:
-        """Slices of so many points, each of as many as are handled at once."""
-        size = self.points_at_once
-        return [slice(i, i + size) for i in range(0, count, size)]
-
-    def residual(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Update]:
-        """x - T(x) (k,) of one point, and the pass that gave it."""
-        update = self.update(alpha, lam, self.coordinates.unpack(x[None]))
-        return x - self.coordinates.pack(update.overlaps)[0], update
+        table, field = self.table, self.field(o)
+        # E (E[y | x] - f)^2
+        error = (field.centre - table.h) ** 2 + table.spread + field.power
+        error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
+        return error @ table.weights, losses(self.labels, table.weights, self.loss, field)
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
+        """One pass, in coordinates (P, k) of order one, as many points at a time as averages are
+        taken of; NaN where it leads out of all bounds."""
+        size, after = self.points_at_once, np.empty_like(x)
         with np.errstate(all="ignore"):
-            update = self.update(alpha, lam, self.coordinates.unpack(x))
-            after = self.coordinates.pack(update.overlaps)
+            for b in (slice(i, i + size) for i in range(0, len(x), size)):
+                update = self.update(alpha[b], lam[b], self.coordinates.unpack(x[b]))
+                after[b] = self.coordinates.pack(update.overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
@@ -193,10 +170,3 @@ class Equations:
         with np.errstate(all="ignore"):
             slope = (residual[:, 1:] - residual[:, :1]) / DIFFERENCE
         return residual[:, 0], slope.transpose(0, 2, 1)
-
-
-def square_error(table: Table, field: Field) -> Array:
-    """E (E[y | x] - f)^2, (P,).  Eqs. (4.7), (4.11)"""
-    error = (field.centre - table.h) ** 2 + table.spread + field.power
-    error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-    return error @ table.weights

@@ -1,28 +1,53 @@
 """The theory of one model at many points, as arrays that can be joined and overwritten in part."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.results import Array, Status
+from solvers.results import Array, Rows, Status
 
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
 from .equations import PointsOnTable
-from .label_tables import LabelTable
+from .label_tables import LabelTable, is_odd
 from .losses import Loss
 
 
+class GivenUp(Exception):
+    """Points take longer, or more nodes, than they may: with a ``Status`` that says which."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
 class Task(NamedTuple):
-    """One point to be solved: ``alpha`` and ``lam`` are arrays (1,)."""
+    """P points of one model to be solved: ``alpha`` and ``lam`` are arrays (P,), and ``deadline``
+    is when they are given up, as ``time.monotonic`` tells it."""
 
     model: Model
     loss: Loss
     alpha: Array
     lam: Array
+    deadline: float = np.inf
+
+    def check_time(self) -> None:
+        """Raise ``GivenUp`` past the deadline."""
+        if time.monotonic() > self.deadline:
+            raise GivenUp(Status.TIME)
+
+    @property
+    def folded(self) -> bool:
+        """Whether all is the same at opposite kappa, so that half of them will do."""
+        return self.loss.symmetric and is_odd(self.model)
+
+    def at(self, rows: Rows) -> "Task":
+        """Some of the points."""
+        return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
 
     def on(self, label_table: LabelTable) -> PointsOnTable:
         """What is to be solved on one table."""

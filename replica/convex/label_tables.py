@@ -8,51 +8,36 @@ E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the
 known in closed form, and its steps are kept.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule, gauss_legendre, graded, trapezoid_tensor
+from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
-from ..equivalence import Table, jumps, known_layers, layers, rules, tabulate
+from ..equivalence import Table, jumps, known_layers, tabulate
 from ..problem import Model, remainder
-from .labels import Component, Labels, Series, Steps
+from .labels import Labels, Series, Steps
 
-# Nodes of every level of refinement: over kappa, trapezoidal; over tau likewise, or per panel with
-# half the interval where it is split; per panel of a proximal map.  kappa is what
-# may have thin layers, and goes on to panels that close in on them.
-KAPPA = (24, 36, 54, 80, 128, 192, 288, 432, 648, 972)
-TAU = (12, 16, 20, 24, 30, 38, 48, 60, 76, 96, 120, 150)
-SPLIT = tuple(
-    (n, min(6.2 + 0.3 * level, 8.8))
-    for level, n in enumerate((6, 8, 9, 10, 12, 14, 17, 20, 24, 28, 34, 40))
-)
-PANEL = 5.7  # longest, where it is split
+# Rules that all points of a model share, the coarsest first.  Nodes over kappa, trapezoidal;
+KAPPA = (24, 36, 54, 80, 128)
+# over tau likewise,
+TAU = (20, 24, 30, 38, 48)
+# or, where the target has kinks, on each panel, with half the interval;
+SPLIT = ((9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3))
+PANEL = 5.7  # longest of those panels
+# on each panel along a proximal map;
+ORDERS = (6, 7, 8, 9, 10)
+# for each of several directions.
+TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
-DENSE = 128  # trapezoidal nodes: a thinner jump takes panels at once
-FIELD = (6, 9, 11, 12, 13, 14, 16, 18, 20, 24, 28, 32)
-GRADED = (6, 9, 14)
-TERMS = 40  # of a series,
+TERMS = 40  # of a series for the mean label,
 DENSER = 3  # from that many times the nodes
 LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
+ROUNDING, TINY = 1e-12, 1e-300  # relative, of what is symmetric; a size that is none
 OUTERMOST = 13.0  # arguments at which the values of a piecewise constant target are read
-TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
-
-
-class Level(NamedTuple):
-    """Of refinement: over kappa, over tau, and along a proximal map."""
-
-    kappa: int
-    tau: int
-    field: int
-
-    def along(self, *axes: str, by: int = 1) -> "Level":
-        """The level further ``by`` that much along these axes, or along all."""
-        return Level(*(n + by * (not axes or name in axes) for name, n in self._asdict().items()))
 
 
 class LabelTable(NamedTuple):
@@ -62,87 +47,116 @@ class LabelTable(NamedTuple):
     labels: Labels
 
 
-Source = Callable[[Level], LabelTable | None]  # tables by their level; None where there is none
+@lru_cache(maxsize=256)
+def is_odd(model: Model) -> bool:
+    """Whether the mean feature and the mean label change sign with (kappa, tau), and nothing else
+    does: at kappa < 0 all is as at kappa > 0 then, for a loss that treats signs alike."""
+    if model.train_bias:  # whose neighbours are not odd
+        return False
+    draw = np.random.default_rng(0)
+    kappa = draw.standard_normal((24, model.geometry.r.shape[1]))
+    there, back = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
+    z = draw.standard_normal((model.geometry.gamma.shape[0], 24))
+    pairs = [(there.offsets, -back.offsets), (there.mu1, back.mu1), (there.mu2sq, back.mu2sq)]
+    pairs += [(there.loadings, -back.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
+    return all(np.abs(a - b).max() <= ROUNDING * np.abs(a).max(initial=TINY) for a, b in pairs)
 
 
-def first_level(model: Model) -> Level:
-    """Of the shared tables that points are solved on.  Nodes over tau are many, where one
-    direction is left."""
-    return Level(kappa=1, tau=4 if len(model.geometry.gamma) == 1 else 1, field=2)
+def has_steps(model: Model) -> bool:
+    """Whether E[y | z] is piecewise constant, and one direction tau is left."""
+    return _steps(model, np.zeros((model.geometry.r.shape[1], 1))) is not None
+
+
+def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
+    """The tables that all points of a model share, the coarsest first, up to the largest: those
+    whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
+    kappa > 0 where the rest is the same."""
+    for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
+        table = _shared_table(model, level, folded)
+        if table is not None:
+            yield table
 
 
 @lru_cache(maxsize=24)  # of up to 50 MB each
-def label_table(model: Model, level: Level) -> LabelTable | None:
-    """The table of the given ``level`` of refinement, or None past the last or the largest."""
-    kappa = next(islice(_kappa_rules(model), level.kappa, None), None)
-    return None if kappa is None else label_table_at(model, tabulate(model, kappa), level)
-
-
-def label_table_at(
-    model: Model, table: Table, level: Level, over_tau: Sequence[Rule] | None = None
-) -> LabelTable | None:
-    """The labels given the kappa of ``table``, of the given ``level`` in everything else, or None
-    if they were too many.  ``over_tau`` has nodes (N, T, K') and weights (N, T) for each
-    Gaussian that labels have."""
-    gaussians = model.labels.gaussians
-    if over_tau is None:
-        over_tau = [_tau_rule(model, table.kappa, level.tau)] * len(gaussians)
-    if sum(rule.weights.size for rule in over_tau) > LARGEST:
+def _shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
+    spikes = model.geometry.r.shape[1]
+    nodes, weights = trapezoid_tensor(TENSORS.get(spikes, KAPPA)[level], spikes)
+    if spikes == 1:
+        widths = [width for _, width in known_layers(model)]
+        if jumps(model) or nodes[1, 0] - nodes[0, 0] > LONGEST * min(widths, default=np.inf):
+            return None
+        nodes = nodes[:, 0]
+    if folded:
+        half = nodes.reshape(len(nodes), -1)[:, 0] > 0  # sizes are even: none is 0
+        nodes, weights = nodes[half], 2 * weights[half]
+    table = tabulate(model, Rule(nodes, weights))
+    over_tau = tau_rule(model, table.kappa, level)
+    if over_tau.weights.size > LARGEST:
         return None
-    components = tuple(
-        _component(model, table.kappa, rule, *each)
-        for rule, each in zip(over_tau, gaussians, strict=True)
-    )
-    steps, series = _steps(model, table.kappa), None
+    return label_table(model, table, over_tau, _at(ORDERS, level))
+
+
+def label_table(model: Model, table: Table, over_tau: Rule, order: int) -> LabelTable:
+    """The labels given the kappa of ``table``, on nodes ``over_tau`` (N, T, K') with weights
+    (N, T), for ``order`` nodes a panel along a proximal map."""
+    labels = labels_at(model, table.kappa, over_tau, order)
     free = remainder(model.geometry.gamma)
-    if steps is None and model.labels.binary and free.shape[1] == 1 and free.any():
-        rule = _tau_rule(model, table.kappa, level.tau, DENSER)
-        series = _series(_component(model, table.kappa, rule, *gaussians[0]), table.weights)
-    order, square = _at(FIELD, level.field), (table.kappa**2).sum(axis=0)
-    law = model.labels
-    labels = Labels(components, law.binary, order, square, law.student_t, steps, series)
+    if labels.binary and labels.steps is None and free.shape[1] == 1 and free.any():
+        rule = tau_rule(model, table.kappa, 1, DENSER)
+        series = _series(rule, _mean(model, table.kappa, rule), table.weights)
+        labels = labels._replace(series=series)
     return LabelTable(table, labels)
 
 
-def axes(model: Model, *, exact: bool) -> list[str]:
-    """Of a level's axes those that matter; ``exact`` if averages over the local field are."""
-    there = {"kappa": True, "tau": bool(remainder(model.geometry.gamma).any()), "field": not exact}
-    return [name for name, matters in there.items() if matters]
+def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
+    """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T)."""
+    law = model.labels
+    variances, shares = np.array(law.gaussians).T
+    return Labels(
+        *over_tau,
+        mean=_mean(model, kappa, over_tau),
+        variances=variances,
+        shares=shares,
+        binary=law.binary,
+        order=order,
+        square=(kappa**2).sum(axis=0),
+        noise=law.added,
+        steps=_steps(model, kappa),
+    )
 
 
-def within(model: Model, level: Level) -> bool:
-    """Whether rules still grow up to this level: what did not would not show in differences."""
-    over_tau = TENSORS.get(remainder(model.geometry.gamma).shape[1], TAU)
-    sizes = (level.tau, over_tau), (level.field, FIELD)
-    return all(n < len(rules) for n, rules in sizes)
+def tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
+    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N), where nothing splits
+    them ``denser`` times as many."""
+    alignment, target = model.geometry.gamma, model.labels.mean
+    rest = remainder(alignment)
+    N, free = kappa.shape[1], rest.shape[1]
+    if not rest.any():
+        return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
+    if target.kinks:
+        n, half_width = _at(SPLIT, level)
+        split = gauss_legendre(n, tau_kinks(model, kappa), half_width, PANEL)
+        return Rule(split.nodes[..., None], split.weights)
+    rule = trapezoid_tensor(denser * _at(TENSORS.get(free, TAU), level), free)
+    shape = (N, *rule.nodes.shape)
+    return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))
 
 
-def _component(model: Model, kappa: Array, rule: Rule, variance: float, share: float) -> Component:
-    alignment, (tau, weights) = model.geometry.gamma, rule
-    z = (alignment @ kappa)[:, :, None] + np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    return Component(tau, weights, np.asarray(model.labels.mean(*z)), variance, share)
+def tau_kinks(model: Model, kappa: Array) -> Array:
+    """Where the mean label has kinks, as a function of tau at each kappa (K, N): (N, b)."""
+    alignment, kinks = model.geometry.gamma, np.asarray(model.labels.mean.kinks, dtype=float)
+    return np.asarray((kinks - (alignment @ kappa).T) / remainder(alignment)[0, 0])
 
 
-def _kappa_rules(model: Model) -> Iterator[Rule]:
-    """Rules over kappa of growing size."""
-    spikes = model.geometry.r.shape[1]
-    if spikes in TENSORS:
-        yield from (trapezoid_tensor(n, spikes) for n in TENSORS[spikes])
-    elif jumps(model):
-        yield from rules(model)
-    else:
-        width = min((width for _, width in known_layers(model)), default=np.inf)
-        smooth = [trapezoid_tensor(n, 1) for n in KAPPA]
-        # Nodes that do not see how a jump is blurred see labels that kappa decides: separable.
-        fitting = [x for x in smooth if np.ptp(x.nodes) / (x.nodes.size - 1) / LONGEST <= width]
-        if fitting and fitting[0].nodes.size <= DENSE:
-            yield from (Rule(rule.nodes[:, 0], rule.weights) for rule in fitting)
-        for n in GRADED:
-            yield gauss_legendre(n, graded(layers(model), 9.0), 9.0)
+def _mean(model: Model, kappa: Array, over_tau: Rule) -> Array:
+    """E[y | z] at the nodes of tau for each kappa (K, N), (N, T)."""
+    alignment = model.geometry.gamma
+    along = np.einsum("tk,nmk->tnm", remainder(alignment), over_tau.nodes)
+    return np.asarray(model.labels.mean(*((alignment @ kappa)[:, :, None] + along)))
 
 
-def _at(sizes: Any, level: int) -> Any:
-    return sizes[max(0, min(level, len(sizes) - 1))]
+def _at(sizes: Sequence[Any], level: int) -> Any:
+    return sizes[min(level, len(sizes) - 1)]
 
 
 def _steps(model: Model, kappa: Array) -> Steps | None:
@@ -160,10 +174,10 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
 
 
-def _series(given: Component, over_kappa: Array) -> Series:
-    """The series of the mean label, as long as the nodes allow, with ``over_kappa`` (N,) the
+def _series(over_tau: Rule, mean: Array, over_kappa: Array) -> Series:
+    """The series of the ``mean`` label, as long as the nodes allow, with ``over_kappa`` (N,) the
     weights there."""
-    tau, weights, mean = given.tau[..., 0], given.weights, given.mean
+    tau, weights = over_tau.nodes[..., 0], over_tau.weights
     count = min(tau.shape[1] // 2, TERMS)
     before, hermite = np.zeros_like(tau), np.ones_like(tau)
     coefficients = np.empty((len(tau), count))
@@ -172,21 +186,3 @@ def _series(given: Component, over_kappa: Array) -> Series:
         before, hermite = hermite, (tau * hermite - np.sqrt(k) * before) / np.sqrt(k + 1)
     rest = (weights * mean**2).sum(axis=1) - (coefficients**2).sum(axis=1)
     return Series(coefficients, over_kappa * np.sqrt(np.maximum(rest, 0.0)))
-
-
-def _tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
-    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N), where nothing splits
-    them ``denser`` times as many."""
-    alignment, target = model.geometry.gamma, model.labels.mean
-    rest = remainder(alignment)
-    N, free = kappa.shape[1], rest.shape[1]
-    if not rest.any():
-        return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if target.kinks:
-        n, half_width = _at(SPLIT, level)
-        breaks = (np.asarray(target.kinks) - (alignment @ kappa).T) / rest[0, 0]
-        split = gauss_legendre(n, breaks, half_width, PANEL)
-        return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(denser * _at(TENSORS.get(free, TAU), level), free)
-    shape = (N, *rule.nodes.shape)
-    return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from solvers.results import Array
 
+from ..problem import LabelNoise
+
 
 class Steps(NamedTuple):
     """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
@@ -25,47 +27,39 @@ class Series(NamedTuple):
     rest: Array
 
 
-class Component(NamedTuple):
-    """Labels to which a Gaussian is added, at N nodes of kappa and T of tau.
-
-    tau (N, T, K'), weights (N, T), which sum to 1, E[y | z] (N, T), the Gaussian's variance, and
-    the share of such labels.
-    """
-
-    tau: Array
-    weights: Array
-    mean: Array
-    variance: float
-    share: float
-
-
 class Labels(NamedTuple):
     """The law of the labels given each of N kappa.
 
     Attributes
     ----------
-    components : tuple of Component
-        Of which real labels are a mixture.  Labels +-1 have one, without variance: they are 1
-        with probability (1 + mean) / 2.
+    tau, weights, mean : arrays (N, T, K'), (N, T), (N, T)
+        Nodes, weights that sum to 1, and E[y | z].  Labels +-1 are 1 with probability
+        (1 + mean) / 2.
+    variances, shares : arrays (M,)
+        Of the Gaussians that are mixed around the mean of real labels.
     binary : bool
         Whether labels are +-1.
     order : int
         Nodes a panel along a proximal map, for losses that need it.
-    student : (nu, sigma), optional
-        Of sigma times Student's t, added to real labels beside the Gaussians.
     square : array (N,)
         kappa^2, which tells how much of tau is likely together with it.
+    noise : LabelNoise, optional
+        What the Gaussians are a mixture for.
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
     series : Series, optional
         Of E[y | z], where labels are +-1, it has no steps and one direction tau is left.
     """
 
-    components: tuple[Component, ...]
+    tau: Array
+    weights: Array
+    mean: Array
+    variances: Array
+    shares: Array
     binary: bool
     order: int
     square: Array
-    student: tuple[float, float] | None = None
+    noise: LabelNoise | None = None
     steps: Steps | None = None
     series: Series | None = None
 
@@ -73,10 +67,9 @@ class Labels(NamedTuple):
         """Given those kappa alone."""
         steps, series = self.steps, self.series
         return self._replace(
-            components=tuple(
-                each._replace(tau=each.tau[rows], weights=each.weights[rows], mean=each.mean[rows])
-                for each in self.components
-            ),
+            tau=self.tau[rows],
+            weights=self.weights[rows],
+            mean=self.mean[rows],
             square=self.square[rows],
             steps=steps and Steps(steps.edges[rows], steps.values),
             series=series and Series(*(x[rows] for x in series)),
@@ -84,11 +77,5 @@ class Labels(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The largest number of nodes of a component, for every kappa."""
-        return max(each.weights.shape[1] for each in self.components)
-
-    @property
-    def size(self) -> int:
-        """Nodes of (kappa, tau) of all components, and twice that for labels +-1."""
-        nodes = sum(each.weights.size for each in self.components)
-        return nodes * (2 if self.binary else 1)
+        """The number of nodes of tau at every kappa."""
+        return self.weights.shape[1]

@@ -1,17 +1,24 @@
 """The local field omega, the output for a new input: its law given kappa, and given tau as well.
 
-Given kappa and tau it is N(C + P.tau, S^2 - |P|^2), where C and S^2 are its mean and variance given
-kappa alone.  docs/theory.md 6
+Given kappa it has mean C and variance S^2, and given tau too it is N(C + P.tau, S^2 - |P|^2):
+
+    C(kappa) = mu_0 . m + sum_b mu_1^b kappa . theta_b,    P = sum_b mu_1^b psi_b,
+    S^2 = m_1^T Q_1 m_1 + m_2 . q_2,    V = m_1^T V_1 m_1 + m_2 . V_2.    docs/theory.md 6
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.results import Array
 
+from ..equivalence import Table
+from ..saddle_point import Overlaps, Responses
+
 # Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
 THINNEST_FIELD = 1e-9
+UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
 
 
 class Scores(NamedTuple):
@@ -43,11 +50,31 @@ class Field(NamedTuple):
     power: Array
     response: Array
 
+    def at(self, kappa: Array | slice) -> "Field":
+        """At some of the kappa."""
+        return Field(*(part[:, kappa] for part in self))
 
-def given_tau(tau: Array, field: Field) -> tuple[Array, Array]:
-    """Mean (P, N, T) and standard deviation (P, N, 1) of omega given kappa and tau (N, T, K')."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
-    return centre, np.sqrt(remaining(field))[..., None]
+
+def field_on(
+    table: Table, responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None
+) -> Field:
+    """C, P, S^2 and V at every point and node of ``table``, whose ``responses`` are given; or for
+    one point alone at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7),
+    (4.1)"""
+
+    def combined(rows: Array, moments: Array) -> Array:
+        """The moments (n, N) with the weights ``rows`` (P, n)."""
+        if owner is None:
+            return rows @ moments
+        return np.einsum("nr,rn->n", rows[owner], moments)[None]
+
+    centre = combined(np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], 1), table.regressors)
+    pull = np.stack([combined(psi, table.mu1) for psi in np.moveaxis(o.psi, 2, 0)], axis=-1)
+    power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
+    response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
+    # a variance and a response that rounding leaves positive
+    power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)
+    return Field(centre, pull, power, np.maximum(response, UNMOVED))
 
 
 def remaining(field: Field) -> Array:

@@ -11,8 +11,8 @@ Gaussian averages too; for others the proximal map is solved by Newton's method 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,19 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import FINITE, imported, number
-from .smoothness import (
-    bend_width,
-    logistic_curvature,
-    logistic_proximal,
-    proximal_by_newton,
-    quadratic_pieces,
-)
+from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
+FAR_OUT = 1e30  # where a loss has nothing left but its leading power
 KINDS = ("residual", "margin")  # what t is
 # What a loss may be given as, for messages.
 SPECIFICATIONS = (
     "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
     "as it is or as module:name"
+)
+NO_EXPONENTIAL = (
+    "the exponential loss is not offered: its derivative grows faster than the polynomials for "
+    "which features may be replaced by Gaussian ones, and its test error is carried by inputs that "
+    "no sample contains (take logistic, whose tail for large margins is the same)"
 )
 
 
@@ -83,13 +83,13 @@ class Loss:
 
     value: Callable[[Array], Array]
     derivative: Callable[[Array], Array]
-    prox: Callable[[Array, Array], Array] | None = None
+    prox: Callable[[Array, Array], Array] | None = field(default=None, compare=False)
     kind: str = "residual"
-    curvature: Callable[[Array], Array] | None = None
-    kinks: tuple[float, ...] = ()
-    bends: tuple[float, ...] = ()
-    name: str = "custom"
-    pieces: Pieces | None = None
+    curvature: Callable[[Array], Array] | None = field(default=None, compare=False)
+    kinks: tuple[float, ...] = field(default=(), compare=False)
+    bends: tuple[float, ...] = field(default=(), compare=False)
+    name: str = field(default="custom", compare=False)
+    pieces: Pieces | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -98,15 +98,14 @@ class Loss:
             places = np.ravel(getattr(self, points))
             object.__setattr__(self, points, tuple(sorted(float(t) for t in places)))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
-        for part, function in (("value", self.value), ("derivative", self.derivative)):
+        for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
-                result = np.asarray(function(t), dtype=float)
+                result = np.asarray(getattr(self, part)(t), dtype=float)
             if result.shape != t.shape or not np.isfinite(result).all():
                 raise InvalidArgument(
                     "loss", f"{self.name} ({part})", "elementwise and finite (numpy functions)"
                 )
-        slope = np.asarray(self.derivative(t), dtype=float).ravel()
-        if (np.diff(slope) < -1e-9 * np.abs(slope).max()).any():
+        if (np.diff(result.ravel()) < -1e-9 * np.abs(result).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:
             found = quadratic_pieces(self.value, self.derivative, self.kinks)
@@ -125,18 +124,6 @@ class Loss:
             named = False
         return (loss, (self.name,)) if named else object.__reduce__(self)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Loss):
-            return NotImplemented
-        if self.kind != other.kind:
-            return False
-        if self.pieces is not None and other.pieces is not None:
-            return self.pieces == other.pieces
-        return (self.value, self.derivative) == (other.value, other.derivative)
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.name))
-
     @property
     def is_square(self) -> bool:
         """Whether this is ridge regression's loss."""
@@ -145,13 +132,31 @@ class Loss:
     @property
     def jumps(self) -> bool:
         """Whether rho' jumps at a kink, so that the proximal map stays there."""
-        ends = np.array([both for _, *both in self.flats(np.ones(()))], dtype=float)
-        return bool((np.diff(ends, axis=-1) > 1e-9).any()) if ends.size else False
+        return any(last - first > 1e-9 for _, first, last in self.flats(np.ones(())))
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether it is the same for opposite labels and predictions."""
+        t = np.linspace(0.01, 6.3, 40)
+        return self.kind == "margin" or bool(np.allclose(self.value(t), self.value(-t), 1e-12, 0))
 
     @cached_property
     def width(self) -> float:
         """The length over which rho' changes at its bends, as ``bend_width`` finds it."""
         return bend_width(self.derivative, self.bends or (0.0,), self.kinks)
+
+    @cached_property
+    def growth(self) -> tuple[float, float]:
+        """k and C where rho(t) grows as C abs(t)^k far out, C the mean of either side; infinite
+        where it grows faster than all powers."""
+        with np.errstate(all="ignore"):
+            t = FAR_OUT * np.array([1.0, 2.0, 4.0])
+            sides = np.asarray(self.value(t), float), np.asarray(self.value(-t), float)
+            near, middle, last = (sides[0] + sides[1]) / 2
+            k = np.log2((last - middle) / (middle - near))
+        if not np.isfinite(last):
+            return np.inf, np.inf
+        return float(k), float(near / FAR_OUT**k)
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """l(y, f), elementwise."""
@@ -166,7 +171,7 @@ class Loss:
             return self.pieces.prox(t0, V)
         if self.prox is not None:
             return np.asarray(self.prox(t0, V), dtype=float)
-        return proximal_by_newton(self, t0, V, slack)
+        return proximal_by_newton(self.derivative, self.second, self.flats(V), t0, V, slack)
 
     def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
         """g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)
@@ -175,8 +180,7 @@ class Loss:
         """
         t = self.proximal(t0, V)
         second = self.second(t)
-        slope = -second / (1 + V * second)
-        g = -np.asarray(self.derivative(t), dtype=float)
+        g, slope = -np.asarray(self.derivative(t), dtype=float), -second / (1 + V * second)
         for kink in self.kinks:
             at = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
             g, slope = np.where(at, (t - t0) / V, g), np.where(at, -1 / V, slope)
@@ -193,14 +197,14 @@ class Loss:
         return np.maximum(change / (2 * step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
-        """Each kink k with the interval of t0 that the proximal map takes to it (a point where
-        rho' is continuous), ends of V's shape."""
-        intervals = []
-        for kink in self.kinks:
-            sides = np.array([np.nextafter(kink, -np.inf), np.nextafter(kink, np.inf)])
-            left, right = np.asarray(self.derivative(sides), dtype=float)
-            intervals.append((kink, kink + V * left, kink + V * right))
-        return intervals
+        """Each kink with the ends, of V's shape, of the interval of t0 that the proximal map takes
+        to it (a point where rho' is continuous)."""
+        sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])
+        slopes = np.asarray(self.derivative(sides), dtype=float)
+        return [
+            (kink, kink + V * left, kink + V * right)
+            for kink, (left, right) in zip(self.kinks, slopes, strict=True)
+        ]
 
 
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
@@ -210,17 +214,17 @@ def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, flo
     return Loss(*functions, kinks=tuple(knots), name=name, pieces=pieces)
 
 
+@lru_cache  # so that one delta is one loss
 def huber(delta: float) -> Loss:
     """t^2 / 2 for abs(t) <= delta, delta abs(t) - delta^2 / 2 beyond; prox t0 / (1 + V) or
     t0 -+ V delta."""
     delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
-    tail = -(delta**2) / 2
-    outside = (tail, -delta, 0.0), (tail, delta, 0.0)
-    return _piecewise(
-        f"huber:{delta:g}", "residual", (-delta, delta), outside[0], (0.0, 0.0, 1.0), outside[1]
-    )
+    left, right = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
+    name, kinks = f"huber:{delta:g}", (-delta, delta)
+    return _piecewise(name, "residual", kinks, left, (0.0, 0.0, 1.0), right)
 
 
+@lru_cache
 def quantile(q: float) -> Loss:
     """q t for t > 0, (q - 1) t for t < 0; prox shifts t0 towards 0 and stops there."""
     q = number("loss", q, 0, 1, "quantile:Q with 0 < Q < 1", open_low=True)
@@ -246,9 +250,8 @@ LOSSES = {
     "logistic": Loss(
         lambda t: np.logaddexp(0, -t),
         lambda t: -expit(-t),
-        logistic_proximal,
         kind="margin",
-        curvature=logistic_curvature,
+        curvature=lambda t: expit(t) * expit(-t),
         bends=(0.0,),
         name="logistic",
     ),
@@ -268,31 +271,23 @@ def loss(spec: Any) -> Loss:
     >>> loss("huber:0.2").proximal(2.0, 1.0).item()
     1.8
     """
-    if spec is None:
-        return LOSSES["square"]
     if isinstance(spec, Loss):
         return spec
-    if isinstance(spec, str):
-        name, colon, parameter = spec.strip().partition(":")
-        if name == "exponential":
-            raise InvalidArgument(
-                "loss",
-                spec,
-                f"one of {SPECIFICATIONS}; the exponential loss is not offered: its derivative "
-                "grows faster than the polynomials for which features may be replaced by Gaussian "
-                "ones, and its test error is carried by inputs that no sample contains (take "
-                "logistic, whose tail for large margins is the same)",
-            )
-        if name in PARAMETER_LOSSES and colon:
-            try:
-                value = float(parameter)
-            except ValueError:
-                raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}") from None
-            return PARAMETER_LOSSES[name](value)
-        if spec.strip() in LOSSES:
-            return LOSSES[spec.strip()]
-        if colon:
-            named = imported(spec.strip(), "loss")
-            if isinstance(named, Loss):
-                return named
+    if spec is None:
+        return LOSSES["square"]
+    text = spec.strip() if isinstance(spec, str) else ""
+    name, colon, parameter = text.partition(":")
+    if text in LOSSES:
+        return LOSSES[text]
+    if name == "exponential":
+        raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}; {NO_EXPONENTIAL}")
+    if name in PARAMETER_LOSSES:
+        try:
+            value = float(parameter)
+        except ValueError:
+            raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}") from None
+        return PARAMETER_LOSSES[name](value)
+    named = imported(text, "loss") if colon else None
+    if isinstance(named, Loss):
+        return named
     raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}")

@@ -1,24 +1,29 @@
-"""The law of t0, which a loss sees, as a mixture: given kappa, tau, and a variance of the noise or
-a label.
+"""Averages over t0 as sums of terms: what each term weighs, and the averages that it stands for.
 
-t0 = y - omega, or y omega; omega is Gaussian given tau.  Every term is a location and a scale
-of one law: the normal one, or Student's t blurred by what is Gaussian.
+For a piecewise quadratic loss a term is a Gaussian (``mixtures``), over which averages are exact.
+For others it is a point of the proximal map: real labels come with the density of t0 given every
+tau, labels +-1 with their probability given omega (``posterior``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.piecewise import NORMAL, Law
+from solvers.piecewise import Pieces, Proximal, Score, average_proximal, average_score
 from solvers.results import Array
 
-from .labels import Component, Labels
-from .local_field import THINNEST_FIELD, Field, given_tau
+from .labels import Labels
+from .local_field import THINNEST_FIELD, Field
 from .losses import Loss
+from .mixtures import Gaussians, of_classes, of_numbers
+from .posterior import posterior
+from .proximal import Curve, proximal_nodes
 
-UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
+FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
+FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
 
 
 class Terms(NamedTuple):
@@ -28,103 +33,101 @@ class Terms(NamedTuple):
     ----------
     owner : array (R,)
         The row's index of (P, N), which several may share.
-    response : array (R, 1)
-    sign : float or array (R, T)
+    sign : array (R, 1) or (R, T)
         o = ds / dg.
-    mean, scale : arrays (R, T), (R, 1)
-        t0 = mean + scale times what has the ``law``.
     weight, along : arrays (R, T), (R, T, K')
         The weight, alone and times tau.
-    law : Law
+    score, proximal : callables
+        Give the averages of g, g' and g^2, and of t, t^2 and rho(t), arrays (R, T).
     """
 
     owner: NDArray[np.int64]
-    response: Array
-    sign: float | Array
-    mean: Array
-    scale: Array
+    sign: Array
     weight: Array
     along: Array
-    law: Law = NORMAL
-
-    def at(self, which: Array) -> "Terms":
-        """Some of the rows, of normal terms that have one sign."""
-        owner, response, mean = self.owner[which], self.response[which], self.mean[which]
-        rest = self.scale[which], self.weight[which], self.along[which]
-        return Terms(owner, response, self.sign, mean, *rest)
+    score: Callable[[], Score]
+    proximal: Callable[[], Proximal]
 
     def total(self, values: Array, shape: tuple[int, int]) -> Array:
         """Sums with the weights, (P, N), of ``values`` (R, T)."""
-        return sums(self.owner, np.einsum("rt,rt->r", values, self.weight), shape)
+        return _sums(self.owner, np.einsum("rt,rt->r", values, self.weight), shape)
 
     def total_along(self, values: Array, shape: tuple[int, int]) -> Array:
         """Sums with the weights times tau, (P, N, K')."""
         found = np.einsum("rt,rtk->kr", values, self.along)
-        return np.stack([sums(self.owner, each, shape) for each in found], axis=-1)
+        return np.stack([_sums(self.owner, each, shape) for each in found], axis=-1)
 
 
-def sums(owner: NDArray[np.int64], values: Array, shape: tuple[int, int]) -> Array:
+def _sums(owner: NDArray[np.int64], values: Array, shape: tuple[int, int]) -> Array:
     """``values`` (R,) added up for every owner, an index of ``shape``."""
     return np.bincount(owner, values, shape[0] * shape[1]).reshape(shape)
 
 
 def terms(labels: Labels, loss: Loss, field: Field) -> Iterator[Terms]:
     """All the terms, in a few parts."""
-    if labels.binary:
-        yield from _of_classes(labels, loss, field)
-    else:
-        yield from numbers(labels, field, field.response)
+    if labels.binary and loss.pieces is None:
+        yield _of_classes_along_map(labels, loss, field)
+        return
+    mixture = of_classes(labels, loss.kind, field) if labels.binary else of_numbers(labels, field)
+    for given in mixture:
+        if loss.pieces is not None:
+            yield _exact(loss.pieces, given)
+            continue
+        low, high = given.ends()
+        # where t0 is nearly a function of tau, each has nodes of its own
+        near = ((high - low) <= (FAREST - 2) * FAR * given.scale)[:, 0]
+        for part in (given.at(near), given.at(~near).each()):
+            if part.owner.size:
+                yield _along_map(labels.order, loss, part)
 
 
-def numbers(labels: Labels, field: Field, V: Array) -> Iterator[Terms]:
-    """Terms of real labels with responses V (P, N), where kappa and tau are not unlikely
-    together."""
-    for given in labels.components:
-        found = _number(given, labels, field, V)
-        if found.owner.size:  # kappa alone may be unlikely enough
-            yield found
+def _exact(pieces: Pieces, given: Gaussians) -> Terms:
+    """A term for every Gaussian."""
+    law = pieces, given.mean, given.scale, given.response
+    averages = partial(average_score, *law), partial(average_proximal, *law)
+    return Terms(given.owner, given.sign, given.weight, given.along, *averages)
 
 
-def _number(given: Component, labels: Labels, field: Field, V: Array) -> Terms:
-    centre, sd = given_tau(given.tau, field)
-    shape, flat = centre.shape, (V.size, centre.shape[2])
-    mean = (given.mean - centre).reshape(flat)
-    variance = sd.reshape(-1, 1) ** 2 + given.variance
-    scale = np.sqrt(np.maximum(variance, THINNEST_FIELD**2 * (mean**2).max(axis=1, keepdims=True)))
-    likely = labels.square[:, None] + (given.tau**2).sum(axis=-1) < UNLIKELY
-    weight = np.broadcast_to(given.share * given.weights * likely, shape)
-    along = (weight[..., None] * given.tau).reshape(*flat, -1)
-    every = np.arange(V.size)
-    found = Terms(every, V.reshape(-1, 1), -1.0, mean, scale, weight.reshape(flat), along)
-    found = found.at(np.flatnonzero(found.weight.any(axis=1)))
-    seen = found.weight.any(axis=0)  # panels of no length are the last of a row
-    found = found._replace(
-        mean=found.mean[:, seen], weight=found.weight[:, seen], along=found.along[:, seen]
+def _along_map(order: int, loss: Loss, given: Gaussians) -> Terms:
+    """Points that serve all Gaussians of a row together: few, as a user's loss may cost many times
+    what a density does."""
+    sd, (low, high) = given.scale, given.ends()
+    curve = proximal_nodes(loss, given.response, low - FAR * sd, high + FAR * sd, sd, order)
+    density = (curve.t0 / sd)[..., None] - (given.mean / sd)[:, None]
+    density *= density
+    density *= -0.5
+    np.exp(density, out=density)
+    length = curve.length / (np.sqrt(2 * np.pi) * sd)
+    weight = (density @ given.weight[..., None])[..., 0] * length
+    along = density @ given.along * length[..., None]
+    return Terms(given.owner, given.sign, weight, along, *_at_points(loss, curve))
+
+
+def _of_classes_along_map(labels: Labels, loss: Loss, field: Field) -> Terms:
+    """Points for labels +-1, both at once."""
+    C, S = field.centre[..., None, None], np.sqrt(field.power)[..., None, None]
+    y = np.array([[1.0], [-1.0]])
+    # t0 = y omega, or y - omega
+    sign, mean = (y, y * C) if loss.kind == "margin" else (-np.ones((2, 1)), y - C)
+    S = np.maximum(S, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
+    V, low, high = field.response[..., None, None], mean - FAR * S, mean + FAR * S
+    curve = proximal_nodes(loss, V, low, high, S, labels.order)
+    z = (curve.t0 - mean) / S
+    density = np.exp(-(z**2) / 2) * curve.length / (np.sqrt(2 * np.pi) * S)
+    rows = field.response.shape
+    given = posterior(labels, field, (sign * z).reshape(*rows, -1))
+    y, sign, w = (np.broadcast_to(x, z.shape).reshape(*rows, -1) for x in (y, sign, density))
+    weight = w * (given.mass + y * given.label) / 2
+    along = w[..., None] * (given.tau + y[..., None] * given.product) / 2
+    flat = (V.size, weight.shape[-1])
+    curve = Curve(*(each.reshape(flat) for each in curve))
+    law = sign.reshape(flat), weight.reshape(flat), along.reshape(*flat, -1)
+    return Terms(np.arange(V.size), *law, *_at_points(loss, curve))
+
+
+def _at_points(loss: Loss, curve: Curve) -> tuple[Callable[[], Score], Callable[[], Proximal]]:
+    """What ``Terms`` average, at points of the map."""
+    return (
+        lambda: Score(curve.score, curve.slope, curve.score**2),
+        lambda: Proximal(curve.t, curve.t**2, loss.value(curve.t)),
     )
-    if labels.student is None:
-        return found
-    from solvers.student import blurred
-
-    nu, sigma = labels.student
-    law = blurred(nu, sigma, found.scale[:, 0] ** 2)
-    return found._replace(scale=law.scale[:, None], law=law)
-
-
-def _of_classes(labels: Labels, loss: Loss, field: Field) -> Iterator[Terms]:
-    """Terms of labels +-1."""
-    (given,) = labels.components
-    centre, sd = given_tau(given.tau, field)
-    shape, flat = centre.shape, (field.response.size, centre.shape[2])
-    decided = bool((np.abs(given.mean) == 1).all())  # tau alone says which label
-    for y in (given.mean,) if decided else (1.0, -1.0):
-        weight = np.broadcast_to(given.weights * (1 + y * given.mean) / 2, shape)
-        margin = loss.kind == "margin"
-        yield Terms(
-            np.arange(flat[0]),
-            field.response.reshape(-1, 1),
-            np.broadcast_to(y, shape).reshape(flat) if margin else -1.0,
-            (y * centre if margin else y - centre).reshape(flat),
-            sd.reshape(-1, 1),
-            weight.reshape(flat),
-            (weight[..., None] * given.tau).reshape(*flat, -1),
-        )

@@ -1,20 +1,26 @@
 """Quadrature rules for the expectation over kappa, and where a table may vary quickly."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from solvers.quadrature import trapezoid_tensors
-from solvers.rules import Rule, gauss_legendre, graded, interval, trapezoid
+from solvers.results import Array
+from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Model
 
 # Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
 PANELS_END = 11.0
+GAUSS_HERMITE_SIZES = (16, 32, 64, 128, 256, 512)
+# Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
+# which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
+THIN, JUMP = 1e-6, 1e-15
 
 
-def rules(model: Model) -> Iterator[Rule]:
-    """Rules of growing size for the expectation over kappa.
+def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
+    """Rules of growing size for the expectation over kappa: those that suit the model, or those
+    of Gauss and Hermite (``gauss-hermite``, of one spike).
 
     Yields
     ------
@@ -27,20 +33,24 @@ def rules(model: Model) -> Iterator[Rule]:
         If there are more spikes than tensor products can serve.
     """
     spikes = model.geometry.r.shape[1]
+    if family == "gauss-hermite":
+        return map(gauss_hermite, GAUSS_HERMITE_SIZES)
     if spikes > 1:
         return trapezoid_tensors(spikes)
-    return _rules_of_one_spike(layers(model), smooth=not jumps(model))
+    width = min([THIN, *(width for _, width in known_layers(model) if width > JUMP)])
+    panels = graded(layers(model), PANELS_END, width)
+    return _rules_of_one_spike(panels, smooth=not jumps(model))
 
 
-def _rules_of_one_spike(places: Sequence[float], *, smooth: bool) -> Iterator[Rule]:
-    """Rules of growing size for functions of kappa that may vary quickly at ``places``.
+def _rules_of_one_spike(closing_in: Array, *, smooth: bool) -> Iterator[Rule]:
+    """Rules of growing size for functions of kappa that may vary quickly where the panels
+    between the breaks ``closing_in`` are short.
 
     For a smooth function, trapezoidal sizes first.  Where it has layers much thinner than any such
     rule resolves (a steep student, a target nearly a function of kappa alone), panels that close in
     on the layers follow, with more and more nodes each; last, the long rules that a quickly
     oscillating student needs, or short panels where the target jumps.
     """
-    closing_in = graded(places, PANELS_END)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):

@@ -9,9 +9,9 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,26 @@ from solvers.rules import Rule
 from ..errors import InvalidArgument
 from ..problem import ConditionalMoments, Model, Moments, distinct
 from .rules import rules
+
+
+class OneGroup(NamedTuple):
+    """What ridge regression needs of the table of one group, one spike and one more direction of
+    the target: arrays (N,), and numbers."""
+
+    weights: Array
+    mu0: Array
+    loading: Array  # kappa mu_1
+    a: Array  # mu_1^2
+    b: Array  # mu_2^2
+    h: Array
+    mu1g: Array
+    spread: Array
+    mean_a: float
+    mean_b: float
+    c: float
+    beta: float
+    noise: float
+    dimension: float
 
 
 @dataclass(frozen=True)
@@ -102,6 +122,18 @@ class Table:
         return pairs.reshape(self.weights.size, -1)
 
     @cached_property
+    def one_group(self) -> OneGroup | None:
+        """This table as that of one group; None where it has more than fits one."""
+        rows = (self.offsets, self.mu1, self.loadings[:, 0], self.g)
+        if self.covariance is not None or self.loadings.shape[1] > 1 or set(map(len, rows)) != {1}:
+            return None
+        a, b = self.mu1[0] ** 2, self.mu2sq[0]
+        columns = (self.offsets[0], self.loadings[0, 0], a, b, self.h, self.slope_target[0])
+        numbers = (self.weights @ a, self.weights @ b, self.c[0])
+        constants = (self.beta, self.noise, self.dimension)
+        return OneGroup(self.weights, *columns, self.spread, *map(float, (*numbers, *constants)))
+
+    @cached_property
     def members(self) -> Array:
         """One group of each kind, (A,)."""
         return np.unique(self.classes, return_index=True)[1]
@@ -110,6 +142,12 @@ class Table:
     def power(self) -> Array:
         """k = E_tau sigma_*^2, (N,).  Eq. (3.3)"""
         return self.h**2 + self.spread
+
+    def at(self, which: Array | slice, weights: Array) -> "Table":
+        """The moments at some of the nodes, with other ``weights`` there."""
+        parts = ("kappa", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
+        chosen = {name: getattr(self, name)[..., which] for name in parts}
+        return replace(self, weights=weights, **chosen)
 
 
 def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = True) -> Table:
@@ -165,12 +203,14 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
 
 def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     """The moments (3.2) of all groups, (G, N), at kappa (K, N), and the largest root of E sigma^2
-    among them: what is only rounding beside it is 0."""
+    among them: what is only rounding of mu_0 beside it, or of mu_1 beside the largest spread, is
+    0."""
     groups = model.geometry
     shift = groups.r @ kappa + groups.bias[:, None]
     mean, first, variance = model.student.moments(shift, groups.c[:, None])
     size = float(np.sqrt((mean**2 + first**2 + variance).max()))
-    return Moments(_clean(mean, size), _clean(first, size), variance), size
+    spread = float(np.sqrt((first**2 + variance).max()))
+    return Moments(_clean(mean, size), _clean(first, spread), variance), size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
@@ -210,6 +250,8 @@ def alike(model: Model) -> tuple[Array, Array]:
     digits of their largest value at 24 random points: different functions differ at some of them.
     """
     groups = model.geometry
+    if len(groups.c) == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
     K = groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
@@ -227,17 +269,6 @@ def _clean(values: Array, size: float) -> Array:
     return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
 
 
-@lru_cache(maxsize=256)
-def tables(model: Model, level: int) -> tuple[Table, Table] | None:
-    """The tables at successive rules ``level`` and ``level + 1``, or None past the last.
-
-    The second is used; what the equations say of its answer on the first is the estimate
-    of the quadrature error.
-    """
-    coarse, fine = table_at(model, level), table_at(model, level + 1)
-    return None if coarse is None or fine is None else (coarse, fine)
-
-
 def table_of_size(model: Model, nodes: int) -> Table:
     """The table with that many nodes, as a Solution of ``model`` reports them.
 
@@ -253,8 +284,8 @@ def table_of_size(model: Model, nodes: int) -> Table:
     raise LookupError(f"none of the model's rules has {nodes} nodes")
 
 
-@lru_cache(maxsize=256)
-def table_at(model: Model, level: int) -> Table | None:
-    """The table of the rule ``level``, or None past the last."""
-    rule = next(itertools.islice(rules(model), level, None), None)
+@lru_cache(maxsize=64)  # of many groups, a table is some MB
+def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
+    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
+    rule = next(itertools.islice(rules(model, family), level, None), None)
     return None if rule is None else tabulate(model, rule)

@@ -3,15 +3,17 @@
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
+from .evaluate import TIME_LIMIT
 from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
 from .learning_curve import Grid, learning_curve, models_on_grid, sweep
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .search_ranges import LARGEST_BIAS
 from .solution import Solution, solve
+from .trained_bias import BIAS_SCAN
 
 __all__ = [
-    "LARGEST_BIAS",
+    "BIAS_SCAN",
+    "TIME_LIMIT",
     "BestBounds",
     "Bounds",
     "BoundsOverEta",

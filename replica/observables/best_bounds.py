@@ -10,7 +10,7 @@ from solvers.results import ConvergenceError
 from ..problem import Problem, check_step, logarithms
 from .bounds import Bounds, bounds_of_model
 from .evaluate import QUADRATURE_TOLERANCE
-from .search_ranges import ETA_RANGE, ETA_SCAN
+from .optimum import ETA_RANGE, ETA_SCAN
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +76,10 @@ def best_bounds(
         return bounds_of_model(step.model_of_any_width(eta=rate), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
-        """Where the bound ``name`` is lowest, whether that is an end of the range, and both bounds
+        """Where the bound ``name`` is lowest, whether at an end of the range, and the bounds
         there."""
-        local = minima(
-            lambda x: np.array([getattr(at(rate), name) for rate in np.exp(x)]),
-            [logarithms("eta", eta, 2 * ETA_SCAN)],
-        )
+        places = [logarithms("eta", eta, 2 * ETA_SCAN)]
+        local = minima(lambda x: np.array([getattr(at(e), name) for e in np.exp(x)]), places)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
         rate = float(np.exp(local[0].place[0]))

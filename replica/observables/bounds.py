@@ -15,27 +15,27 @@ Neither depends on alpha, lam or the width.
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.linear import least_squares
-from solvers.minima import minima
 from solvers.results import Array, Status
+from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
 
 from ..equivalence import Table, at_points, table_at
 from ..errors import InvalidArgument
-from ..problem import (
-    LabelLaw,
-    Problem,
-    SpikedRandomFeatures,
-    axis,
-    check_problem,
-)
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures, axis, check_problem
 from .evaluate import QUADRATURE_TOLERANCE
-from .search_ranges import bias_scan
+from .trained_bias import BIAS_SCAN
+
+# Of a central difference in the bias: it leaves 1e-8 of the bound's third derivative, and rounding
+# 1e-12; the bound is flat to the square of both.
+STEP = 1e-4
+PRECISION = 1e-8  # of a trained bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,62 +159,76 @@ def bounds(
     (0.006708, 0.046354, 0.064453)
     """
     check_problem(problem)
-    if eta is not None:
-        if not problem.has_rate:
-            raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
-        rates = axis("eta", eta)
-        models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]
-        each = tuple(bounds_of_model(model, quadrature_tol) for model in models)
-        lower, upper = (np.array([getattr(b, name) for b in each]) for name in ("lower", "upper"))
-        return BoundsOverEta(rates, lower, upper, each[0].linear, each)
-    return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
+    if eta is None:
+        return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
+    if not problem.has_rate:
+        raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
+    rates = axis("eta", eta)
+    models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]
+    each = tuple(bounds_of_model(model, quadrature_tol) for model in models)
+    lower, upper = np.array([(one.lower, one.upper) for one in each]).T
+    return BoundsOverEta(rates, lower, upper, each[0].linear, each)
 
 
 def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
     """The bounds of one model, over its trained bias if it has one."""
     if not model.train_bias:
-        return _of_features(model, 0.0, 0.0, quadrature_tol)
+        return _at_biases(model, 0.0, 0.0, quadrature_tol)
 
-    def best_bias(name: str) -> float:
-        """The bias where the bound ``name`` is lowest; NaN where that is an end of the scan."""
+    power = LabelLaw(model.labels.mean).averages().power
 
-        def bound(biases: Array) -> Array:
-            at_each = [_of_features(model, bias, bias, quadrature_tol) for bias in biases]
-            return np.array([getattr(bounds, name) for bounds in at_each])
+    @cache
+    def at(bias: float) -> Array:
+        found = _at_biases(model, bias, bias, quadrature_tol)
+        return np.array([found.lower, found.upper])
 
-        inside = [minimum for minimum in minima(bound, [bias_scan()]) if not minimum.at_edge]
-        return float(inside[0].place[0]) if inside else np.nan
+    def with_slopes(bias: float) -> Array:
+        """Both bounds (row 0), above what they are known relative to, and their slopes (row 1)."""
+        return np.array([at(bias) + power, (at(bias + STEP) - at(bias - STEP)) / (2 * STEP)])
 
-    at_lower, at_upper = best_bias("lower"), best_bias("upper")
-    if np.isnan([at_lower, at_upper]).any():
-        failed = _of_features(model, 0.0, 0.0, quadrature_tol)
+    scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
+
+    def best_bias(i: int) -> float:
+        seen = scan[..., i].T
+        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=PRECISION)
+
+    best = best_bias(0), best_bias(1)
+    if np.isnan(best).any():
+        failed = _at_biases(model, 0.0, 0.0, quadrature_tol)
         return replace(failed, lower=np.nan, upper=np.nan, status=Status.AT_EDGE)
-    return _of_features(model, at_lower, at_upper, quadrature_tol)
+    return _at_biases(model, *best, quadrature_tol)
 
 
-def _of_features(
+def _at_biases(
     model: SpikedRandomFeatures, bias_lower: float, bias_upper: float, quadrature_tol: float
 ) -> Bounds:
     """Both bounds, each with its bias added to all neurons, on tables of growing size.
 
     What attains a bound is fitted on the finer of two tables, and its error measured on both: the
-    difference estimates the quadrature error.
+    difference, relative to E y^2, estimates the quadrature error.
     """
+
+    def change(coarse: tuple[_Fit, _Fit], fine: tuple[_Fit, _Fit]) -> float:
+        changes = [f.error() - f.error(c.table) for c, f in zip(coarse, fine, strict=True)]
+        table = fine[0].table
+        return float(np.abs(changes).max() / (table.weights @ table.power))
+
+    tables = (_tables(model.with_bias(bias)) for bias in (bias_lower, bias_upper))
     settled = settle(
-        _table_pairs(model.with_bias(bias_lower), model.with_bias(bias_upper)),
-        lambda pair: _fit(*pair),
-        _change,
+        zip(*tables, strict=False),  # as far as there are both
+        lambda both: (_lower(both[0]), _upper(both[1])),
+        change,
         quadrature_tol,
     )
-    fit, met = settled.value, settled.met
+    (lower, upper), met = settled.value, settled.met
     return Bounds(
         model=model,
-        lower=fit.lower if met else np.nan,
-        upper=fit.upper if met else np.nan,
+        lower=lower.error() if met else np.nan,
+        upper=upper.error() if met else np.nan,
         linear=linear_error(model),
-        coefficients=fit.coefficients,
-        offsets=fit.offsets,
-        psi=fit.psi,
+        coefficients=lower.coefficients,
+        offsets=upper.coefficients,
+        psi=lower.psi,
         bias_lower=bias_lower,
         bias_upper=bias_upper,
         quadrature_error=settled.change,
@@ -222,60 +236,39 @@ def _of_features(
     )
 
 
-class _Fit(NamedTuple):
-    """Both bounds on the tables ``low`` and ``high``, with the functions that reach them."""
+def _tables(model: SpikedRandomFeatures) -> Iterator[Table]:
+    """Its tables, finer and finer."""
+    for level in itertools.count():
+        if (table := table_at(model, level)) is None:
+            return
+        yield table
 
-    low: Table
-    high: Table
+
+class _Fit(NamedTuple):
+    """What attains a bound on a table: ``coefficients`` of its first columns, and psi (A, K')."""
+
+    table: Table
     coefficients: Array
     psi: Array
-    offsets: Array
-    lower: float
-    upper: float
+
+    def error(self, table: Table | None = None) -> float:
+        """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
+        t = self.table if table is None else table
+        along = (t.h - self.coefficients @ t.regressors[: len(self.coefficients)]) ** 2
+        across = ((t.g - self.psi.T @ t.mu1) ** 2 - t.g**2).sum(axis=0)
+        return float(t.weights @ (t.spread + along + across))
 
 
-def _table_pairs(
-    lower: SpikedRandomFeatures, upper: SpikedRandomFeatures
-) -> Iterator[tuple[Table, Table]]:
-    """Finer and finer tables of two models that differ in their biases."""
-    for level in itertools.count():
-        low, high = table_at(lower, level), table_at(upper, level)
-        if low is None or high is None:
-            return
-        yield low, high
+def _lower(table: Table) -> _Fit:
+    """The lower bound.  Eq. (8.2)"""
+    coefficients = _weighted_fit(table, table.regressors, table.h[None])[0]
+    return _Fit(table, coefficients, _weighted_fit(table, table.mu1, table.g).T)
 
 
-def _fit(low: Table, high: Table) -> _Fit:
-    """The lower bound on the table ``low`` and the upper one on ``high``.  Eqs. (8.1)-(8.2)"""
-    C, psi = _weighted_fit(low, low.regressors, low.h[None])[0], _fitted_psi(low)
-    m = _weighted_fit(high, high.offsets, high.h[None])[0]
-    return _Fit(low, high, C, psi, m, _lower(low, C, psi), _upper(high, m))
-
-
-def _change(coarse: _Fit, fine: _Fit) -> float:
-    """How much the bounds of ``fine`` differ when its functions are judged on the coarse tables,
-    relative to E y^2."""
-    lower = _lower(coarse.low, fine.coefficients, fine.psi)
-    upper = _upper(coarse.high, fine.offsets)
-    change = max(abs(fine.lower - lower), abs(fine.upper - upper))
-    return float(change / (fine.low.weights @ fine.low.power))
-
-
-def _upper(table: Table, m: Array) -> float:
-    """The upper bound, Eq. (8.1), as the test error of given m (G,) or (G + 1,)."""
-    return float(table.weights @ (table.spread + (table.h - m @ table.offsets) ** 2))
-
-
-def _lower(table: Table, C: Array, psi: Array) -> float:
-    """The lower bound, Eq. (8.2), at given coefficients C (m and theta) and psi (A, K')."""
-    along = (table.h - C @ table.regressors) ** 2
-    across = ((table.g - psi.T @ table.mu1) ** 2 - table.g**2).sum(axis=0)
-    return float(table.weights @ (table.spread + along + across))
-
-
-def _fitted_psi(table: Table) -> Array:
-    """psi (A, K') of the lower bound: least squares of g on the mu_1."""
-    return _weighted_fit(table, table.mu1, table.g).T
+def _upper(table: Table) -> _Fit:
+    """The upper bound, without theta and psi.  Eq. (8.1)"""
+    m = _weighted_fit(table, table.offsets, table.h[None])[0]
+    return _Fit(table, m, np.zeros((len(table.mu1), len(table.g))))
 
 
 def _weighted_fit(table: Table, columns: Array, targets: Array) -> Array:

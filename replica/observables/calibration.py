@@ -15,11 +15,12 @@ from solvers.results import Array
 from solvers.rules import trapezoid
 
 from ..errors import InvalidArgument
+from .learned import LearnedFunction
 from .solution import Solution
 
 
 class Calibration(NamedTuple):
-    """At each kappa (N,): the mean stated probability of the label 1, and its frequency."""
+    """At each kappa, (N,): the mean stated probability of the label 1, and its frequency."""
 
     kappa: Array
     predicted: Array
@@ -32,14 +33,14 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     Parameters
     ----------
     solution : Solution
-        Of the logistic loss, and a model of one spike.
+        Of the logistic loss.
     kappa : array (N,)
-        Projections of the input on the spike.
+        Projections of the input on the spike; (K, N) on K spikes.
 
     Raises
     ------
     InvalidArgument
-        If the loss is another, the model has several spikes, or the point did not converge.
+        If the loss is another, or the point did not converge.
 
     Examples
     --------
@@ -50,20 +51,10 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
     ([0.5, 0.922], [0.5, 0.909])
     """
-    model = solution.model
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    if model.rows is not None or model.geometry.r.shape[1] != 1:
-        raise InvalidArgument("solution", solution.model, "of spiked random features, one spike")
-    points = np.atleast_1d(np.asarray(kappa, dtype=float))
-    groups, o = model.geometry, solution.overlaps
-    shifts = groups.r @ points[None] + groups.bias[:, None]
-    features = model.student.moments(shifts, groups.c[:, None])
-    mu1 = features.first / np.sqrt(groups.c)[:, None]
-    offsets = [features.mean, np.ones((1, points.size))] if model.intercept else [features.mean]
-    mean = o.m @ np.concatenate(offsets) + (o.theta[:, 0] @ mu1) * points  # Eq. (4.5)
-    variance = np.einsum("an,ab,bn->n", mu1, o.Q1, mu1) + o.q2 @ features.variance  # Eq. (4.7)
+    learned, points = LearnedFunction(solution), np.atleast_1d(np.asarray(kappa, dtype=float))
+    mean, deviation = learned.mean(points), np.sqrt(learned.variance(points))
     z, w = trapezoid(128)
-    predicted = expit(mean[:, None] + np.sqrt(variance)[:, None] * z) @ w
-    mean_label = model.labels.conditional_moments(groups.gamma, points[None]).h
-    return Calibration(points, predicted, (1 + mean_label) / 2)
+    predicted = expit(mean[..., None] + deviation[..., None] * z) @ w
+    return Calibration(points, predicted, (1 + learned.target_mean(points)) / 2)

@@ -9,7 +9,6 @@ parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) an
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -65,12 +64,10 @@ def gradient(
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.
-    alpha, lam : float
+    alpha, lam, quadrature_tol : float
         As in :func:`replica.solve`.
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
-    quadrature_tol : float
-        As in :func:`replica.solve`.
 
     Raises
     ------
@@ -95,30 +92,34 @@ def gradient(
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     model.refuse_channel()
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
-    names = [name for name in _parameters(problem) if np.isfinite(_value(problem, model, name))]
-    test = dict.fromkeys(["alpha", "lam", *names], np.nan)
+    smooth = [name for name in problem.differentiable if name in problem.varying]
+    values = {"beta": model.beta} | {name: getattr(problem, name) for name in ("noise", *smooth)}
+    values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
+    test = dict.fromkeys(["alpha", "lam", *values], np.nan)
     train = dict(test)
     if point.converged:
         table = table_of_size(model, point.nodes)
+        wider = replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
         at, penalty = np.array([float(alpha)]), np.array([float(lam)])
         overlaps = ridge.solve_points(table, at, penalty).overlaps
         V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
         moved = {
             "alpha": (table, at + 1j * COMPLEX_STEP, penalty),
             "lam": (table, at, penalty + 1j * COMPLEX_STEP),
+            "beta": (wider, at, penalty),
         }
-        for name in names:
-            tangent = _tangent(problem, model, name, table)
+        for name in values.keys() - moved.keys():
+            tangent = _tangent(problem, model, name, values[name], table)
             if tangent is not None:
                 moved[name] = (tangent, at, penalty)
         for name, arguments in moved.items():
-            errors = perturbed(V, *arguments)
+            errors = _perturbed(V, *arguments)
             test[name] = float(errors.test[0].imag / COMPLEX_STEP)
             train[name] = float(errors.train[0].imag / COMPLEX_STEP)
     return Gradient(point, test, train)
 
 
-def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
+def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
     that V (P, D) solves the equations for."""
     responses = ridge.responses_of(table)
@@ -127,34 +128,17 @@ def perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     return ridge.trained_readout(responses, V + 1j * step, alpha, lam)[2]
 
 
-def _parameters(problem: Problem) -> list[str]:
-    """The parameters, besides alpha and lam, in which there may be a derivative."""
-    smooth = (name for name in problem.differentiable if name in problem.varying)
-    return ["beta", "noise", *smooth]
-
-
-def _value(problem: Problem, model: SpikedRandomFeatures, name: str) -> float:
-    """The value of a parameter; of the width, the model's."""
-    return float(getattr(model if name == "beta" else problem, name))
-
-
 def _tangent(
-    problem: Problem, model: SpikedRandomFeatures, name: str, table: Table
+    problem: Problem, model: SpikedRandomFeatures, name: str, value: float, table: Table
 ) -> Table | None:
-    """``table`` a complex step along the parameter ``name``; None where it has no derivative."""
-    value = _value(problem, model, name)
-    if name == "beta":
-        return replace(table, beta=value + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-    rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
-
-    def at(x: float) -> Table:
-        return tabulate(problem.model(**{"beta": model.beta, name: x}), rule)
-
+    """``table`` a complex step along the parameter ``name`` of that ``value``; None where it has
+    no derivative."""
+    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
     if name == "eta" and value == 0:
         return None  # without a step there is no spike: another number of groups
-    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
     if name == "gamma" and value in (low, high):
         return None  # g grows like the root of the distance
+    rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
     room = min(value - low, high - value)
     one_sided = room == 0
     # The unit of a parameter without bounds is 1, as the pre-activations' is.
@@ -162,24 +146,18 @@ def _tangent(
     offsets = np.arange(DIFFERENCE_ORDER + 1) - (0 if one_sided else DIFFERENCE_ORDER // 2)
     weights = difference_weights(offsets) / spacing
     terms = [
-        (weight, at(value + k * spacing))
+        (weight, tabulate(problem.model(**{"beta": model.beta, name: value + k * spacing}), rule))
         for k, weight in zip(offsets, weights, strict=True)
         if abs(weight) * spacing > 1e-15
     ]
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
-    return _along(table, terms)
-
-
-def _along(table: Table, terms: list[tuple[float, Table]]) -> Table:
-    """``table`` a complex step along the weighted sum of ``terms``, in every field that varies."""
-
-    def moved(name: str) -> Any:
-        slope = sum(weight * getattr(other, name) for weight, other in terms)
-        return getattr(table, name) + 1j * COMPLEX_STEP * slope
-
     varying = [f.name for f in fields(table) if f.name not in CONSTANT_FIELDS]
-    return replace(table, **{name: moved(name) for name in varying})
+    slopes = {
+        name: sum(weight * getattr(other, name) for weight, other in terms) for name in varying
+    }
+    moved = {name: getattr(table, name) + 1j * COMPLEX_STEP * slopes[name] for name in varying}
+    return replace(table, **moved)
 
 
 def difference_weights(offsets: Array) -> Array:

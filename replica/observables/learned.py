@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from ..equivalence import at_points, table_of_size
+from ..equivalence import Table, at_points
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import ridge
 from .evaluate import QUADRATURE_TOLERANCE
@@ -28,46 +28,48 @@ from .solution import Solution, solve
 class LearnedFunction:
     """Output of the trained network and of the target, given kappa.
 
-    The methods take kappa of any shape (...) or, with K spikes, (K, ...), and return (...);
-    NaN where the point did not converge.
+    The methods take kappa of any shape (...) or, with K spikes, (K, ...), and return (...); the
+    network's are NaN where the point did not converge.
 
     Attributes
     ----------
     point : Solution
-    coefficients : (G + A K,) or (G + 1 + A K,)
-        m and theta, for the A kinds of neurons of ``equivalence.Table``.
-    second_moments : (D,)
-        Q1 and q2, packed into one axis as the responses V1 and V2 are.
     """
 
     point: Solution
-    coefficients: Array
-    second_moments: Array
-
-    @property
-    def _model(self) -> SpikedRandomFeatures:
-        """The model with its trained bias, if it has one, in it."""
-        return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
     def mean(self, kappa: ArrayLike) -> Array:
         """C(kappa), the mean output.  Eq. (4.5)"""
-        table, shape = at_points(self._model, kappa)
-        return (self.coefficients @ table.regressors).reshape(shape)
+        table, shape = self._table(kappa)
+        o, kinds = self.point.overlaps, self._kinds(table)
+        return (np.append(o.m, kinds @ o.theta) @ table.regressors).reshape(shape)
 
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""
-        table, shape = at_points(self._model, kappa)
-        return (self.second_moments @ ridge.responses_of(table).coefficients).reshape(shape)
+        table, shape = self._table(kappa)
+        o, kinds, responses = self.point.overlaps, self._kinds(table), ridge.responses_of(table)
+        second_moments = responses.pack((kinds @ o.Q1 @ kinds.T)[None], (kinds @ o.q2)[None])[0]
+        return (second_moments @ responses.coefficients).reshape(shape)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """h(kappa).  Eq. (3.3)"""
-        table, shape = at_points(self._model, kappa)
+        table, shape = self._table(kappa)
         return table.h.reshape(shape)
 
     def target_variance(self, kappa: ArrayLike) -> Array:
         """k - h^2, without the label noise.  Eq. (3.3)"""
-        table, shape = at_points(self._model, kappa)
+        table, shape = self._table(kappa)
         return table.spread.reshape(shape)
+
+    def _table(self, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
+        """The moments at kappa, and the shape (...)."""
+        bias = float(np.nan_to_num(self.point.trained_bias))
+        return at_points(self.point.model.with_bias(bias), kappa)
+
+    def _kinds(self, table: Table) -> Array:
+        """(A, G): sums what groups contribute over those of a kind; NaN if not converged."""
+        member = np.equal.outer(np.arange(len(table.c)), table.classes)
+        return np.where(self.point.converged, member, np.nan)
 
 
 def learned_function(
@@ -82,9 +84,7 @@ def learned_function(
     Parameters
     ----------
     model : SpikedRandomFeatures
-    alpha, lam : float
-        As in :func:`replica.solve`.
-    quadrature_tol : float
+    alpha, lam, quadrature_tol : float
         As in :func:`replica.solve`.
 
     Raises
@@ -101,10 +101,4 @@ def learned_function(
     ([0.0, 0.6931], 0.0124)
     """
     model.refuse_channel()
-    point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
-    table = table_of_size(model.with_bias(float(np.nan_to_num(point.trained_bias))), point.nodes)
-    o = ridge.solve_points(table, np.array([float(alpha)]), np.array([float(lam)])).overlaps
-    known = 1.0 if point.converged else np.nan
-    coefficients = np.concatenate([o.m[0], o.theta[0].ravel()]) * known
-    second = ridge.responses_of(table).pack(o.Q1, o.q2)[0] * known
-    return LearnedFunction(point, coefficients, second)
+    return LearnedFunction(solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol))

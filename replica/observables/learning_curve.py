@@ -4,23 +4,32 @@ import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers import executors
 from solvers.results import Array, ConvergenceError
+from solvers.threads import one_thread
 
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
 from ..errors import InvalidArgument
 from ..problem import Problem, SpikedRandomFeatures, attributes, axis, check_problem, positive
+from .evaluate import TIME_LIMIT, Scheme
 from .solution import evaluate
 
 if TYPE_CHECKING:
     import xarray
 
 logger = logging.getLogger(__name__)
+
+# Points of a loss other than the square that are solved at once, some seconds of work: more cost
+# less each, fewer leave workers idle.  The last digits depend on it, so it is the same for any
+# number of workers.
+BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -62,12 +71,10 @@ class Grid:
             if name not in self.axes and all(isinstance(value, float) for value in each):
                 values = np.array(each)
                 variables[name] = dims[:-2], values.reshape(shape[:-2])
-        return xarray.Dataset(variables, coords=self.axes, attrs=self._attributes())
-
-    def _attributes(self) -> dict[str, str | float]:
-        """The problem as a NetCDF file describes it, and the loss unless it is the square."""
         described = attributes(self.problem)
-        return described if self.loss.is_square else described | {"loss": self.loss.name}
+        if not self.loss.is_square:
+            described["loss"] = self.loss.name
+        return xarray.Dataset(variables, coords=self.axes, attrs=described)
 
 
 def sweep(
@@ -77,30 +84,35 @@ def sweep(
     lam: ArrayLike,
     grids: Mapping[str, ArrayLike],
     loss: Any = "square",
-    quadrature_tol: float | None = None,
+    workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    **settings: Any,
 ) -> Grid:
     """What :func:`learning_curve` computes, as plain arrays.
 
-    ``progress`` is called with (done, total) after each model.
-
-    Raises
-    ------
-    InvalidArgument
-        If a value is out of range or a name in ``grids`` is not a field.
+    ``progress`` is called with (done, total) after each block of points; ``settings`` are those
+    of :func:`replica.observables.solution.evaluate`.
     """
     axes = {name: axis(name, grid) for name, grid in grids.items()}
     models = list(models_on_grid(problem, axes))
     axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     mesh = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
-    points = [coordinate.ravel() for coordinate in mesh]
-    minimised = as_loss(loss)
-    parts: list[dict[str, Array]] = []  # the columns of one model after the other
-    for model in models:
-        evaluation = evaluate(model, *points, loss=minimised, quadrature_tol=quadrature_tol)
-        parts.append(_columns(model, minimised, evaluation))
+    a, b = (coordinate.ravel() for coordinate in mesh)
+    minimised, count = as_loss(loss), len(a)
+    size = count if minimised.is_square else BLOCK
+    blocks = [
+        partial(evaluate, model, a[i : i + size], b[i : i + size], loss=minimised, **settings)
+        for model in models
+        for i in range(0, count, size)
+    ]
+    _check_workers(workers, blocks)
+    done: dict[int, dict[str, Array]] = {}
+    task, cells = partial(_columns, blocks), range(len(blocks))
+    for index, part in executors.results(task, cells, None, min(workers, len(blocks))):
+        done[index] = part
         if progress is not None:
-            progress(len(parts), len(models))
+            progress(len(done), len(blocks))
+    parts = [done[index] for index in cells]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     failed = int(np.sum(~columns["converged"]))
     if failed:
@@ -108,22 +120,36 @@ def sweep(
     return Grid(problem, axes, models, columns, minimised)
 
 
-def _columns(model: SpikedRandomFeatures, loss: Loss, evaluation: Evaluation) -> dict[str, Array]:
-    """What is known of the points of one model, (points,) each: the columns of :class:`Grid`."""
-    points, losses = evaluation.points, evaluation.losses
-    trained = {"trained_bias": evaluation.bias} if model.train_bias else {}
-    of_loss: dict[str, Array] = {}
+def _check_workers(workers: int, blocks: list[partial[Evaluation]]) -> None:
+    """Refuse a number of processes that is none, or to send others what they cannot import."""
+    if not (isinstance(workers, (int, np.integer)) and workers >= 1):
+        raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
+    if workers > 1 and not executors.travels(blocks):
+        raise InvalidArgument(
+            "workers",
+            workers,
+            "1 with a student, target or loss that no other process can import "
+            "(define it in a module, not as a lambda or in a notebook)",
+        )
+
+
+def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
+    """What is known of the points of one block, (P,) each: the columns of :class:`Grid`."""
+    block = blocks[index]
+    with one_thread():
+        evaluated = block()
+    model, loss = block.args[0], block.keywords["loss"]
+    points, losses = evaluated.points, evaluated.losses
+    columns: dict[str, Array] = {"trained_bias": evaluated.bias} if model.train_bias else {}
+    columns |= {"test_error": points.errors.test, "train_error": points.errors.train}
     if not loss.is_square:
-        of_loss |= {"loss_error": losses.test, "train_loss": losses.train}
+        columns |= {"loss_error": losses.test, "train_loss": losses.train}
     if model.labels.binary:
-        of_loss["classification_error"] = losses.classification
-    return trained | {
-        "test_error": points.errors.test,
-        "train_error": points.errors.train,
-        **of_loss,
-        "converged": evaluation.converged,
-        "residual": evaluation.residual,
-        "quadrature_error": evaluation.quadrature_error,
+        columns["classification_error"] = losses.classification
+    return columns | {
+        "converged": evaluated.converged,
+        "residual": evaluated.residual,
+        "quadrature_error": evaluated.quadrature_error,
         "iterations": points.iterations,
         "status": np.array([status.value for status in points.status]),
     }
@@ -136,6 +162,10 @@ def learning_curve(
     lam: ArrayLike,
     loss: Any = "square",
     quadrature_tol: float | None = None,
+    method: str = "newton",
+    rule: str = "auto",
+    time_limit: float = TIME_LIMIT,
+    workers: int = 1,
     raise_on_failure: bool = False,
     **grids: ArrayLike,
 ) -> "xarray.Dataset":
@@ -146,11 +176,14 @@ def learning_curve(
     model : SpikedRandomFeatures or GradientStep
         A GradientStep also needs ``beta``, and stands for its sRF.
     alpha, lam : float or array
-        As in :func:`solve`.
-    loss : str or Loss
-        Convex loss of the readout, as in :func:`solve`.
-    quadrature_tol : float
-        Bound on the estimated relative quadrature error of every point, as in :func:`solve`.
+    loss, quadrature_tol, method, rule
+        As in :func:`solve`, for every point.
+    time_limit : float
+        Seconds a point, on average over those solved at once.
+    workers : int
+        Processes among which the grid is divided, where a loss other than the square makes it
+        slow; the numbers do not depend on it.  A script that asks for more than one needs
+        ``if __name__ == "__main__"``.
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float or array
@@ -170,6 +203,8 @@ def learning_curve(
         If a value is out of range or a name in ``grids`` is not a field.
     ConvergenceError
         On request, with the Dataset inside.
+    ChildProcessError
+        If workers die again and again.
 
     Examples
     --------
@@ -179,7 +214,17 @@ def learning_curve(
     >>> curve.test_error.values.round(7).tolist()
     [[0.0484829], [0.0325182]]
     """
-    grid = sweep(model, alpha=alpha, lam=lam, grids=grids, loss=loss, quadrature_tol=quadrature_tol)
+    grid = sweep(
+        model,
+        alpha=alpha,
+        lam=lam,
+        grids=grids,
+        loss=loss,
+        quadrature_tol=quadrature_tol,
+        scheme=Scheme(method, rule),
+        time_limit=time_limit,
+        workers=workers,
+    )
     dataset = grid.dataset()
     if raise_on_failure and not grid.converged:
         failed = int((~dataset.converged).sum())
@@ -188,13 +233,8 @@ def learning_curve(
 
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
-    """The model of each combination of the fields in ``axes``, the last varying fastest.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name is not a numeric field, or beta is missing for a GradientStep.
-    """
+    """The model of each combination of the fields in ``axes``, the last varying fastest; a name
+    that is not of a numeric field, or that a step needs and is missing, is refused."""
     check_problem(problem)
     for name in axes:
         if len(problem.schedule) > 1 and name in ("alpha0", "eta"):

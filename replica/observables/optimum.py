@@ -5,7 +5,6 @@ scan over the whole range, on which every basin shows, and polishing to about te
 test error may have several minima; all that were found are reported, the lowest is returned.
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +17,12 @@ from solvers.results import Array, ConvergenceError, Status
 from ..equivalence import table_at
 from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
 from ..saddle_point import ridge
-from .search_ranges import ETA_RANGE, ETA_SCAN, LAM_RANGE, LAM_SCAN
 from .solution import Solution, evaluate, solve
 
+# Ends of the ranges searched unless others are given, on logarithmic scales.  An optimum at an end
+# is reported as such, so that a range too small for a problem shows.
+LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
+LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 # Relative difference between the error on the table of the scan and the one solved to its
 # tolerance, up to which the scan's minimum is that of the theory: the accuracy of ``solve``.
 AGREEMENT_OF_SCAN = 1e-10
@@ -97,13 +99,7 @@ def optimal_lambda(
     (0.297901, 0.039607592, ())
     """
     check_model(model)
-    (ratio,), penalties = positive("alpha", [alpha]), logarithms("lam", lam, LAM_SCAN)
-    return _search(
-        lambda level, x: _errors(model, ratio, level)(np.exp(x)),
-        [penalties],
-        ("lam",),
-        lambda best_lam, _: solve(model, alpha=alpha, lam=best_lam),
-    )
+    return _search(lambda _: model, alpha, {"lam": logarithms("lam", lam, LAM_SCAN)})
 
 
 def optimal_eta(
@@ -147,85 +143,68 @@ def optimal_eta(
     """
     check_step(step)
     width = step.at_width(beta).beta
-    (ratio,) = positive("alpha", [alpha])
-    rates = logarithms("eta", eta, ETA_SCAN)
+    axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
-        penalties = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    else:
-        penalties = np.log(positive("lam", [lam]))
-
-    def model(rate: float) -> SpikedRandomFeatures:
-        return step.model(eta=float(rate), beta=width)
-
-    def errors(level: int, x: Array, y: Array = penalties) -> Array:
-        rows = [_errors(model(rate), ratio, level)(np.exp(y)) for rate in np.exp(x)]
-        return np.array(rows) if lam is None else np.array(rows)[:, 0]
-
-    return _search(
-        errors,
-        [rates, penalties] if lam is None else [rates],
-        ("eta", "lam") if lam is None else ("eta",),
-        lambda best_lam, rate: solve(
-            model(rate), alpha=alpha, lam=best_lam if lam is None else float(lam)
-        ),
-    )
+        axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
+    return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
 
 
-def _errors(model: SpikedRandomFeatures, alpha: float, level: int) -> Callable[[Array], Array]:
-    """Test errors (P,) of ``model`` as a function of lam (P,); NaN where it did not converge.
+def _search(
+    model: Callable[[float], SpikedRandomFeatures],
+    alpha: float,
+    axes: dict[str, Array],
+    lam: float | None = None,
+) -> Optimum:
+    """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
+    one of them: on finer tables until the lowest point is resolved."""
+    positive("alpha", [alpha])
+    fixed = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
+    if lam is not None:
+        fixed["lam"] = np.log(positive("lam", [lam]))
+
+    def errors(level: int, *varied: Array) -> Array:
+        grid = fixed | dict(zip(axes, varied, strict=True))
+        rates, penalties = np.exp(grid["eta"]).tolist(), np.exp(grid["lam"])
+        rows = [_errors(model(rate), alpha, penalties, level) for rate in rates]
+        return np.reshape(rows, [x.size for x in varied])
+
+    level = 1
+    while True:
+        found = minima(partial(errors, level), list(axes.values()))
+        if not found:
+            raise ConvergenceError("the equations could be solved nowhere in the range", None)
+        local = tuple(_local_minimum(one, list(axes)) for one in found)
+        best = local[0]
+        point = solve(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
+        difference = abs(best.test_error / point.test_error - 1)
+        last = _is_evaluated(point.model) or table_at(point.model, level + 1) is None
+        if difference <= AGREEMENT_OF_SCAN or last or not point.converged:
+            return Optimum(point.lam, best.eta, point.test_error, best.at_edge, local, point)
+        level += 1
+
+
+def _local_minimum(one: Minimum, names: list[str]) -> LocalMinimum:
+    """A minimum in the logarithms of ``names``."""
+    place = dict(zip(names, np.exp(one.place).tolist(), strict=True))
+    edge = tuple(names[k] for k in one.at_edge)
+    return LocalMinimum(place.get("lam", np.nan), place.get("eta", np.nan), one.value, edge)
+
+
+def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
+    """Test errors (P,) at the penalties lam (P,); NaN where it did not converge.
 
     All are solved on the table of that level, without an estimate of its quadrature error.
     """
+    ratio = np.full(lam.size, alpha)
     if _is_evaluated(model):
-        return lambda lam: evaluate(model, np.full(lam.size, alpha), lam).points.errors.test
+        return evaluate(model, ratio, lam).points.errors.test
     table = table_at(model, level)
     assert table is not None
-
-    def at(lam: Array) -> Array:
-        points = ridge.solve_points(table, np.full(lam.size, alpha), lam)
-        return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
-
-    return at
+    points = ridge.solve_points(table, ratio, lam)
+    return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
 
 
 def _is_evaluated(model: SpikedRandomFeatures) -> bool:
     """Whether each point of the scan is left to ``evaluate``, which chooses its table: where a bias
     is trained, or labels are +-1 at random, which ridge regression's equations do not cover."""
     return model.train_bias or model.labels.channel
-
-
-def _search(
-    errors: Callable[..., Array],
-    axes: list[Array],
-    names: tuple[str, ...],
-    point: Callable[[float, float], Solution],
-) -> Optimum:
-    """Minimise ``errors(level, *axes)``, on finer tables until the lowest point is resolved."""
-    for level in itertools.count(1):
-        optimum = _optimum(minima(partial(errors, level), axes), names, point)
-        difference = abs(optimum.minima[0].test_error / optimum.test_error - 1)
-        model = optimum.point.model
-        final = _is_evaluated(model) or table_at(model, level + 1) is None
-        if difference <= AGREEMENT_OF_SCAN or final or not optimum.converged:
-            break
-    return optimum
-
-
-def _optimum(
-    found: list[Minimum], names: tuple[str, ...], point: Callable[[float, float], Solution]
-) -> Optimum:
-    """The lowest of the minima ``found`` in the logarithms of ``names``, with the solution
-    ``point(lam, eta)`` there."""
-    if not found:
-        raise ConvergenceError("the equations could be solved nowhere in the range", None)
-    local = []
-    for minimum in found:
-        place = {"lam": np.nan, "eta": np.nan}
-        place |= dict(zip(names, np.exp(minimum.place).tolist(), strict=True))
-        edge = tuple(names[k] for k in minimum.at_edge)
-        local.append(LocalMinimum(place["lam"], place["eta"], minimum.value, edge))
-    best = local[0]
-    solution = point(best.lam, best.eta)
-    return Optimum(
-        solution.lam, best.eta, solution.test_error, best.at_edge, tuple(local), solution
-    )

@@ -6,15 +6,17 @@ The answer at a point does not depend on the other points that are solved with i
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import Evaluation, Loss
 from ..convex import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, check_model, positive
+from ..problem import SpikedRandomFeatures, check_model, number, positive
 from ..saddle_point import Conjugates, Overlaps
-from .evaluate import evaluate_at_bias
-from .trained_points import with_trained_bias
+from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
+from .trained_bias import with_trained_bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,9 @@ def solve(
     lam: float,
     loss: Any = "square",
     quadrature_tol: float | None = None,
+    method: str = "newton",
+    rule: str = "auto",
+    time_limit: float = TIME_LIMIT,
     raise_on_failure: bool = False,
 ) -> Solution:
     """Test error, training error and overlaps at one point.  docs/theory.md 4, 6
@@ -101,13 +106,21 @@ def solve(
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square.
+    method : {"newton", "damped"}
+        Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
+        do, where one group of neurons has no intercept; the answer is the same where both converge.
+    rule : {"auto", "gauss-hermite"}
+        Of ridge regression: quadrature rules that suit the model, or Gauss-Hermite's, for one
+        spike.
+    time_limit : float
+        Seconds after which a point that is not solved is flagged.
     raise_on_failure : bool
         Raise instead of returning a point that did not converge.
 
     Raises
     ------
     InvalidArgument
-        If alpha or lam is out of range, or the loss does not fit the labels.
+        If alpha or lam is out of range, or loss, method or rule do not fit the model.
     QuadratureError
         If a function of the model cannot be integrated, such as one with undeclared kinks.
     ConvergenceError
@@ -128,6 +141,8 @@ def solve(
         positive("lam", [lam]),
         loss=loss,
         quadrature_tol=quadrature_tol,
+        scheme=Scheme(method, rule),
+        time_limit=time_limit,
     )
     points, losses = evaluated.points, evaluated.losses
     solution = Solution(
@@ -166,12 +181,18 @@ def evaluate(
     *,
     loss: Any = "square",
     quadrature_tol: float | None = None,
+    scheme: Scheme = USUAL,
+    time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
+    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument(
             "loss", minimised.name, "a loss of the residual: the labels of this problem are not +-1"
         )
+    if scheme != USUAL:
+        scheme.check(model, ridge=is_ridge(model, minimised))
+        return evaluate_ridge(model, alpha, lam, quadrature_tol, scheme)
     solver = with_trained_bias if model.train_bias else evaluate_at_bias
-    return solver(model, alpha, lam, minimised, quadrature_tol)
+    return solver(model, alpha, lam, minimised, quadrature_tol, time_limit)

@@ -1,4 +1,5 @@
-"""Figures of results: functions that take and return a matplotlib Axes."""
+"""Figures of results: functions that draw into a matplotlib Axes, or those of a new figure, and
+return it."""
 
 from .axes import LABELS, axes, finish, is_logarithmic
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned

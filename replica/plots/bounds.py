@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KAPPA_LABEL = r"projection on the spike $\kappa = u\cdot x$"
 MEAN_LABEL = "conditional mean of the output"
+TARGET = r"target, $h(\kappa)$"
 
 
 def plot_bounds(
@@ -33,11 +34,6 @@ def plot_bounds(
         Error of the best linear predictor.
     alpha : sequence of float
     ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
@@ -64,17 +60,11 @@ def plot_functions(bounds: Bounds, ax: "Axes | None" = None, *, reach: float = 3
     bounds : Bounds
         Of a model with one spike.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
     reach : float
         Largest modulus of kappa shown.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
-    ax = axes(ax)
-    kappa = np.linspace(-reach, reach, 301)
-    ax.plot(kappa, bounds.target_function(kappa), "k:", label=r"target, $h(\kappa)$")
+    ax, kappa = axes(ax), _abscissa(reach)
+    ax.plot(kappa, bounds.target_function(kappa), "k:", label=TARGET)
     lower = rf"lower bound, $L = {bounds.lower:.3g}$"
     upper = rf"upper bound, $U = {bounds.upper:.3g}$"
     ax.plot(kappa, bounds.lower_function(kappa), "C0--", label=lower)
@@ -93,24 +83,17 @@ def plot_family(
         Of models with one spike.
     eta : (n,)
         Their learning rates.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
-    reach : float
-        Largest modulus of kappa shown.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax, reach
+        As in :func:`plot_functions`.
     """
     from matplotlib import colormaps
 
-    ax = axes(ax)
-    kappa = np.linspace(-reach, reach, 301)
+    ax, kappa = axes(ax), _abscissa(reach)
     colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(each)))
     for rate, bounds, colour in zip(eta, each, colours, strict=True):
         label = rf"$\tilde\eta = {rate:.3g}$"
         ax.plot(kappa, bounds.upper_function(kappa), color=colour, label=label)
-    ax.plot(kappa, each[-1].target_function(kappa), "k:", label=r"target, $h(\kappa)$")
+    ax.plot(kappa, each[-1].target_function(kappa), "k:", label=TARGET)
     return finish(ax, KAPPA_LABEL, MEAN_LABEL)
 
 
@@ -123,27 +106,19 @@ def plot_learned(
     ----------
     learned : LearnedFunction
         Of a model with one spike.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
-    reach : float
-        Largest modulus of kappa shown.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax, reach
+        As in :func:`plot_functions`.
     """
-    ax = axes(ax)
-    kappa = np.linspace(-reach, reach, 301)
+    ax, kappa = axes(ax), _abscissa(reach)
     mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
-    ax.fill_between(
-        kappa,
-        mean - spread,
-        mean + spread,
-        color="C0",
-        alpha=0.2,
-        linewidth=0,
-        label="± one standard deviation, theory",
-    )
+    label = "± one standard deviation, theory"
+    low, high = mean - spread, mean + spread
+    ax.fill_between(kappa, low, high, color="C0", alpha=0.2, linewidth=0, label=label)
     ax.plot(kappa, mean, "C0", label=r"learned, $C(\kappa)$, theory")
-    ax.plot(kappa, learned.target_mean(kappa), "k:", label=r"target, $h(\kappa)$")
+    ax.plot(kappa, learned.target_mean(kappa), "k:", label=TARGET)
     return finish(ax, KAPPA_LABEL, "output of the network")
+
+
+def _abscissa(reach: float) -> Array:
+    """Values of kappa to draw a function at."""
+    return np.linspace(-reach, reach, 301)

@@ -18,13 +18,8 @@ def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
         abscissa (alpha on a tie); every combination of the others gets a line.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
     train : bool
         Whether to draw the training error too.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = axes(ax)
     dims = [str(dim) for dim in curve.test_error.dims]

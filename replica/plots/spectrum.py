@@ -29,13 +29,8 @@ def plot_spectrum(
     ----------
     spectrum : Spectrum
     ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
     eigenvalues : array, optional
         Of one or more simulated matrices.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = axes(ax)
     intervals = [spectrum.grid(k, 600) for k in range(len(spectrum.edges))]

@@ -21,11 +21,6 @@ def plot_staircase(staircase: Staircase, ax: "Axes | None" = None) -> "Axes":
     staircase : Staircase
         As returned by :func:`replica.staircase`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure's when absent.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = axes(ax)
     shares = [0.0, *(stage.explained for stage in staircase.stages)]

@@ -10,11 +10,10 @@ from .expressions import Expression
 from .geometry import Geometry, distinct, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law
-from .model import Function, Model, Student
 from .moments import ConditionalMoments, Moments
 from .named import ACTIVATIONS, activation, hermite, imported
 from .problem import Problem, assign, check_problem, check_step
-from .srf import SpikedRandomFeatures, check_model
+from .srf import Model, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, target
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Activation",
     "ConditionalMoments",
     "Expression",
-    "Function",
     "Geometry",
     "LabelLaw",
     "LabelNoise",
@@ -35,7 +33,6 @@ __all__ = [
     "MultiIndex",
     "Problem",
     "SpikedRandomFeatures",
-    "Student",
     "Target",
     "activation",
     "assign",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import Expectation, QuadratureError, expectation, refine
+from solvers.quadrature import QuadratureError, refine
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -82,9 +82,9 @@ class Activation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
-        check_elementwise(self.function, self.name, "function")
+        check_elementwise("function", self.name, self.function)
         if self.derivative is not None:
-            check_elementwise(self.derivative, self.name, "derivative")
+            check_elementwise("derivative", self.name, self.derivative)
 
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
@@ -119,20 +119,26 @@ class Activation:
         QuadratureError
             If the numerical integral does not settle.
         """
-        s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
+        s, c = np.asarray(s, dtype=float), np.asarray(c, dtype=float)
         if self.closed_form is not None:
-            return self.closed_form(s, c)
-        flat, scale = s.ravel(), np.sqrt(c.ravel())
+            return self.closed_form(*np.broadcast_arrays(s, c))
         # In its tails a function is known relative to its size elsewhere: at +-1, or at the
         # largest of these shifts.
-        typical = float((self(np.concatenate([flat, [-1.0, 1.0]])) ** 2).max())
-        parts = [
-            self._integrate(flat[block], scale[block], 1e-8 * typical)
-            for block in _blocks(flat.size)
-        ]
-        return Moments(
-            *(np.concatenate(part).reshape(s.shape) for part in zip(*parts, strict=True))
-        )
+        least = 1e-8 * float((self(np.append(s, [-1.0, 1.0])) ** 2).max()) + 1e-300
+
+        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+            z, w = rule
+            f = self(x)
+            if not np.isfinite(f).all():
+                raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
+            mean, first = np.vecdot(f, w), np.vecdot(f, z * w)
+            power = np.maximum(np.vecdot(f**2, w), least)
+            f -= mean[:, None] + first[:, None] * z  # the remainder
+            f *= f
+            size = np.sqrt(power)
+            return np.stack([mean, first, np.vecdot(f, w)]), np.stack([size, size, power])
+
+        return Moments(*self._average(compute, s, c, MOMENT_TOLERANCE))
 
     @property
     def odd(self) -> bool:
@@ -154,38 +160,50 @@ class Activation:
         mean, first, variance = self.moments((gamma @ kappa)[0], rest)
         return ConditionalMoments(mean, first[None], first**2 + variance)
 
-    def _integrate(self, s: Array, scale: Array, least: float) -> Moments:
-        """The moments at s (n,) by quadrature, to a tolerance relative to E sigma^2, or to
-        ``least`` where that is more."""
+    def _average(
+        self, compute: Callable[[Rule, Array], tuple[Array, Array]], s: Any, c: Any, tol: float
+    ) -> Array:
+        """Averages over z at x = s + sqrt(c) z, (..., *shape of s and c).
 
-        def compute(rule: Rule) -> tuple[Array, Array]:
-            z, w = rule
-            f = self(s[:, None] + scale[:, None] * z)
-            if not np.isfinite(f).all():
-                raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-            mean, first = _integral(f, w), _integral(f, z * w)
-            power = np.maximum(_integral(f**2, w), least + 1e-300)
-            f -= mean[:, None] + first[:, None] * z  # the remainder
-            f *= f
-            variance = _integral(f, w)
-            size = np.sqrt(power)
-            return np.stack([mean, first, variance]), np.stack([size, size, power])
-
-        return Moments(*self._refine(compute, s, scale, MOMENT_TOLERANCE).value)
-
-    def _refine(
-        self, compute: Callable[[Rule], tuple[Array, Array]], s: Array, scale: Array, tol: float
-    ) -> Expectation:
-        """Averages over z of functions of sigma(s + scale z), by rules with nodes of their own for
-        each s (n,); ``compute`` as for :func:`solvers.quadrature.refine`."""
-        # in x = s + scale z the panels end at the kinks, and are about |x| wide
+        ``compute`` maps a rule and x (n, N) to values (..., n) and their scales, as for
+        :func:`solvers.quadrature.refine`.
+        """
+        s, c = np.broadcast_arrays(s, c)
+        shift, width = s.reshape(-1, 1), np.sqrt(c).reshape(-1, 1)
+        # in x the panels end at the kinks, and are about |x| wide
         points = np.concatenate([PANEL_ENDS, self.kinks])
-        breaks = (points - s[:, None]) / np.where(scale > 0, scale, 1.0)[:, None]
-        rule = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
+        family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
+
+        def block(s: Array, scale: Array) -> Array:
+            breaks = (points - s) / np.where(scale > 0, scale, 1.0)
+            return refine(
+                lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
+            ).value
+
+        count = 512  # together: few enough for the cache
         try:
-            return refine(compute, breaks, rule=rule, tol=tol)
+            parts = [
+                block(shift[i : i + count], width[i : i + count]) for i in range(0, s.size, count)
+            ]
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
+        values = np.concatenate(parts, axis=-1)
+        return values.reshape(values.shape[:-1] + s.shape)
+
+    def slope_average(self, function: Callable[[Array, Array], Array], shift: float = 0.0) -> float:
+        """E function(z, sigma'(z + shift)).
+
+        Raises
+        ------
+        QuadratureError
+            If the integral does not settle.
+        """
+
+        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+            values = function(rule.nodes, self.slope(x)) * rule.weights
+            return values.sum(axis=-1), np.maximum(1.0, np.abs(values).sum(axis=-1))
+
+        return float(self._average(compute, shift, 1.0, self.slope_tolerance))
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
         """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
@@ -196,18 +214,11 @@ class Activation:
             If sigma jumps, or the derivative is not that of the function: then E sigma' is
             not E z sigma, and a gradient step is not defined.
         """
-        kinks = np.asarray(self.kinks) - shift
-        tol = self.slope_tolerance
-        slope = expectation(lambda z: self.slope(z + shift), kinks=kinks, tol=tol)
         h1 = float(self.moments(shift, 1.0).first)
-        if abs(slope.value - h1) > 1e-7 * max(1.0, abs(h1)):
-            raise InvalidArgument(
-                "student",
-                self.name,
-                "continuous, with its own derivative: E sigma' must be E z sigma",
-            )
-        spread = expectation(lambda z: (self.slope(z + shift) - h1) ** 2, kinks=kinks, tol=tol)
-        return h1, float(spread.value)
+        if abs(self.slope_average(lambda z, slope: slope, shift) - h1) > 1e-7 * max(1.0, abs(h1)):
+            allowed = "continuous, with its own derivative: E sigma' must be E z sigma"
+            raise InvalidArgument("student", self.name, allowed)
+        return h1, self.slope_average(lambda z, slope: (slope - h1) ** 2, shift)
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
         """E (z^2 - 1) sigma(s + sqrt(c) z), elementwise: h_2 of (2.1), and 2 c dmu_0/dc.
@@ -217,20 +228,14 @@ class Activation:
         QuadratureError
             If the numerical integral does not settle.
         """
-        s, c = np.broadcast_arrays(np.asarray(s, dtype=float), np.asarray(c, dtype=float))
-        flat, scale = s.ravel(), np.sqrt(c.ravel())
-        parts = []
-        for block in _blocks(flat.size):
-            shift, width = flat[block], scale[block]
 
-            def compute(rule: Rule, shift: Array = shift, width: Array = width) -> Any:
-                z, w = rule
-                f = self(shift[:, None] + width[:, None] * z)
-                size = np.sqrt((f**2 * w).sum(axis=-1).max())
-                return (f * (z**2 - 1) * w).sum(axis=-1), size + 1e-300
+        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+            z, w = rule
+            f = self(x)
+            size = np.sqrt(np.vecdot(f**2, w).max())
+            return np.vecdot(f, (z**2 - 1) * w), size + 1e-300
 
-            parts.append(self._refine(compute, shift, width, MOMENT_TOLERANCE).value)
-        return np.concatenate(parts).reshape(s.shape)
+        return self._average(compute, s, c, MOMENT_TOLERANCE)
 
     def slope_statistics(self, s: Array, c: float) -> tuple[Array, Array]:
         """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).  Eq. (10.1)
@@ -249,30 +254,14 @@ class Activation:
         >>> m2.round(9).tolist(), v1.round(7).tolist()  # 6 s, 9 (4 s^2 + 2)
         ([3.0], [27.0])
         """
-        root = np.sqrt(c)
-        mu1 = self.moments(s, c).first / root
-        parts = []
-        for block in _blocks(s.size, 1024):
 
-            def compute(rule: Rule, block: slice = block) -> tuple[Array, Array]:
-                slope = self.slope(s[block, None] + root * rule.nodes)
-                spread = ((slope - mu1[block, None]) ** 2 * rule.weights).sum(axis=-1)
-                power = (slope**2 * rule.weights).sum(axis=-1)
-                return spread, power + 1e-8 * power.max() + 1e-300
+        def spread(rule: Rule, x: Array) -> tuple[Array, Array]:
+            w, slope = rule.weights, self.slope(x)
+            power = np.vecdot(slope**2, w)
+            rest = slope - np.vecdot(slope, w)[:, None]
+            return np.vecdot(rest**2, w), power + 1e-8 * power.max() + 1e-300
 
-            scale = np.full(s[block].shape, root)
-            parts.append(self._refine(compute, s[block], scale, self.slope_tolerance).value)
-        return self.second_hermite(s, c) / c, np.concatenate(parts)
-
-
-def _blocks(size: int, length: int = 512) -> list[slice]:
-    """Slices of ``size`` shifts that are integrated together: few enough for the cache."""
-    return [slice(i, i + length) for i in range(0, size, length)]
-
-
-def _integral(f: Array, weights: Array) -> Array:
-    """The n integrals of the rows of f (n, N), with weights (N,) or (n, N)."""
-    return f @ weights if weights.ndim == 1 else np.einsum("ij,ij->i", f, weights)
+        return self.second_hermite(s, c) / c, self._average(spread, s, c, self.slope_tolerance)
 
 
 def _difference(of: Activation, x: Array) -> Array:

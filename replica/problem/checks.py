@@ -1,4 +1,5 @@
-"""Numbers, arrays and functions that come from outside: checked, or refused with a sentence."""
+"""Numbers, arrays and functions that come from outside: checked, or refused with a sentence, that
+of an InvalidArgument."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,12 +35,7 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 
 
 def axis(name: str, values: ArrayLike) -> Array:
-    """``values`` of a parameter as a one-dimensional array of at least one number.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """``values`` of a parameter as a one-dimensional array of at least one number."""
     try:
         array = np.atleast_1d(np.asarray(values, dtype=float))
     except (TypeError, ValueError):
@@ -50,30 +46,21 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 
 def positive(name: str, values: ArrayLike) -> Array:
-    """``values`` of alpha or lam as a one-dimensional array, checked.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """``values`` of alpha or lam as a one-dimensional array of allowed ones."""
     allowed = {
         "alpha": "positive and finite (n/d)",
         "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
         "take 1e-12 for its limit",
     }[name]
     array = axis(name, values)
-    for value in array:
-        number(name, value, 0, FINITE, allowed, open_low=True)
+    refused = array[~((array > 0) & (array <= FINITE))]  # NaN too
+    if refused.size:
+        raise InvalidArgument(name, float(refused[0]), allowed)
     return array
 
 
 def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
-    """Logarithms of ``count`` values from the first of ``limits`` to the second.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Logarithms of ``count`` values from the first of ``limits`` to the second."""
     allowed = "two positive numbers, the smaller first"
     try:
         low, high = limits
@@ -84,31 +71,21 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     return np.linspace(np.log(low), np.log(high), count)
 
 
-def check_elementwise(function: Callable[[Array], Array], name: str, part: str) -> None:
-    """Refuse at once a function that would fail, or silently broadcast, inside an integral.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    x = np.linspace(-3.1, 2.9, 12).reshape(3, 4)
-    advice = f"write it with numpy functions, as in {part}=np.tanh"
+def check_elementwise(
+    argument: str, name: str, function: Callable[..., Array], dimension: int = 1
+) -> None:
+    """Refuse at once a function of ``dimension`` arrays, called ``name``, that would fail, or
+    silently broadcast, inside an integral."""
+    x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
-            y = np.asarray(function(x), dtype=float)
+            y = np.asarray(function(*x), dtype=float)
     except Exception as error:  # whatever a user's function raises
-        raise InvalidArgument(
-            f"{part} of {name}",
-            f"{type(error).__name__}: {error}",
-            f"applicable to arrays; {advice}",
-        ) from error
-    if y.shape != x.shape:
-        raise InvalidArgument(
-            f"{part} of {name}",
-            f"shape {y.shape} for an input of shape {x.shape}",
-            f"elementwise, returning its argument's shape; {advice}",
-        )
+        seen, allowed = f"{type(error).__name__}: {error}", f"applicable to arrays ({dimension})"
+        raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
+    if y.shape != x[0].shape:
+        allowed = "elementwise, written with numpy functions, as in function=np.tanh"
+        raise InvalidArgument(argument, f"{name} (shape {y.shape} of {x[0].shape})", allowed)
     if not np.isfinite(y).all():
-        raise InvalidArgument(
-            f"{part} of {name}", "inf or nan", "finite on the whole line (try np.where or np.clip)"
-        )
+        allowed = "finite on the whole line (try np.where or np.clip)"
+        raise InvalidArgument(argument, f"{name} (inf or nan)", allowed)

@@ -4,12 +4,8 @@ Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance i
 arranged so that what is subtracted is never much larger than the result.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 from numpy.polynomial import hermite_e
-from numpy.typing import ArrayLike
 from scipy.special import erf, factorial, ndtr, roots_legendre
 
 from solvers.results import Array
@@ -81,13 +77,8 @@ def sign_moments(s: Array, c: Array) -> Moments:
     return Moments(erf(x), 2 * _density(t), variance)
 
 
-def step_moments(edges: ArrayLike, values: ArrayLike) -> Callable[[Array, Array], Moments]:
-    """Constant ``values`` (b + 1,) between increasing ``edges`` (b,)."""
-    return partial(_step_moments, np.asarray(edges, float), np.asarray(values, float))
-
-
-def _step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
-    """The moments of the function that is values[i] between edges[i - 1] and edges[i]."""
+def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
+    """The function that is values[i] between edges[i - 1] and edges[i], (b + 1,) and (b,)."""
     t = _standardised(s[..., None] - edges, c[..., None])
     above, jumps = ndtr(t), np.diff(values)
     mean = values[0] + above @ jumps
@@ -96,13 +87,9 @@ def _step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
     return Moments(mean, first, np.maximum(power - mean**2 - first**2, 0.0))
 
 
-def hermite_moments(coefficients: ArrayLike) -> Callable[[Array, Array], Moments]:
-    """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive."""
-    return partial(_hermite_moments, np.asarray(coefficients, dtype=float))
-
-
-def _hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
-    """The moments of sum_k ``coefficients[k]`` He_k, by a rule that is exact for it."""
+def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
+    """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive; by a
+    rule that is exact for it."""
     degree = max(coefficients.size - 1, 1)
     z, w = gauss_hermite(degree + 1)
     x = s[..., None] + np.sqrt(c)[..., None] * z

@@ -62,17 +62,16 @@ class Expression:
     text: str
 
     def __post_init__(self) -> None:
-        self._tree  # noqa: B018  (checks the text)
+        try:
+            with np.errstate(all="ignore"):
+                self(*np.ones(4))  # meets every part of the text
+        except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+            raise InvalidArgument("target", self.text, GRAMMAR) from None
 
     @cached_property
     def _tree(self) -> ast.expr:
-        """The parsed text, of known nodes only."""
-        try:
-            tree = ast.parse(self.text.strip(), mode="eval").body
-            _check(tree, self.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InvalidArgument("target", self.text, GRAMMAR) from None
-        return tree
+        """The parsed text."""
+        return ast.parse(self.text.strip(), mode="eval").body
 
     @property
     def dimension(self) -> int:
@@ -89,38 +88,27 @@ def is_expression(text: str) -> bool:
     return ":" not in text and re.search(r"\bz\d", text) is not None
 
 
-def _check(node: ast.AST, text: str) -> None:
-    """Refuse every node but those that ``_value`` knows."""
-    match node:
-        case ast.Constant(value=int() | float()):
-            return
-        case ast.Name(id=name) if ARGUMENT.fullmatch(name):
-            return
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
-            return _check(operand, text)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            _check(left, text)
-            return _check(right, text)
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
-            name in FUNCTIONS or HERMITE.fullmatch(name)
-        ):
-            return _check(argument, text)
-    raise InvalidArgument("target", text, GRAMMAR)
+def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
+    """The value of an expression's ``node`` at the arguments ``z``.
 
-
-def _value(node: Any, z: tuple[Array, ...]) -> Any:
-    """The value of an expression's ``node`` at the arguments ``z``."""
+    Raises
+    ------
+    ValueError
+        If it is none of those that may be written.
+    """
     match node:
         case ast.Constant(value=int() | float() as number):
-            return float(number)  # powers of integers would not end
-        case ast.Name():
-            return z[int(node.id[1:]) - 1]
-        case ast.UnaryOp():
-            return OPERATORS[type(node.op)](_value(node.operand, z))
-        case ast.BinOp():
-            return OPERATORS[type(node.op)](_value(node.left, z), _value(node.right, z))
-    argument = _value(node.args[0], z)
-    hermite = HERMITE.fullmatch(node.func.id)
-    if hermite:
-        return hermite_e.hermeval(argument, np.eye(int(hermite[1]) + 1)[-1])
-    return FUNCTIONS[node.func.id](argument)
+            return np.float64(number)  # powers of integers would not end
+        case ast.Name(id=name) if ARGUMENT.fullmatch(name):
+            return z[int(name[1:]) - 1]
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](_value(operand, z))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](_value(left, z), _value(right, z))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](_value(argument, z))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
+            hermite := HERMITE.fullmatch(name)
+        ):
+            return hermite_e.HermiteE.basis(int(hermite[1]))(_value(argument, z))
+    raise ValueError

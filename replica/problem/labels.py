@@ -4,13 +4,13 @@
     y = +-1,  P(y = 1) = P_+(sigma_*(z))         a flipped sign, a logistic or a probit teacher.
 
 The former are noise laws for regression, the latter channels.  Everything Gaussian is integrated
-in closed form: noise with outliers is a mixture of two Gaussians, and Student's t has a table of
-its sum with one.  ``LabelLaw`` holds all that the steps (docs/theory.md 2, 10, 15) and the readout
+in closed form: noise with outliers is a mixture of two Gaussians, and Student's t one of some
+dozens.  ``LabelLaw`` holds all that the steps (docs/theory.md 2, 10, 15) and the readout
 (docs/theory.md 3-6) ask of labels.
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from scipy.special import expit, ndtr
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
-from .model import Function
 from .moments import Averages, ConditionalMoments
 from .targets import MultiIndex, Target
 
@@ -65,20 +65,29 @@ class LabelNoise:
 
     @property
     def components(self) -> list[tuple[float, float]]:
-        """Variances and shares of the Gaussians that are mixed, where they are a few: one of no
-        variance for labels +-1, and for Student's t, which is added to it."""
+        """Variances and shares of the Gaussians that are mixed; one of no variance for labels
+        +-1."""
+        if self.kind == "student":
+            nu, scale = self.parameters
+            variances, shares = student_t.mixture(nu)
+            return list(zip((scale**2 * variances).tolist(), shares.tolist(), strict=True))
         if self.kind != "outliers":
             return [(0.0, 1.0)]
         fraction, variance = self.parameters
         return [(v, share) for v, share in ((0.0, 1 - fraction), (variance, fraction)) if share]
 
     @property
-    def student_t(self) -> tuple[float, float] | None:
-        """nu and scale, of Student's t."""
-        if self.kind != "student":
-            return None
+    def moments(self) -> float:
+        """E abs(y)^k is finite for k below this."""
+        return self.parameters[0] if self.kind == "student" else np.inf
+
+    def missing_moment(self, k: float) -> float:
+        """E abs(xi)^k of what is added, less that of its ``components``, which agree up to k = 2;
+        infinite from ``moments`` on."""
+        if self.kind != "student" or k <= 2:
+            return 0.0
         nu, scale = self.parameters
-        return nu, scale
+        return scale**k * student_t.missing_moment(nu, k)
 
     def probability(self, target: Array) -> Array:
         """P(y = 1) where sigma_* has the values ``target``."""
@@ -184,15 +193,14 @@ class LabelLaw:
 
     @property
     def gaussians(self) -> list[tuple[float, float]]:
-        """Variances and shares of the Gaussians that real labels have around sigma_*; beside
-        Student's t if they have any."""
+        """Variances and shares of the Gaussians that real labels have around sigma_*."""
         mixed = [(0.0, 1.0)] if self.added is None else self.added.components
         return [(self.noise + variance, share) for variance, share in mixed]
 
     @property
-    def student_t(self) -> tuple[float, float] | None:
-        """nu and scale of Student's t, where labels add one."""
-        return None if self.added is None else self.added.student_t
+    def moments(self) -> float:
+        """E abs(y)^k is finite for k below this."""
+        return np.inf if self.added is None else self.added.moments
 
     def averages(self) -> Averages:
         """E y, E y^2 and E z y."""
@@ -243,10 +251,10 @@ def mean_label(target: Target, added: LabelNoise | None) -> Target:
     kinks = np.array(sorted({*target.kinks, *zeros(target)}))
     ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
     values = mean((ends[1:] + ends[:-1]) / 2)
-    return Activation(mean, None, tuple(kinks), name, step_moments(kinks, values))
+    return Activation(mean, None, tuple(kinks), name, partial(step_moments, kinks, values))
 
 
-def zeros(target: Function) -> list[float]:
+def zeros(target: Target) -> list[float]:
     """Where a target of one direction changes sign, but for its declared kinks."""
     # As far as rules reach, in steps of 0.01; not at 0, where odd functions vanish
     x = np.linspace(-13.0, 13.0, 2601) + 1e-4

@@ -34,7 +34,7 @@ def hermite(coefficients: ArrayLike) -> Activation:
         partial(_series, a),
         partial(_series, hermite_e.hermeder(a)),
         name="+".join(terms).replace("+-", "-") or "0*he0",
-        closed_form=closed_forms.hermite_moments(a),
+        closed_form=partial(closed_forms.hermite_moments, a),
     )
 
 
@@ -74,7 +74,7 @@ ACTIVATIONS = {
     "gelu": Activation(lambda x: x * ndtr(x), _gelu_slope, name="gelu"),
     "softplus": Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
     "linear": Activation(
-        lambda x: x, np.ones_like, name="linear", closed_form=closed_forms.hermite_moments([0, 1])
+        lambda x: x, np.ones_like, name="linear", closed_form=hermite([0, 1]).closed_form
     ),
 }
 
@@ -120,7 +120,7 @@ def _wrapped(function: Callable[[Array], Array], name: str, argument: str) -> Ac
     try:
         return Activation(function, name=name)
     except InvalidArgument as error:
-        raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
+        raise InvalidArgument(argument, error.value, error.allowed) from None
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from ..errors import InvalidArgument
 from .activation import Activation
 from .labels import LabelLaw
-from .model import Rows
 from .targets import MultiIndex
 
 
@@ -40,8 +39,8 @@ class Problem(ABC):
     train_bias: bool
 
     @property
-    def rows(self) -> Rows | None:
-        """The rows of a network after its step; None of anything else."""
+    def rows(self) -> Any:
+        """The rows of a network after its step, its NetworkRows; None of anything else."""
         return None
 
     @property
@@ -85,12 +84,7 @@ class Problem(ABC):
         return self.model(**values, **({"beta": 1.0} if self.schedule else {}))
 
     def check_noise(self) -> None:
-        """Refuse Gaussian noise on labels that are +-1 at random.
-
-        Raises
-        ------
-        InvalidArgument
-        """
+        """Refuse Gaussian noise on labels that are +-1 at random."""
         if not self.labels.channel:
             return
         for name in ("noise", "step_noise"):
@@ -99,12 +93,7 @@ class Problem(ABC):
                 raise InvalidArgument(name, getattr(self, name), allowed)
 
     def refuse_channel(self) -> None:
-        """Refuse labels that are +-1 at random where only ridge regression's equations serve.
-
-        Raises
-        ------
-        InvalidArgument
-        """
+        """Refuse labels that are +-1 at random where only ridge regression's equations serve."""
         if self.labels.channel:
             raise InvalidArgument(
                 "label_noise", self.label_noise.name, "one that is added to the target, here"
@@ -118,22 +107,12 @@ def assign(problem: Problem, **values: Any) -> None:
 
 
 def check_problem(problem: Any) -> None:
-    """Refuse what is neither a step nor a model.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Refuse what is neither a step nor a model."""
     if not isinstance(problem, Problem):
         raise InvalidArgument("problem", problem, "a GradientStep or a model made of one")
 
 
 def check_step(problem: Any, argument: str = "step") -> None:
-    """Refuse what has no learning rate.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Refuse what has no learning rate."""
     if not (isinstance(problem, Problem) and problem.has_rate):
         raise InvalidArgument(argument, problem, "a GradientStep, or the network of one")

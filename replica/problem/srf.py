@@ -16,7 +16,6 @@ from .activation import Activation
 from .checks import FINITE, number, numbers
 from .geometry import Geometry
 from .labels import label_noise
-from .model import Rows
 from .named import activation
 from .problem import Problem, assign
 from .targets import MultiIndex, target
@@ -62,7 +61,7 @@ class SpikedRandomFeatures(Problem):
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
         :func:`replica.problem.label_noise`.
-    rows : optional
+    rows : NetworkRows, optional
         The covariance of the rows of a network, as :meth:`replica.GradientStep.network` gives it;
         None for the sRF, whose bulk is isotropic.
 
@@ -92,7 +91,7 @@ class SpikedRandomFeatures(Problem):
     dimension: float = np.inf
     law_error: float = 0.0
     label_noise: Any = None
-    rows: Rows | None = None
+    rows: Any = None
 
     def __post_init__(self) -> None:
         shares = None
@@ -161,12 +160,6 @@ class SpikedRandomFeatures(Problem):
         return self if self.rows is None else replace(self, rows=None)
 
     @property
-    def covariance(self) -> Any:
-        """Covariance of the rows of neurons of first-step readout 1; None for the sRF.
-        Eq. (15.1)"""
-        return None if self.rows is None else self.rows.covariance
-
-    @property
     def varying(self) -> list[str]:
         """The numeric fields; of a network, its width, its dimension and those of its step."""
         if self.rows is not None:
@@ -204,21 +197,19 @@ class SpikedRandomFeatures(Problem):
         g = self.geometry
         return replace(
             self,
-            r=tuple(map(tuple, g.r)),
-            c=tuple(g.c),
-            fractions=tuple(g.fractions),
-            gamma=tuple(map(tuple, g.gamma)),
-            bias=tuple(g.bias + bias),
+            r=g.r,
+            c=g.c,
+            fractions=g.fractions,
+            gamma=g.gamma,
+            bias=g.bias + bias,
             train_bias=train_bias,
         )
 
 
-def check_model(model: Any) -> None:
-    """Refuse what is not a model.
+Model = SpikedRandomFeatures  # as the equations call it
 
-    Raises
-    ------
-    InvalidArgument
-    """
+
+def check_model(model: Any) -> None:
+    """Refuse what is not a model."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")

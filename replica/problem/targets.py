@@ -15,18 +15,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError, expectation_tensor
+from solvers.quadrature import AVERAGE_SIZES, TENSOR_SIZES, QuadratureError, expectation_tensor
 from solvers.results import Array
+from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .activation import Activation
+from .checks import check_elementwise
 from .expressions import Expression, is_expression
 from .geometry import remainder
 from .moments import Averages, ConditionalMoments
 from .named import activation, imported
 
-# Relative tolerance of averages over several directions, whose sums are long and round the more.
-TENSOR_TOLERANCE = 1e-11
+# Square of kappa from where on moments need not be known better: the weight there is 1e-22.
+FAR = 100.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class MultiIndex:
     Examples
     --------
     >>> target = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2)
-    >>> target.first_hermite().round(12).tolist()
+    >>> target.averages().first.round(12).tolist()
     [1.0, 0.0]
     """
 
@@ -69,20 +71,7 @@ class MultiIndex:
             object.__setattr__(self, "dimension", 0)
         if not 1 <= self.dimension <= largest:
             raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
-        z = np.linspace(-2, 2, 6 * self.dimension).reshape(self.dimension, 2, 3)
-        try:
-            with np.errstate(all="ignore"):
-                y = np.asarray(self.function(*z), dtype=float)
-        except Exception as error:  # whatever a user's function raises
-            raise InvalidArgument(
-                "target",
-                f"{self.name} ({type(error).__name__}: {error})",
-                f"applicable to {self.dimension} arrays",
-            ) from error
-        if y.shape != (2, 3) or not np.isfinite(y).all():
-            raise InvalidArgument(
-                "target", self.name, "elementwise and finite, with numpy functions of its arguments"
-            )
+        check_elementwise("target", self.name, self.function, self.dimension)
 
     def __repr__(self) -> str:
         return f"MultiIndex({self.name})"
@@ -91,54 +80,66 @@ class MultiIndex:
         """sigma_*(z_1, ..., z_T), elementwise."""
         return np.asarray(self.function(*z), dtype=float)
 
-    def first_hermite(self) -> Array:
-        """C_1 = E z sigma_*, (T,)."""
-        value, _ = expectation_tensor(lambda z: z * self(*z), self.dimension, tol=TENSOR_TOLERANCE)
-        return value
-
-    def mean_and_power(self) -> tuple[float, float]:
-        """E sigma_* and E sigma_*^2."""
-        value, _ = expectation_tensor(
-            lambda z: np.stack([self(*z), self(*z) ** 2]), self.dimension, tol=TENSOR_TOLERANCE
-        )
-        return float(value[0]), float(value[1])
-
     def averages(self) -> Averages:
         """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""
-        return Averages(*self.mean_and_power(), self.first_hermite())
+
+        def averages(rule: Rule) -> Array:
+            return _moments(self(*rule.nodes.T), rule)
+
+        mean, power, *first = self._settled(averages, self.dimension)[0]
+        return Averages(float(mean), float(power), np.array(first))
 
     def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
         """h, g and spread at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
         centre, L = gamma @ kappa, remainder(gamma)
+        # averages over kappa weigh what is known there by its Gaussian weight; by its root here,
+        # as they multiply it by what may grow
+        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), FAR) / 4)
         # blocks of at most 2^21 values of the function on the largest rule: 16 MiB each
-        size = max(1, 2**21 // TENSOR_SIZES[L.shape[1]][-1] ** L.shape[1])
-        starts = range(0, centre.shape[1], size)
-        blocks = [self._integrate(centre[:, i : i + size], L) for i in starts]
+        size = max(1, 2**21 // AVERAGE_SIZES[L.shape[1]][-1] ** L.shape[1])
+        blocks = [slice(i, i + size) for i in range(0, centre.shape[1], size)]
+        parts = [self._integrate(centre[:, block], L, weight[block]) for block in blocks]
         return ConditionalMoments(
-            *(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
+            *(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
         )
 
-    def _integrate(self, centre: Array, L: Array) -> ConditionalMoments:
+    def _integrate(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """The moments over tau of the function of centre + L tau, at the N columns of ``centre``
-        (T, N), by tensor quadrature."""
+        (T, N), by tensor quadrature to an accuracy over ``weight`` (N,)."""
 
         def values(tau: Array) -> Array:
             return self(*(centre[:, :, None] + (L @ tau)[:, None, :]))
 
-        def integrand(tau: Array) -> Array:
-            y = values(tau)
-            return np.stack([y, y**2, *(y * t for t in tau)])
+        def averages(rule: Rule) -> Array:
+            return _moments(values(rule.nodes.T), rule) * weight
 
         if not L.any():
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
-        try:
-            value, rule = expectation_tensor(integrand, L.shape[1], tol=TENSOR_TOLERANCE)
-        except QuadratureError as error:
-            raise QuadratureError(f"target {self.name}: {error}") from None
+        value, rule = self._settled(averages, L.shape[1])
+        value /= weight
         h = value[0]
         spread = ((values(rule.nodes.T) - h[:, None]) ** 2) @ rule.weights
         return ConditionalMoments(h, value[2:], spread)
+
+    def _settled(self, averages: Callable[[Rule], Array], dimension: int) -> tuple[Array, Rule]:
+        """Averages by the tensor rule in ``dimension`` directions that is fine enough, and this.
+
+        Raises
+        ------
+        QuadratureError
+            With the target's name.
+        """
+        try:
+            return expectation_tensor(averages, dimension)
+        except QuadratureError as error:
+            raise QuadratureError(f"target {self.name}: {error}") from None
+
+
+def _moments(y: Array, rule: Rule) -> Array:
+    """E y, E y^2 and E tau_k y of values (..., M) at the nodes of a rule, (2 + K', ...)."""
+    w = rule.weights
+    return np.stack([y @ w, (y * y) @ w, *(y @ (w * t) for t in rule.nodes.T)])
 
 
 Target = Activation | MultiIndex

@@ -1,9 +1,10 @@
 """Eqs. (4.1)-(4.11) for one group of neurons, as they stand, and their solution on one table."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 from mpmath import mp
 
@@ -12,8 +13,17 @@ from solvers.results import ConvergenceError
 from .table import GUARD, Table
 
 
-class Unknowns(NamedTuple):
-    """What the equations are solved for, and the errors that follow."""
+@dataclass(frozen=True)
+class Unknowns:
+    """What the equations are solved for, and the errors that follow, as numbers of mpmath.
+
+    Attributes
+    ----------
+    test_error, train_error : mpf
+        Eq. (4.11)
+    V1, V2, m, theta, psi, Q1, q2 : mpf
+        The overlaps of docs/theory.md 4.
+    """
 
     test_error: Any = mp.inf
     train_error: Any = mp.inf
@@ -112,12 +122,13 @@ def solve_on(t: Table, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
 
     # Given V the rest is linear: (m, theta), then psi, then (Q1, q2).
     R = shrinkage(t, u.V1, u.V2)
-    m, theta = _affine_root(lambda m, theta: signal(t, alpha, R, u._replace(m=m, theta=theta)))
+    m, theta = _affine_root(lambda m, theta: signal(t, alpha, R, replace(u, m=m, theta=theta)))
     psi = alpha * u.V1 * _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
-    v = u._replace(m=m, theta=theta, psi=psi)
-    Q1, q2 = _affine_root(lambda Q1, q2: second_moments(t, alpha, R, v._replace(Q1=Q1, q2=q2))[:2])
-    _, _, test, train = second_moments(t, alpha, R, v._replace(Q1=Q1, q2=q2))
-    return v._replace(Q1=Q1, q2=q2, test_error=test, train_error=train)
+    u = replace(u, m=m, theta=theta, psi=psi)
+    Q1, q2 = _affine_root(lambda Q1, q2: second_moments(t, alpha, R, replace(u, Q1=Q1, q2=q2))[:2])
+    u = replace(u, Q1=Q1, q2=q2)
+    _, _, test, train = second_moments(t, alpha, R, u)
+    return replace(u, test_error=test, train_error=train)
 
 
 def _affine_root(function: Callable[[Any, Any], tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -142,8 +153,6 @@ def _mean(t: Table, *factors: list[Any]) -> Any:
 
 def relative_change(a: Unknowns, b: Unknowns) -> Any:
     """Largest |a - b| / |b|; m, theta and psi count as zeros by symmetry below 1e-15."""
-
-    def relative(name: str, x: Any, y: Any) -> Any:
-        return abs(x - y) / max(abs(y), 1e-15 if name in ("m", "theta", "psi") else 0)
-
-    return max(map(relative, Unknowns._fields, a, b))
+    least = {"m": 1e-15, "theta": 1e-15, "psi": 1e-15}
+    pairs = ((name, getattr(a, name), y) for name, y in vars(b).items())
+    return max(abs(x - y) / max(abs(y), least.get(name, 0)) for name, x, y in pairs)

@@ -19,15 +19,11 @@ SPARE = 8  # digits that may still change at the last halving: each squares the 
 
 
 @dataclass(frozen=True)
-class ReferenceSolution:
-    """The theory at one point, as numbers of ``digits`` + 20 digits (``mpmath.mpf``).
+class ReferenceSolution(Unknowns):
+    """The theory at one point, as numbers of ``digits`` + 20 digits.
 
     Attributes
     ----------
-    test_error, train_error : mpf
-        Eq. (4.11)
-    V1, V2, m, theta, psi, Q1, q2 : mpf
-        The overlaps of docs/theory.md 4.
     residual : mpf
         Largest relative violation of (4.1)-(4.10) by these numbers.
     change : mpf
@@ -36,18 +32,9 @@ class ReferenceSolution:
         Size of the rule over kappa.
     """
 
-    test_error: Any
-    train_error: Any
-    V1: Any
-    V2: Any
-    m: Any
-    theta: Any
-    psi: Any
-    Q1: Any
-    q2: Any
-    residual: Any
-    change: Any
-    nodes: int
+    residual: Any = mp.inf
+    change: Any = mp.inf
+    nodes: int = 0
 
 
 def solve(
@@ -96,7 +83,9 @@ def solve(
             if change < settled:
                 break
         residual = relative_change(equations(table, *point, values), values)
-        solution = ReferenceSolution(*values, residual, change, len(table.kappa))
+        solution = ReferenceSolution(
+            **vars(values), residual=residual, change=change, nodes=len(table.kappa)
+        )
         if max(residual, change) >= settled:
             raise ConvergenceError(
                 f"the reference is not settled: residual {mp.nstr(residual, 2)}, last change "

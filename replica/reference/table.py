@@ -51,14 +51,18 @@ def _odd_moments(
     def value(index: int) -> int:
         return scaled(function(index * unit))
 
+    def powers(q: Any) -> list[int]:
+        """q^0, ..., q^last, scaled."""
+        factor = scaled(q)
+        return list(accumulate(repeat(factor, last), lambda a, b: a * b >> bits, initial=1 << bits))
+
     centred = [scaled(w) for w in gaussian_rule(h, digits)[1]]
     last = len(centred) // 2
     right: Moments = []
     for s in (slope * x for x in kappa[len(kappa) // 2 :]):
         middle = int(mp.nint(s / unit))
         shift = s / mp.sqrt(variance) - middle * h
-        tilt = _powers(scaled(mp.exp(-h * shift)), last, bits)[:0:-1]
-        tilt += _powers(scaled(mp.exp(h * shift)), last, bits)
+        tilt = powers(mp.exp(-h * shift))[:0:-1] + powers(mp.exp(h * shift))
         row = [value(i) for i in range(middle - last, middle + last + 1)]
         terms = [w * t * f for w, t, f in zip(centred, tilt, row, strict=True)]
         norm = mp.exp(-(shift**2) / 2)
@@ -68,11 +72,6 @@ def _odd_moments(
         right.append((mean, moment - shift * mean, power))
     left = [(-mean, moment, power) for mean, moment, power in right[:0:-1]]
     return left + right
-
-
-def _powers(q: int, last: int, bits: int) -> list[int]:
-    """q^0, ..., q^last of a number scaled by 2^bits."""
-    return list(accumulate(repeat(q, last), lambda a, b: a * b >> bits, initial=1 << bits))
 
 
 def _relu_moments(s: Any, variance: Any) -> tuple[Any, Any, Any]:

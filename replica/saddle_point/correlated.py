@@ -58,7 +58,7 @@ class Correlated(Isotropic):
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
         X1, X2 = X.T
         x = self.beta * V1_hat * r.weighted / c
-        slope = self.covariance.effective(x)[1]
+        slope = self.covariance.effective(x)[1][0]
         dx = self.beta / c * r.mixed * (level * X1 - V1_hat * X2)
         dc = slope * dx / (1 + slope * self.beta * (V1_hat / c) ** 2 * r.weighted2)
         by_c = r.mixed / c * dc
@@ -73,13 +73,13 @@ class Correlated(Isotropic):
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of both sides of (i), (ii) in U = (x, V2): the inner solve for x given
         V1 / V2 has many complex roots."""
-        V, (shape, d_shape), (p, dp) = self._from_share(U)
-        nothing = np.zeros_like(p)
-        left, right, d_left, d_right = self._sides(V, alpha, lam, (p, nothing))
+        (C, p), (dC, dp) = self.covariance.effective(U[:, 0])
+        V = self.from_analytic(U)
+        left, right, d_left, d_right = self._sides(V, alpha, lam, (p, np.zeros_like(p)))
         slope = (d_left - d_right) / V[:, None, :]
-        by_x = slope[..., 0] * (U[:, 1] * d_shape)[:, None]
+        by_x = slope[..., 0] * (U[:, 1] * (dC * p + C * dp))[:, None]
         by_x[:, 1] += dp
-        by_V2 = slope[..., 0] * shape[:, None] + slope[..., 1]
+        by_V2 = slope[..., 0] * (C * p)[:, None] + slope[..., 1]
         return left - right, np.stack([by_x, by_V2], axis=2)
 
     def to_analytic(self, V: Array) -> Array:
@@ -88,28 +88,20 @@ class Correlated(Isotropic):
 
     def from_analytic(self, U: Array) -> Array:
         """V1 = V2 C_e p, and V2."""
-        return self._from_share(U)[0]
-
-    def _from_share(self, U: Array) -> tuple[Array, tuple[Array, Array], tuple[Array, Array]]:
-        """V; C_e p and its derivative in x; p and its derivative, at U = (x, V2)."""
         x, V2 = U.T
-        C, slope = self.covariance.effective(x)
-        p, dp = 1 - x * C, -(C + x * slope)
-        shape = C * p
-        return np.stack([V2 * shape, V2], axis=1), (shape, slope * p + C * dp), (p, dp)
+        C, p = self.covariance.effective(x)[0]
+        return np.stack([V2 * (C * p), V2], axis=1)
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = C_e p."""
         x, C = self.covariance.at_ratio(ratio)
-        slope = self.covariance.effective(x)[1]
+        dC, dp = self.covariance.effective(x)[1]
         p = ratio / C
-        # d log(V1/V2) = dC/C + dp/p with dp = -(C + x dC/dx) dx
-        dp = -(C + x * slope)
-        return p, dp / (slope / C + dp / p)
+        return p, dp / (dC / C + dp / p)  # d log(V1 / V2) = dC/C + dp/p
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """Eq. (15.7)"""
-        M = (alpha * V[:, 1])[:, None, None] * self._block(V, V_hat).inverse  # (alpha/beta) M'
+        M = (alpha * V[:, 1])[:, None, None] * self._block(V).inverse  # (alpha/beta) M'
         order = np.arange(len(self.kept))
         return Susceptibility.of(M, order[:-1], order[-1:])
 
@@ -117,7 +109,7 @@ class Correlated(Isotropic):
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
     ) -> SignalSources:
         """The terms of (15.8) in nu = (theta_hat, p_hat): through V2, and directly in q_1."""
-        block = self._block(V, V_hat)
+        block = self._block(V)
         nu = np.concatenate([theta_hat[:, 0], p_hat[:, 0]], axis=1)
         X2 = alpha**2 / self.beta * np.einsum("pi,pij,pj->p", nu, block.by_tau, nu)
         Q1 = (alpha * V[:, 1]) ** 2 * np.einsum("pi,pij,pj->p", nu, block.by_force, nu)
@@ -132,7 +124,7 @@ class Correlated(Isotropic):
             c, v = c[:, 0], V1_hat[rows]
             r = resolvent_averages(level[rows], v, c, beta)
             x = beta * v * r.weighted / c
-            value, slope = self.covariance.effective(x)
+            (value, _), (slope, _) = self.covariance.effective(x)
             # c dx/dc = -beta v^2 <D^2/S^2> / c
             jacobian = 1 + slope / value * beta * v**2 * r.weighted2 / c
             return np.log(c / value)[:, None], jacobian[:, None, None]
@@ -141,12 +133,12 @@ class Correlated(Isotropic):
         c = newton(system, start, tol=1e-15).value[:, 0]
         return resolvent_averages(level, V1_hat, c, beta), c
 
-    def _block(self, V: Array, V_hat: Array) -> Block:
+    def _block(self, V: Array) -> Block:
         """Eq. (15.6) with the row norms: M~ on (u, norms, zeta), then without Vh1 along u."""
-        of, V1_hat = self.covariance, V_hat[:, 0]
-        x = of.at_share(self.beta * V1_hat * V[:, 0])
-        p = V[:, 0] / (V[:, 1] * of.effective(x)[0])
-        r = of.resolvent(x, p)
+        of = self.covariance
+        ratio = V[:, 0] / V[:, 1]  # C_e p
+        x, C = of.at_ratio(ratio)
+        r = of.resolvent(x, ratio / C)
         turn = of.basis
         R, R2, CR, CR2, CCR2 = (turn @ part @ turn.T for part in (r.R, r.R2, r.CR, r.CR2, r.CCR2))
         q = r.q[:, None, None]

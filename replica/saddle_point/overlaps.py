@@ -4,7 +4,7 @@ P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of 
 them.  Names follow docs/theory.md 4.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from solvers.results import Array
 
@@ -79,3 +79,12 @@ class Errors(NamedTuple):
 
     test: Array
     train: Array
+
+
+Record = TypeVar("Record", Overlaps, Conjugates)
+
+
+def record_of_one(kind: type[Record], columns: Array) -> Record:
+    """The record of one group, one spike and one more direction from its numbers, (7, P)."""
+    V1, V2, m, theta, psi, Q1, q2 = columns[..., None]
+    return kind(V1[..., None], V2, m, theta[..., None], psi[..., None], Q1[..., None], q2)

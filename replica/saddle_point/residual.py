@@ -6,13 +6,39 @@ from solvers.linear import solve_rows
 from solvers.results import Array, largest
 
 from ..equivalence import Table
+from .overlaps import Overlaps
 from .responses import Responses
-from .ridge import Points, conditional_error, responses_of, sources
+from .ridge import (
+    Points,
+    compiled_points,
+    conditional_error,
+    responses_of,
+    solve_points,
+    sources,
+)
 from .signal import normal_equations
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
 # than that part of the terms it is a sum of.
 SMALLEST_ERROR = 1e-4
+
+
+def solve_and_check(
+    fine: Table, coarse: Table, alpha: Array, lam: Array, start: Overlaps | None = None
+) -> tuple[Points, Array]:
+    """The points on the table ``fine``, with their residual there in them, and their residual on
+    ``coarse``, (P,): the quadrature error."""
+    if fine.one_group is not None:
+        return compiled_points(fine.one_group, coarse.one_group, alpha, lam)
+    return check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+
+
+def check(
+    points: Points, fine: Table, coarse: Table, alpha: Array, lam: Array
+) -> tuple[Points, Array]:
+    """``points`` with their residual on ``fine`` in them, and their residual on ``coarse``."""
+    own, error = (residual(table, alpha, lam, points) for table in (fine, coarse))
+    return points._replace(residual=own), error
 
 
 def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:

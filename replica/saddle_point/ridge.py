@@ -4,6 +4,7 @@ The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everythin
 algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
 K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
 kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + V)] at every point.
+A table of one group and one spike, the usual case, is left to the compiled ``one_group``.
 """
 
 from typing import NamedTuple
@@ -11,19 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.results import Array
+from solvers.results import Array, Status
 
-from ..equivalence import Table
+from ..equivalence import OneGroup, Table
 from .correlated import Correlated
 from .correlated_groups import CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
-from .overlaps import Conjugates, Errors, Overlaps
+from .overlaps import Conjugates, Errors, Overlaps, record_of_one
 from .responses import Responses, SignalSources
 from .row_covariance import RowCovariance
 from .signal import psi_from_conjugates, ridge_signal
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
+# what the compiled solver's numbers mean
+STATUSES = np.array(
+    [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
+)
 
 
 class Points(NamedTuple):
@@ -33,7 +38,7 @@ class Points(NamedTuple):
     ----------
     overlaps, conjugates, errors : Overlaps, Conjugates, Errors
     residual : (P,)
-        Relative residual of (4.1)-(4.4), of the undamped map.
+        Of (4.1)-(4.4); of all equations, where the points were checked.
     iterations, status : (P,)
         Of the solver; objects of ``Status``.
     """
@@ -46,23 +51,36 @@ class Points(NamedTuple):
     status: NDArray[np.object_]
 
 
-def solve_points(
-    table: Table,
-    alpha: Array,
-    lam: Array,
-    start: Overlaps | None = None,
-    tol: float = RESPONSE_TOLERANCE,
-) -> Points:
+def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
     """Overlaps and errors at the points (alpha, lam), arrays of shape (P,).
 
     ``start`` holds guesses, such as the overlaps on another table.  Rows that did not
     converge hold whatever the solver left; callers mask them.
     """
+    if table.one_group is not None:
+        return compiled_points(table.one_group, None, alpha, lam)[0]
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
-    result = responses.solve(alpha, lam, tol, guess)
+    result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
     readout = trained_readout(responses, result.value, alpha, lam)
     return Points(*readout, result.residual, result.iterations, result.status)
+
+
+def compiled_points(
+    fine: OneGroup, coarse: OneGroup | None, alpha: Array, lam: Array
+) -> tuple[Points, Array]:
+    """The points on the table ``fine`` of one group, and their quadrature error (P,): their
+    residual on ``coarse``.  Without that table, neither is known of the points."""
+    from . import one_group  # brings numba
+
+    # of one type and layout: others would be compiled anew
+    alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
+    columns = one_group.solve(fine, coarse or fine, alpha, lam, coarse is not None).T
+    overlaps = record_of_one(Overlaps, columns[:7])
+    conjugates = record_of_one(Conjugates, columns[7:14])
+    test, train, residual, error, iterations, status = columns[14:]
+    account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
+    return Points(overlaps, conjugates, Errors(test, train), *account), error
 
 
 def trained_readout(

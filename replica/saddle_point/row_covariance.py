@@ -33,7 +33,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.results import Array
 
@@ -103,7 +102,7 @@ class RowCovariance:
     @cached_property
     def c(self) -> float:
         """tr C / d, the bulk variance of Eq. (2.3)."""
-        return float(self.effective(np.zeros(1))[0][0])
+        return float(self.effective(np.zeros(1))[0][0, 0])
 
     @property
     def widest(self) -> float:
@@ -116,138 +115,98 @@ class RowCovariance:
         return 1 + self.b * self.widest
 
     @property
+    def strength(self) -> float:
+        """b / alpha0."""
+        return self.b / self.alpha0
+
+    @property
     def basis(self) -> Array:
         """The rows u, k, zeta in terms of w_*, the noise in g, and k.  Eq. (15.4)"""
         rho = np.sqrt(max(0.0, 1 - self.gamma**2))
         return np.array([[self.gamma, rho, 0.0], [0.0, 0.0, 1.0], [rho, -self.gamma, 0.0]])
 
     def effective(self, x: Array) -> tuple[Array, Array]:
-        """C_e (P,) and its derivative in x."""
+        """C_e and p = 1 - x C_e, and their derivatives in x: (2, P) each."""
         y2 = self.batch.y**2
         inverse = 1 / (1 + self.strength * x[:, None] * y2)
-        w = self.batch.weights[0]
-        value = 1 + self.b * (inverse @ (w * y2))
+        power = self.batch.weights[0] * y2
+        C = 1 + self.b * (inverse @ power)
         inverse *= inverse
-        return value, -self.b * self.strength * (inverse @ (w * y2**2))
-
-    def at_share(self, share: Array) -> Array:
-        """x (P,) with x C_e = share, in [0, 1).
-
-        x C_e is concave and increasing: Newton's steps from x = share / c rise to the root.
-        """
-        x = share / self.c
-        for _ in range(NEWTON):
-            C, slope = self.effective(x)
-            step = (share - x * C) / (C + x * slope)
-            x = x + step
-            moving = _moving(step, x)
-            if not moving.any():
-                break
-        return np.where(moving, np.nan, x)
+        slope = -self.b * self.strength * (inverse @ (power * y2))
+        return np.array([C, 1 - x * C]), np.array([slope, -(C + x * slope)])
 
     def at_ratio(self, ratio: Array) -> tuple[Array, Array]:
-        """x and C_e (P,) with C_e (1 - x C_e) = ratio; NaN above its largest value c.
+        """x and C_e (P,) with C_e p = ratio; NaN above its largest value c.
 
         The left side falls and is convex: Newton's steps from x = 0 rise to the root.
         """
         x = np.where(ratio <= self.c * (1 + 1e-12), 0.0, np.nan)
         for _ in range(NEWTON):
-            C, slope = self.effective(x)
-            p = 1 - x * C
-            step = (C * p - ratio) / (C * (C + x * slope) - slope * p)
+            (C, p), (dC, dp) = self.effective(x)
+            step = (ratio - C * p) / (dC * p + C * dp)
             x = x + step
-            moving = _moving(step, x)
+            # The error that a step leaves is quadratic in it: this one's is below rounding; near
+            # x = 0, steps are a few times that of ratio / c^2.
+            moving = np.abs(step) > np.maximum(1e-8 * np.abs(x), 1e-15 / self.c)
             if not moving.any():
                 break
         x = np.where(moving, np.nan, x)
-        return x, self.effective(x)[0]
-
-    @property
-    def strength(self) -> float:
-        """b / alpha0."""
-        return self.b / self.alpha0
+        return x, self.effective(x)[0][0]
 
     @cached_property
     def _averaged(self) -> tuple[Array, Array]:
-        """Columns (N, .) that 1/D and 1/D^2 average: y^2 {1, s^2}; then phi_a phi_b and
-        phi_a phi_b y^2; then phi_a s y^2 and phi_a s y^4, for the sample parts phi of the
-        noise in g and of k over sqrt(alpha0)."""
+        """What 1/D averages, as columns (N, 23): y^2, y^2 s^2, phi_i phi_j, phi_i phi_j y^2 and
+        phi_i s y^2 for the parts phi of the three vectors that are sums over the samples; and the
+        components (3,) of the vectors along w_*."""
         y, (w, ws, wss) = self.batch.y, self.batch.weights
         y2 = y**2
-        power = w @ y2
-        root = np.sqrt(self.alpha0)
-        phi = np.stack([y / np.sqrt(power), (self.k[0] * y + self.k[1] * y**3) / root])
-        pairs = np.stack([phi[0] * phi[0], phi[0] * phi[1], phi[1] * phi[1]])
-        first = [w * y2, wss * y2, w * pairs, w * pairs * y2, ws * phi * y2]
-        second = [w * y2, wss * y2, w * y2**2, wss * y2**2, w * pairs, w * pairs * y2]
-        second += [w * pairs * y2**2, ws * phi * y2, ws * phi * y2**2]
-        return np.vstack(first).T, np.vstack(second).T
+        f = self.k[0] * y + self.k[1] * y**3
+        phi = np.stack([np.zeros_like(y), y / np.sqrt(w @ y2), f / np.sqrt(self.alpha0)])
+        pairs = w * (phi[:, None] * phi).reshape(9, -1)
+        blocks = [[w * y2], [wss * y2], pairs, pairs * y2, ws * phi * y2]
+        return np.vstack(blocks).T, np.array([1.0, 0.0, ws @ f])
 
     def resolvent(self, x: Array, p: Array) -> Resolvent:
         """R and its relatives at x (P,) and p = 1 - x C_e, without further differences of
         nearly equal numbers."""
-        b, a = self.b, self.strength
-        first, second = self._averaged
-        inverse = 1 / (1 + a * x[:, None] * self.batch.y**2)
-        E = (inverse @ first).T
+        b, a, P = self.b, self.strength, len(x)
+        columns, A0 = self._averaged
+        y2 = self.batch.y[:, None] ** 2
+        inverse = 1 / (1 + a * x[:, None] * y2.T)
+        E = inverse @ columns
         inverse *= inverse
-        E2 = (inverse @ second).T
-        C, dC = 1 + b * E[0], -b * a * E2[2]
-        dp = -(C + x * dC)
-        rate = p / (p - x * dp)
+        by_x = inverse @ columns  # d(x E)/dx, as d(x/D)/dx = 1/D^2
+        E = np.stack([E, -a * (inverse @ (columns * y2))])  # and dE/dx
 
-        def square(pairs: Array) -> Array:
-            """Pairs of sample parts (3, P) as matrices (P, 3, 3): w_* has none."""
-            matrix = np.zeros((x.size, 3, 3))
-            matrix[:, 1, 1], matrix[:, 2, 2] = pairs[0], pairs[2]
-            matrix[:, 1, 2] = matrix[:, 2, 1] = pairs[1]
-            return matrix
+        # Below, functions of x with their derivatives: (2, P, 1, 1) or (2, P, 3, 3).
+        def times(left: Array, right: Array) -> Array:
+            return np.stack([left[0] * right[0], left[1] * right[0] + left[0] * right[1]])
 
-        def column(values: Array) -> Array:
-            return np.concatenate([np.zeros((x.size, 1)), values.T], axis=1)
-
-        def scale(values: Array) -> Array:
-            return values[:, None, None]
-
-        def outer(left: Array, right: Array) -> Array:
-            return left[:, :, None] * right[:, None, :]
-
-        # Components along w_*: A = A0 - x A1 of each vector, seen through 1/D.
-        y, (_, ws, _) = self.batch.y, self.batch.weights
-        A0 = np.array([1.0, 0.0, ws @ (self.k[0] * y + self.k[1] * y**3)])
+        C, C_star = (b * E[..., i, None, None] for i in (0, 1))  # 1 + b E[y^2 {1, s^2}/D]
+        C[0] += 1
+        C_star[0] += 1
+        star = 1 / (1 + b * x * (E[0, :, 1] - E[0, :, 0]))  # R_** / p
+        star = np.stack([star, -(star**2) * b * (by_x[:, 1] - by_x[:, 0])])[..., None, None]
+        pairs, weighted = E[..., 2:11].reshape(2, P, 3, 3), E[..., 11:20].reshape(2, P, 3, 3)
+        # Components along w_*, seen through 1/D: A = A0 - x A1 of each vector.
         root = b / np.sqrt(self.alpha0)
-        A1, dA1 = column(root * E[8:10]), column(-root * a * E2[15:17])
-        A, dA = A0 - x[:, None] * A1, column(-root * E2[13:15])
-        star, dstar = self._star(x, E, E2)
+        A1 = root * E[..., 20:, None]
+        A = np.stack([A0 - x[:, None] * A1[0, ..., 0], -root * by_x[:, 20:]])[..., None]
+        A_t, A1_t = A.swapaxes(-1, -2), A1.swapaxes(-1, -2)
+        AA = times(star, times(A, A_t))
         # R = p rho, and C R = p S with S = (1 - R) / x.
-        drho = square(E2[4:7]) + outer(A, A) * scale(star)
-        drho += scale(x) * (scale(star) * (outer(A, dA) + outer(dA, A)))
-        drho += scale(x * dstar) * outer(A, A)  # d (x rho) / dx
-        rho = square(E[2:5]) + outer(A, A) * scale(star)
-        along = (1 + b * E[1]) * star
-        dalong = -b * a * E2[3] * star + (1 + b * E[1]) * dstar
-        S = scale(C) * square(E[2:5]) + a * square(E[5:8])
-        S += outer(A1, A0[None]) + outer(A, A1) + outer(A, A) * scale(along)
-        dS = scale(dC) * square(E[2:5]) - a * scale(C) * square(E2[7:10])
-        dS -= a**2 * square(E2[10:13])
-        dS += outer(dA1, A0[None]) + outer(dA, A1) + outer(A, dA1)
-        dS += scale(along) * (outer(dA, A) + outer(A, dA)) + scale(dalong) * outer(A, A)
-        dxS = S + scale(x) * dS
+        rho = pairs[0] + AA[0]
+        x = x[:, None, None]
+        by_x_rho = by_x[:, 2:11].reshape(P, 3, 3) + AA[0] + x * AA[1]  # d(x rho)/dx
+        S = times(C, pairs) + a * weighted + A1 * A0 + times(A, A1_t) + times(C_star, AA)
+        p = p[:, None, None]
+        dp = -(C[0] + x * C[1])
+        rate = p / (p - x * dp)
         return Resolvent(
-            q=x / p,
-            R=scale(p) * rho,
-            R2=scale(rate * p) * drho,
-            CR=scale(p) * S,
-            CR2=scale(rate * p) * dxS,
-            CCR2=-scale(rate * p) * (scale(dp) * S + scale(p) * dS),
+            q=(x / p)[:, 0, 0],
+            R=p * rho,
+            R2=rate * p * by_x_rho,
+            CR=p * S[0],
+            CR2=rate * p * (S[0] + x * S[1]),
+            CCR2=-rate * p * (dp * S[0] + p * S[1]),
         )
-
-    def _star(self, x: Array, E: Array, E2: Array) -> tuple[Array, Array]:
-        """R_** / p = 1 / (1 + b x E[y^2 (s^2 - 1)/D]) and its derivative in x."""
-        value = 1 / (1 + self.b * x * (E[1] - E[0]))
-        return value, -(value**2) * self.b * (E2[1] - E2[0])
-
-
-def _moving(step: Array, x: Array) -> NDArray[np.bool_]:
-    """Whether Newton's last step leaves an error, quadratic in it, above rounding."""
-    return np.abs(step) > np.maximum(1e-8 * np.abs(x), 1e-16)

@@ -19,11 +19,11 @@ from functools import lru_cache
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trapezoid
+from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
-from ..problem import Function, LabelLaw
+from ..problem import LabelLaw, Target
 from ..saddle_point import FirstBatch
-from ..steps import first_batch, mixed, probe
+from ..steps import first_batch, mixed, on_labels, powers, probe
 from .contour import contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
@@ -31,9 +31,8 @@ AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else
 # modulus of what is a density on the line: cancellation then costs two digits.
 LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
 CONTOUR_NODES = 512  # of the contour for s
-NODE_SPACING = (
-    0.06  # of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
-)
+# of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
+NODE_SPACING = 0.06
 MOST_NODES = 4096  # nodes of y: the averages are over all of them at every z
 MOST_VALUES = 2**22  # values of the density, 64 MiB
 NOISE_NODES = 6  # values of a noise that is too small for a rotated line
@@ -63,12 +62,12 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
         return  # all labels are of size 1: the real rule has nothing but that node
     shares = [share for _, share in parts]
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
-    for plain in (_continued, _on_values):
+    for plain in (_continued(target), FirstBatch(*_values(target, TARGET_PANEL))):
         pairs = zip(parts, rotated, strict=True)
-        yield mixed([one or _blurred(plain(target), v) for (v, _), one in pairs], shares)
+        yield mixed([one or _blurred(plain, v) for (v, _), one in pairs], shares)
 
 
-def _continued(target: Function) -> FirstBatch:
+def _continued(target: Target) -> FirstBatch:
     """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
     rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
     kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
@@ -76,15 +75,7 @@ def _continued(target: Function) -> FirstBatch:
         y = np.asarray(target.function(kappa))
     except (TypeError, ValueError):  # not made for complex numbers
         y = np.full(kappa.shape, np.nan)
-    return FirstBatch(y, weights * np.stack([np.ones_like(kappa), kappa, kappa**2]))
-
-
-def _on_values(target: Function) -> FirstBatch:
-    """Labels without noise, on the values that the target has at the nodes of a fine rule."""
-    mean, powers = _labels(target, TARGET_PANEL)
-    size, which = np.unique(np.abs(mean).round(14), return_inverse=True)
-    powers[1] *= np.sign(mean)
-    return FirstBatch(size, np.stack([np.bincount(which, row, size.size) for row in powers]))
+    return FirstBatch(y, powers(Rule(kappa, weights)))
 
 
 def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
@@ -97,19 +88,17 @@ def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
     return FirstBatch(y.ravel(), (batch.weights[..., None] * w).reshape(3, -1))
 
 
-def _labels(target: Function, panel: float) -> tuple[Array, Array]:
-    """The target at nodes of s, with weights times 1, s, s^2."""
+def _values(target: Target, panel: float) -> tuple[Array, Array]:
+    """The values that the target has on a fine rule for s, and their weights times 1, s, s^2."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
-    powers = np.stack([np.ones_like(rule.nodes), rule.nodes, rule.nodes**2])
-    return target(rule.nodes), rule.weights * powers
+    values, which = np.unique(target(rule.nodes), return_inverse=True)
+    return values, np.stack([np.bincount(which, row, values.size) for row in powers(rule)])
 
 
-def _rotated(target: Function, noise: float, scale: float) -> FirstBatch | None:
+def _rotated(target: Target, noise: float, scale: float) -> FirstBatch | None:
     """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y;
     None where the noise is so small that this takes too many nodes."""
-    mean, powers = _labels(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
-    mean, which = np.unique(mean, return_inverse=True)  # a sign has two
-    powers = np.stack([np.bincount(which, row, mean.size) for row in powers])
+    mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
     largest = float(np.abs(mean).max())
     phi = min(LARGEST_ANGLE, DENSITY_GROWTH * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))
@@ -121,8 +110,4 @@ def _rotated(target: Function, noise: float, scale: float) -> FirstBatch | None:
     if count > MOST_NODES or count * mean.size > MOST_VALUES:
         return None
     u = np.linspace(-end, end, count)
-    turn = np.exp(-1j * phi)
-    y = turn * np.sinh(u) / root
-    cell = turn * np.cosh(u) / root * (u[1] - u[0])
-    density = np.exp(-((y[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
-    return FirstBatch(y, (density @ powers.T).T * cell)
+    return on_labels(mean, weights, noise, root, u, np.exp(-1j * phi))

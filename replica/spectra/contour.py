@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule, interval
 
 from ..equivalence import Table, alike
-from ..problem import MOMENT_TOLERANCE, Model, Moments, Student
+from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 CONTOUR_SLOPE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = CONTOUR_BEND
 # T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
@@ -101,7 +101,7 @@ def sides(kappa: Array, T: Array) -> tuple[int, Array]:
     return int(side[0]), (kappa[moves[turned] + 1] + kappa[moves[turned + 1]]) / 2
 
 
-def complex_moments(student: Student, s: Array, c: float) -> Moments:
+def complex_moments(student: Activation, s: Array, c: float) -> Moments:
     """The moments (3.2) at complex shifts s (n,), as the analytic functions they are."""
     root = np.sqrt(c)
     shift, t = s.real[:, None], s.imag[:, None] / root

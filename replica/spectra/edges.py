@@ -46,30 +46,26 @@ def mass_per_log(resolvent: Resolvent, x: Array) -> Array:
     return np.asarray(x * np.nan_to_num(density))
 
 
-def largest_eigenvalue_bound(resolvent: Resolvent) -> float:
-    """An upper bound on the bulk: norms of the linear and the remaining part of the features,
-    each its largest size over kappa times that of a matrix of independent entries; the linear
-    part's rows have in no direction more variance than their covariance has."""
-    covariance = resolvent.real.table.covariance
-    return _bound(resolvent, resolvent.real.table.c if covariance is None else covariance.largest)
+def scan(resolvent: Resolvent) -> Array:
+    """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
+    table = resolvent.real.table
+    # rows have in no direction more variance than the largest eigenvalue of their covariance
+    top = _bound(resolvent, table.c if table.covariance is None else table.covariance.largest)
+    if not top:
+        raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
+    low = _bound(resolvent, table.c) * 10.0**-SCAN_DECADES
+    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
 
 
 def _bound(resolvent: Resolvent, c: Array | float) -> float:
-    """The bound for rows of variance ``c``, of all groups or (A,)."""
+    """An upper bound on the bulk for rows of variance ``c``, of all groups or (A,): norms of the
+    linear and the remaining part of the features, each its largest size over kappa times that of
+    a matrix of independent entries."""
     table, ratio = resolvent.real.table, resolvent.ratio
     linear = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
     linear *= (1 + 1 / np.sqrt(resolvent.alpha)) * (1 + np.sqrt(table.beta))
     rest = np.sqrt(table.mu2sq.max()) * (1 + 1 / np.sqrt(ratio))
     return float(2 * (linear + rest) ** 2)
-
-
-def scan(resolvent: Resolvent) -> Array:
-    """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
-    top = largest_eigenvalue_bound(resolvent)
-    if not top:
-        raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bound(resolvent, resolvent.real.table.c) * 10.0**-SCAN_DECADES
-    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
 
 
 def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
@@ -97,15 +93,11 @@ def _edges_in_cells(
     edge = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
     for sweep in range(BISECTIONS):
-        open_cells = np.flatnonzero(np.isnan(edge))
-        if not open_cells.size:
-            break
         if sweep % 4 == 0:
-            outside = np.where(low_inside, high, low)[open_cells]
-            turn = turning_point(resolvent, outside)
-            within = (turn >= low[open_cells]) & (turn <= high[open_cells])
-            edge[open_cells[within]] = turn[within]
-            open_cells = open_cells[~within]
+            cells = np.flatnonzero(np.isnan(edge))
+            turn = turning_point(resolvent, np.where(low_inside, high, low)[cells])
+            edge[cells] = np.where((turn >= low[cells]) & (turn <= high[cells]), turn, np.nan)
+        open_cells = np.flatnonzero(np.isnan(edge))
         if not open_cells.size:
             break
         middle = np.sqrt(low[open_cells] * high[open_cells])

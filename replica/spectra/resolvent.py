@@ -62,8 +62,8 @@ class Resolvent:
         second = U[:, -self.responses.groups :]
         return np.asarray((second.imag >= -HERGLOTZ * np.abs(second)).all(axis=1))
 
-    def solve(self, z: Array) -> tuple[Array, NDArray[np.object_]]:
-        """U (P, D) at z (P,) with Im z >= 0, z != 0, and the status of every point."""
+    def solve(self, z: Array) -> Array:
+        """U (P, D) at z (P,) with Im z >= 0, z != 0; NaN where it is not found."""
         radius, angle = np.abs(z), np.angle(z)
         first = self.real.solve(
             np.full(len(z), self.alpha), self.ratio * radius, RESPONSE_TOLERANCE
@@ -81,7 +81,7 @@ class Resolvent:
             lambda U, place, rows: self.admissible(U),
             size=self.responses.magnitude,
         )
-        return np.where(path_end.converged[:, None], path_end.value, np.nan), path_end.status
+        return np.where(path_end.converged[:, None], path_end.value, np.nan)
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""
@@ -96,10 +96,10 @@ class Resolvent:
     def at(self, z: Array, start: Array | None = None) -> Array:
         """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found."""
         if start is None:
-            return self.solve(z)[0]
+            return self.solve(z)
         value, settled = self.refine(z, start)
         if not settled.all():
-            value[~settled] = self.solve(z[~settled])[0]
+            value[~settled] = self.solve(z[~settled])
         return value
 
     def one_sign(self, U: Array) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """What giant gradient steps make of a network, and what they learn."""
 
-from .first_batch import first_batch, mixed, probe
+from .first_batch import first_batch, mixed, on_labels, powers, probe
 from .gradient_step import GradientStep
 from .network import MODELS, Network, unsuited
 from .one_step import GROUPS, first_step
@@ -21,6 +21,8 @@ __all__ = [
     "first_batch",
     "first_step",
     "mixed",
+    "on_labels",
+    "powers",
     "probe",
     "staircase",
     "unsuited",

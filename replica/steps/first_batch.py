@@ -17,7 +17,7 @@ from solvers.results import Array
 from solvers.rules import HALF_WIDTH, Rule, gauss_legendre, graded, interval, tensor, trapezoid
 from solvers.settle import settle
 
-from ..problem import Function, LabelLaw, zeros
+from ..problem import LabelLaw, Target, zeros
 from ..saddle_point import FirstBatch
 
 PROBE_TOLERANCE = 1e-12  # of averages over y: several times the rounding of their sums
@@ -106,11 +106,10 @@ def mixed(batches: Iterable[FirstBatch], shares: Iterable[float]) -> FirstBatch:
     return FirstBatch(np.concatenate(y), np.concatenate(parts, axis=1))
 
 
-def signs(mean: Array, weights: Array) -> FirstBatch:
-    """Labels +-1 of mean ``mean`` where ``weights`` (3, S) are those of 1, s and s^2."""
-    averages = weights.sum(axis=1)
-    averages[1] = weights[1] @ mean
-    return FirstBatch(np.ones(1), averages[:, None])
+def powers(rule: Rule) -> Array:
+    """The weights of a rule for s, times 1, s and s^2."""
+    s, w = rule
+    return np.stack([w, w * s, w * s**2])
 
 
 def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
@@ -120,8 +119,10 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
         layers = _layers(mean)
         for n in (12, 24, 48):
             rule = gauss_legendre(n, layers, interval(1024))
-            s, w = rule.nodes, rule.weights
-            yield signs(mean(s), np.stack([w, w * s, w * s**2]))
+            weights = powers(rule)
+            averages = weights.sum(axis=1)
+            averages[1] = weights[1] @ mean(rule.nodes)
+            yield FirstBatch(np.ones(1), averages[:, None])
         return
     variances, shares = zip(*labels.gaussians, strict=True)
     refinements = [list(_of_component(mean, noise, scale)) for noise in variances]
@@ -129,7 +130,7 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
         yield mixed([batches[min(level, len(batches) - 1)] for batches in refinements], shares)
 
 
-def _of_component(target: Function, noise: float, scale: float) -> Iterator[FirstBatch]:
+def _of_component(target: Target, noise: float, scale: float) -> Iterator[FirstBatch]:
     """The law of labels with Gaussian ``noise`` (a variance) on ever finer nodes: in s, closing in
     on the zeros of the target if need be, and in xi; or, with noise enough, in y."""
     layers = _layers(target)
@@ -143,32 +144,33 @@ def _of_component(target: Function, noise: float, scale: float) -> Iterator[Firs
     sizes = (8, 12, 18, 27) if wide else (8, 12, 16, 24, 36, 48)
     rules += [gauss_legendre(n, layers, interval(1024), panel) for n in sizes]
     for index, rule in enumerate(rules):
-        if not wide:
-            (s, xi), w = rule.nodes[None].repeat(2, axis=0), rule.weights
-            if noise:
-                both = tensor(rule, trapezoid(int(count * (1 + index / 8))))
-                (s, xi), w = both.nodes.T, both.weights
-            y = target(s) + np.sqrt(noise) * xi
-            yield FirstBatch(y, np.stack([w, w * s, w * s**2]))
+        if wide:
+            mean, reach = target(rule.nodes), HALF_WIDTH * np.sqrt(noise)
+            root = np.sqrt(max(scale, 1 / noise))
+            low, high = np.arcsinh(root * np.array([mean.min() - reach, mean.max() + reach]))
+            u = np.linspace(low, high, 256 * 2**index)
+            yield on_labels(mean, powers(rule), noise, root, u)
+        elif noise:
+            both = tensor(rule, trapezoid(int(count * (1 + index / 8))))
+            s, xi = both.nodes.T
+            yield FirstBatch(target(s) + np.sqrt(noise) * xi, powers(Rule(s, both.weights)))
         else:
-            yield _in_label(target(rule.nodes), rule, noise, scale, 256 * 2**index)
+            yield FirstBatch(target(rule.nodes), powers(rule))
 
 
-def _in_label(mean: Array, s: Rule, noise: float, scale: float, n: int) -> FirstBatch:
-    """The law on n nodes of y, dense where 1 / (1 + scale y^2) varies, weighed by the density of
-    y: that of Gaussians around ``mean`` at the nodes of the rule ``s``."""
-    reach = HALF_WIDTH * np.sqrt(noise)
-    root = np.sqrt(max(scale, 1 / noise))
-    low, high = np.arcsinh(root * np.array([mean.min() - reach, mean.max() + reach]))
-    u = np.linspace(low, high, n)
-    y = np.sinh(u) / root
-    cell = np.cosh(u) / root * (u[1] - u[0])
+def on_labels(
+    mean: Array, weights: Array, noise: float, root: float, u: Array, turn: complex = 1.0
+) -> FirstBatch:
+    """The law of labels on nodes y = ``turn`` sinh(u) / ``root``, u evenly spaced: dense where
+    1 / (1 + root^2 y^2) varies, weighed by the density of Gaussians of variance ``noise`` around
+    ``mean`` (S,), which have the ``weights`` (3, S)."""
+    y = turn * np.sinh(u) / root
+    cell = turn * np.cosh(u) / root * (u[1] - u[0])
     density = np.exp(-((y[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
-    powers = np.stack([s.weights, s.weights * s.nodes, s.weights * s.nodes**2])
-    return FirstBatch(y, (density @ powers.T).T * cell)
+    return FirstBatch(y, (density @ weights.T).T * cell)
 
 
-def _layers(target: Function) -> Array:
+def _layers(target: Target) -> Array:
     """Breaks that close in on the kinks and zeros of the target."""
     near = [zero for zero in zeros(target) if abs(zero) < HALF_WIDTH]
     return graded([*target.kinks, *near], interval(1024))

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from .network import Network
-from .one_step import SpikedParameters, after_one_step, cosines, features_of
+from .one_step import srf_after_one_step
 from .several_steps import after_each_step
 from .step import Step
 
@@ -68,8 +70,11 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        after = _after_several(self) if self.steps else after_one_step(self)
-        return features_of(self, after, beta=beta)
+        if not self.steps:
+            return srf_after_one_step(self, beta)
+        last = after_each_step(self)[-1]
+        gamma, bias = np.array(last.gamma), self.bias.values[0]
+        return self.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
         """The network itself after the step, without the sRF's approximation.  docs/theory.md 15
@@ -116,16 +121,3 @@ class GradientStep(Step):
         beta = values.pop("beta", None)
         step = replace(self, **values) if values else self  # type: ignore[arg-type]
         return step.at_width(beta)
-
-
-def _after_several(step: Step) -> SpikedParameters:
-    """The one group of neurons that there is after several steps.  docs/theory.md 10"""
-    last = after_each_step(step)[-1]
-    return SpikedParameters(
-        r=last.r,
-        c=last.c,
-        gamma=cosines(last.gamma),
-        fractions=None,
-        bias=step.bias.values[0],
-        error=0.0,
-    )

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.quadrature import expectation
 from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import FINITE, Geometry, SpikedRandomFeatures, number
 from ..saddle_point import GroupCovariance, RowCovariance, group_covariance
 from .first_batch import first_batch
-from .one_step import GROUPS, after_one_step, features_of
+from .one_step import GROUPS, after_one_step, srf_after_one_step
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
@@ -49,7 +48,7 @@ class NetworkRows:
     @cached_property
     def published(self) -> SpikedRandomFeatures:
         """The published model of the same step, of width beta = 1."""
-        return features_of(self.step, after_one_step(self.step), beta=1.0)
+        return srf_after_one_step(self.step, 1.0)
 
     @cached_property
     def covariance(self) -> RowCovariance:
@@ -131,7 +130,7 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
-    if step.step_labels.student_t is not None:
+    if step.step_labels.moments < np.inf:
         return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
@@ -140,34 +139,24 @@ def unsuited(step: Step) -> str:
     return ""
 
 
-def _largest_strength(step: Step, h_check: float) -> float:
-    """b / alpha0 of Eq. (15.1) for the largest readout."""
-    readouts = step.readout.discretise(GROUPS[-1])[0]
-    return float((step.eta * np.abs(readouts).max()) ** 2 * h_check / step.alpha0**2)
-
-
 def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:
     """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
     norm, as in (15.1)-(15.8)."""
     student, alpha0, eta = step.student, step.alpha0, step.eta
     h1, h_check = student.slope_moments()
-    batch = first_batch(step.step_labels, _largest_strength(step, h_check))
+    b = eta**2 * h_check / alpha0
+    largest = np.abs(step.readout.discretise(GROUPS[-1])[0]).max()
+    batch = first_batch(step.step_labels, float(largest**2 * b / alpha0))
     w, ws, _ = batch.weights
     power, first = float(w @ batch.y**2), float(ws @ batch.y)
     N = np.sqrt(first**2 + power / alpha0)
     gamma = first / N if N else 0.0
-    b = eta**2 * h_check / alpha0
     if not norms:
         return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
 
     def average(exponent: int, *, degree: int) -> float:
         """E z^degree (sigma' - h_1)^exponent"""
-
-        def integrand(z: Array) -> Array:
-            return z**degree * (student.slope(z) - h1) ** exponent
-
-        kinks, tol = np.asarray(student.kinks), student.slope_tolerance
-        return float(expectation(integrand, kinks=kinks, tol=tol).value)
+        return student.slope_average(lambda z, slope: z**degree * (slope - h1) ** exponent)
 
     h3 = average(1, degree=2)
     fourth = float(w @ batch.y**4)

@@ -8,9 +8,8 @@ continuous law of the readout is replaced by as many groups as its Gauss quadrat
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,23 +18,10 @@ from solvers.results import Array
 from solvers.rules import gauss_hermite
 from solvers.settle import settle
 
-from ..problem import Activation, SpikedRandomFeatures
+from ..problem import Activation, Geometry, SpikedRandomFeatures
 from .step import Step
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
-
-
-class SpikedParameters(NamedTuple):
-    """Groups after the step: loadings r, bulk variances c, cosines gamma with the target's
-    directions, shares and biases of the groups - floats where there is one group or
-    direction, else tuples - and the error of replacing the readout's law by them."""
-
-    r: float | tuple[float, ...]
-    c: float | tuple[float, ...]
-    gamma: float | tuple[tuple[float], ...]
-    fractions: tuple[float, ...] | None
-    bias: float | tuple[float, ...]
-    error: float
 
 
 class FirstStep(NamedTuple):
@@ -59,28 +45,34 @@ class FirstStep(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def after_one_step(step: Step) -> SpikedParameters:
-    """The groups of the network after a single ``step``.
+def after_one_step(step: Step) -> SpikedRandomFeatures:
+    """The features of width beta = 1 after a single ``step``, a group for every value of the
+    readout and of the bias.
 
     Raises
     ------
     InvalidArgument
         If the student has a jump (no gradient).
-
-    Examples
-    --------
-    >>> from replica import GradientStep
-    >>> step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=1.0)
-    >>> after = after_one_step(step)
-    >>> round(after.r, 7), round(after.c, 7), round(after.gamma, 7)
-    (0.6510892, 1.0769061, 0.5634852)
     """
     if step.readout.continuous is None or step.eta == 0:
-        return _with_groups(step, 1, 0.0)
-    ever_more = (_with_groups(step, count, np.inf) for count in GROUPS)
+        return _with_groups(step, 1)
+    ever_more = (_with_groups(step, count) for count in GROUPS)
     # to the accuracy to which other losses than the square are solved
-    settled = settle(ever_more, partial(_kernel, step.student), _kernel_change, 1e-6)
-    return settled.candidate._replace(error=settled.change)
+    settled = settle(ever_more, _kernel, _kernel_change, 1e-6)
+    return replace(settled.candidate, law_error=settled.change)
+
+
+def srf_after_one_step(step: Step, beta: float) -> SpikedRandomFeatures:
+    """The features of width ``beta`` after a single ``step``, with a warning where the groups are
+    too few for the readout's law."""
+    model = after_one_step(step)
+    if model.law_error > 1e-4:  # about the width of a line in a plot
+        warnings.warn(
+            f"{len(model.r)} groups stand for the readout's law with an error "
+            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large",
+            stacklevel=3,
+        )
+    return replace(model, beta=beta)
 
 
 def first_step(step: Step) -> FirstStep:
@@ -108,32 +100,23 @@ def first_step(step: Step) -> FirstStep:
     values, shares = step.readout.discretise(8)
     # what a step adds is all that is left of a row where the rate is large
     large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
-    after, added = after_one_step(single), after_one_step(large)
-    without_noise = after_one_step(replace(single, alpha0=np.inf, eta=1.0))
-    direction = np.array(without_noise.gamma, dtype=float).reshape(-1)
+    after, added = after_one_step(single).geometry, after_one_step(large).geometry
+    C1 = step.step_labels.averages().first
     return FirstStep(
-        direction=direction,
+        direction=C1 / (np.linalg.norm(C1) or 1.0),
         weights=_weight_cosines(after),
         gradients=_weight_cosines(added),
-        fractions=np.ones(1) if after.fractions is None else np.array(after.fractions),
+        fractions=after.fractions,
     )
 
 
-def _weight_cosines(after: SpikedParameters) -> Array:
+def _weight_cosines(groups: Geometry) -> Array:
     """Cosines of the rows of each group with the target's directions, (A, T)."""
-    r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
-    gamma = np.array(after.gamma, dtype=float).reshape(-1)
-    return np.asarray((r / np.sqrt(r**2 + c))[:, None] * gamma)
+    return groups.r / np.sqrt(groups.r**2 + groups.c[:, None]) * groups.gamma.T
 
 
-def cosines(gamma: Sequence[float]) -> float | tuple[tuple[float], ...]:
-    """A float for one target direction, else a column (T, 1)."""
-    return float(gamma[0]) if len(gamma) == 1 else tuple((float(g),) for g in gamma)
-
-
-def _with_groups(step: Step, count: int, error: float) -> SpikedParameters:
-    """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout, whose
-    ``error`` is passed on."""
+def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
+    """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
     # the readout of a step that is not made does not matter
     values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
     biases, bias_shares = step.bias.discretise(1)
@@ -154,12 +137,10 @@ def _with_groups(step: Step, count: int, error: float) -> SpikedParameters:
         c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
         fractions += (shares * t_share).tolist()
         bias += [float(t)] * len(values)
-    spiked = any(r)
-    gamma = labels.first / N if spiked else np.zeros(len(labels.first))
-    directions = cosines(gamma.tolist())
+    gamma = labels.first / N if any(r) else np.zeros(len(labels.first))
     if len(r) == 1:
-        return SpikedParameters(r[0], c[0], directions, None, bias[0], error)
-    return SpikedParameters(tuple(r), tuple(c), directions, tuple(fractions), tuple(bias), error)
+        return step.features(r=r[0], c=c[0], gamma=gamma, bias=bias[0])
+    return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=bias)
 
 
 @lru_cache(maxsize=1024)
@@ -168,15 +149,14 @@ def _student(student: Activation, shift: float) -> tuple[float, float, float]:
     return *student.slope_moments(shift), float(student.second_hermite(shift))
 
 
-def _kernel(student: Activation, groups: SpikedParameters) -> Array:
+def _kernel(model: SpikedRandomFeatures) -> Array:
     """Averages over the groups that the theory depends on, as matrices on a Gaussian rule of
     kappa: products of mu_0, of mu_1 (times c), and mu_2^2.  They converge as the
     discretisation does."""
     kappa, weights = gauss_hermite(24)
-    r, c = np.atleast_1d(groups.r)[:, None], np.atleast_1d(groups.c)[:, None]
-    bias = np.atleast_1d(groups.bias)[:, None]
-    m = student.moments(r * kappa + bias, c)
-    pi = np.ones(1) if groups.fractions is None else np.array(groups.fractions)
+    groups = model.geometry
+    m = model.student.moments(groups.r * kappa + groups.bias[:, None], groups.c[:, None])
+    pi = groups.fractions
     constant = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
@@ -186,28 +166,3 @@ def _kernel(student: Activation, groups: SpikedParameters) -> Array:
 def _kernel_change(before: Array, now: Array) -> float:
     """Norm of the change of a kernel, relative to its own."""
     return float(np.linalg.norm(now - before) / np.linalg.norm(now))
-
-
-def features_of(step: Step, after: SpikedParameters, *, beta: float) -> SpikedRandomFeatures:
-    """The spiked random features of width p = beta d with the parameters ``after`` the step."""
-    if after.error > 1e-4:  # about the width of a line in a plot
-        warnings.warn(
-            f"{len(np.atleast_1d(after.r))} groups stand for the readout's law with an error "
-            f"of {after.error:.1e}: its tails are too heavy, or the step too large",
-            stacklevel=3,
-        )
-    return SpikedRandomFeatures(
-        student=step.student,
-        target=step.target,
-        r=after.r,
-        c=after.c,
-        gamma=after.gamma,
-        beta=beta,
-        noise=step.noise,
-        fractions=after.fractions,
-        bias=after.bias,
-        intercept=step.intercept,
-        train_bias=step.train_bias,
-        law_error=after.error,
-        label_noise=step.label_noise,
-    )

@@ -14,7 +14,6 @@ network it keeps a row covariance (docs/theory.md 15), which several steps accum
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +26,8 @@ from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, remainder
 from .step import Step
+
+TOLERANCE = 1e-11  # of the averages: each step passes its errors on to the next
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,6 @@ class AfterStep:
     weight_cosines: tuple[float, ...]
     gradient_cosines: tuple[float, ...]
     quadrature_error: float
-
-
-class _Averages(NamedTuple):
-    """The averages of Eq. (10.1): a_u along the spike, a_zeta (K',) across it, the stretch delta of
-    the bulk, and alpha_t times the noises n_c, common to all rows, and n_i, of each row's own."""
-
-    along_spike: float
-    across: Array
-    stretch: float
-    common_noise: float
-    own_noise: float
 
 
 def after_each_step(step: Step) -> tuple[AfterStep, ...]:
@@ -119,9 +109,10 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
     """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
     r, c, gamma = 0.0, 1.0, np.zeros(step.target.dimension)
     for alpha0, eta in step.schedule:
-        averages, error = _settled_averages(step, _rows(step, r, c, gamma))
-        a_u, a_zeta, delta = averages.along_spike, averages.across, averages.stretch
-        n_c, n_i = averages.common_noise / alpha0, averages.own_noise / alpha0
+        # the moments that Eq. (10.1) averages are those of the rows' table
+        now = step.features(r=r, c=c, gamma=gamma, bias=step.bias.values[0])
+        (a_u, delta, common, own, *rest), error = _settled_averages(step, now)
+        a_zeta, n_c, n_i = np.array(rest), common / alpha0, own / alpha0
         towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
         push = eta * step.readout.values[0]
@@ -142,56 +133,35 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
         )
 
 
-def _rows(step: Step, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
-    """Rows of spike r u and bulk variance c as spiked random features: the moments that
-    Eq. (10.1) averages are those of their table."""
-    return SpikedRandomFeatures(
-        student=step.student,
-        target=step.target,
-        r=r,
-        c=c,
-        gamma=gamma[:, None],
-        noise=step.noise,
-        label_noise=step.label_noise,
-        bias=step.bias.values[0],
-    )
+def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:
+    """The averages of Eq. (10.1) over the rows ``now``, and their change, relative to the largest,
+    at the last refinement of the rule for kappa."""
 
+    def relative_change(before: Array, now: Array) -> float:
+        return float(np.abs(now - before).max() / np.abs(now).max())
 
-def _settled_averages(
-    step: Step, now: SpikedRandomFeatures, tol: float = 1e-11
-) -> tuple[_Averages, float]:
-    """The averages of Eq. (10.1) over the rows ``now``, and their relative change at the last
-    refinement of the rule for kappa, ``tol`` at most."""
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
-    settled = settle(rules(now), lambda rule: _averages(step, now, rule), _relative_change, tol)
+    settled = settle(
+        rules(now), lambda rule: _averages(step, now, rule), relative_change, TOLERANCE
+    )
     if not settled.met:
         raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {tol:g} "
+            f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
             f"(last change {settled.change:.1e})"
         )
     return settled.value, settled.change
 
 
-def _relative_change(before: _Averages, now: _Averages) -> float:
-    """Largest change of an average, relative to the largest average."""
-    values = np.hstack(now)
-    return float(np.abs(values - np.hstack(before)).max() / np.abs(values).max())
-
-
-def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> _Averages:
-    """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa."""
+def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
+    """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa: a_u along the spike,
+    the stretch delta of the bulk, alpha_t times the noises n_c, common to all rows, and n_i, of
+    each row's own, and a_zeta across the spike (K' of them)."""
     table = tabulate(now, rule)
-    kappa, weights = table.kappa[0], table.weights
-    mu0, mu1 = table.offsets[0], table.mu1[0]
+    kappa, mu1 = table.kappa[0], table.mu1[0]
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
     m2, v1 = step.student.slope_statistics(shift, now.geometry.c[0])
-    rho = table.h - step.readout.values[0] * mu0
+    rho = table.h - step.readout.values[0] * table.offsets[0]
     rho2 = rho**2 + step.step_labels.conditional_variance(table.h, table.spread)
-    return _Averages(
-        along_spike=float((rho * kappa * mu1) @ weights),
-        across=(table.g * mu1) @ weights,
-        stretch=float((rho * m2) @ weights),
-        common_noise=float((rho2 * mu1**2) @ weights),
-        own_noise=float((rho2 * v1) @ weights),
-    )
+    averaged = [rho * kappa * mu1, rho * m2, rho2 * mu1**2, rho2 * v1, *table.g * mu1]
+    return np.array(averaged) @ table.weights

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from solvers.results import Array
+
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
@@ -17,6 +19,7 @@ from ..problem import (
     LabelLaw,
     MultiIndex,
     Problem,
+    SpikedRandomFeatures,
     activation,
     assign,
     label_noise,
@@ -110,6 +113,20 @@ class Step(Problem):
     def varying(self) -> list[str]:
         """The numeric fields."""
         return [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+
+    def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
+        """Spiked random features of this student, fitted to these labels, with the spike's cosines
+        ``gamma`` (T,) and the ``groups`` of neurons."""
+        return SpikedRandomFeatures(
+            student=self.student,
+            target=self.target,
+            gamma=float(gamma[0]) if len(gamma) == 1 else gamma[:, None],
+            noise=self.noise,
+            intercept=self.intercept,
+            train_bias=self.train_bias,
+            label_noise=self.label_noise,
+            **groups,
+        )
 
     def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
         """The pairs (alpha0, eta) as ``steps`` or as alpha0 and eta give them, each in range."""

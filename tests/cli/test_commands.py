@@ -15,8 +15,6 @@ from replica.cli.common import run
 from replica.cli.main import app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
-
-
 POINT = f"{STEP} --alpha 1 --lam 0.1"
 
 
@@ -251,3 +249,17 @@ def test_interrupt(tmp_path):
 def test_version(capsys):
     assert run(app, ["--version"]) == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
+
+
+@pytest.mark.slow
+def test_workers_make_the_same_document(capsys):
+    line = f"{STEP} --beta .5,1 --alpha 1 --lam .1"
+    assert document(capsys, f"{line} --workers 2") == document(capsys, line)
+
+
+def test_workers_and_time_limit(capsys):
+    assert replica(f"{POINT} --workers 0") == 2
+    assert "--workers must be a whole number" in capsys.readouterr().err
+    sharp = "curve --student tanh --target sin --r 1e4 --c 1 --gamma .8 --alpha 1 --lam .1"
+    assert replica(f"{sharp} --time-limit 1e-9 --json") == 1
+    assert "longer than it may" in json.loads(capsys.readouterr().out)["points"][0]["status"]

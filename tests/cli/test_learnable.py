@@ -79,26 +79,6 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
 
 
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        (f"bounds {STEP} --eta 1 --beta 1,2", ["--beta", "single"]),
-        (f"bounds {STEP} --eta 1 --plot a.txt", ["--plot"]),
-        (f"optimum {STEP} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
-        (f"optimum {STEP}", ["--alpha must be given"]),
-        (f"spectrum {STEP} --eta 3 --alpha 1,2", ["--alpha", "single"]),
-        (f"spectrum {STEP} --eta 3 --alpha 1 --train-bias", ["--train-bias"]),
-    ],
-)
-def test_bad_input_is_one_line(line, parts, capsys):
-    assert replica(line) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    for part in parts:
-        assert part in err
-
-
 def test_what_did_not_converge_exits_1(capsys):
     """The best bias lies beyond those that are searched: the document is printed, unknown values
     null."""

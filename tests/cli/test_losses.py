@@ -39,20 +39,3 @@ def test_compare_under_outliers(capsys):
     assert {"theory_loss_error", "simulated_loss_error", "z_loss_error"} <= set(
         document["points"][0]
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--loss exponential", "exponential loss is not offered"),
-        ("--loss huber", "--loss must be one of square"),
-        ("--loss hinge", "labels of this problem are not +-1"),
-        ("--label-noise student:1", "--label-noise must be one of outliers"),
-        ("--label-noise flip:0.1", "--noise must be 0 with labels"),
-    ],
-)
-def test_bad_input_is_one_line(options, message, capsys):
-    assert run(app, ["curve", *SINE, *words("--alpha 1 --lam 1"), *words(options)]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1

@@ -7,8 +7,6 @@ from replica.cli.main import app
 from validation.cli.main import app as validation_app
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
-
-
 POINT = f"{STEP} --alpha 1 --lam 0.1"
 
 
@@ -23,6 +21,12 @@ def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
     (line,) = capsys.readouterr().err.splitlines()
     assert "--student" in line
     assert "division by zero" in line
+
+
+SINE = "curve --student tanh --target sin --r 1.1 --c 1 --gamma .97 --noise .05 --alpha 1 --lam 1"
+THREE = "curve --student tanh --target sin --alpha 1 --lam .05"
+PAIRS = "--steps must be pairs alpha0:eta"
+BARE = "--student tanh --target sin --alpha0 20"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,30 @@ def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
         ("curves", ["curves"]),
         (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
         ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
+        # losses and laws of labels
+        (f"{SINE} --loss exponential", ["exponential loss is not offered"]),
+        (f"{SINE} --loss huber", ["--loss must be one of square"]),
+        (f"{SINE} --loss hinge", ["labels of this problem are not +-1"]),
+        (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
+        (f"{SINE} --label-noise flip:0.1", ["--noise must be 0 with labels"]),
+        # several steps
+        (f"{THREE} --steps 2:1,2", [PAIRS]),
+        (f"{THREE} --steps 2:1,2:x", [PAIRS]),
+        (f"{THREE} --steps 2:1,2:1 --eta 1", ["--eta must be given without --steps"]),
+        (f"{THREE} --steps 2:1,2:1 --r 1", ["given without"]),
+        (f"{THREE} --steps 2:1,2:1 --readout=-1,1", ["--readout must be a single value"]),
+        # what can be learned
+        (f"bounds {BARE} --eta 1 --beta 1,2", ["--beta", "single"]),
+        (f"bounds {BARE} --eta 1 --plot a.txt", ["--plot"]),
+        (f"optimum {BARE} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
+        (f"optimum {BARE}", ["--alpha must be given"]),
+        (f"spectrum {BARE} --eta 3 --alpha 1,2", ["--alpha", "single"]),
+        (f"spectrum {BARE} --eta 3 --alpha 1 --train-bias", ["--train-bias"]),
+        ("staircase", ["--target must be given"]),
+        ("staircase --target z9+z1", ["--target must be arithmetic"]),
+        ("staircase --target z1 --degree 40", ["--degree must be an integer from 1 to 12"]),
+        ("staircase --target z1 --out x.nc", ["--out must be a file name ending in .csv, .json"]),
+        ("staircase --target he6 --out x.csv", ["--out must be .json where there is no stage"]),
     ],
 )
 def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):

@@ -12,17 +12,9 @@ from validation.cli.main import app as validate_app
 from validation.figures import network as network_figure
 
 NETWORK = "theory of the network itself"
-
-
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
-
-
 LINE = "--student tanh --target tanh --alpha0 .5 --eta 3 --alpha 1 --lam .1"
-
-
 RELU = LINE.replace("--student tanh", "--student relu")
-
-
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 

@@ -45,21 +45,6 @@ def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):
     np.testing.assert_allclose(found["directions"], np.eye(2), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ([], "--target must be given"),
-        (["--target", "z9+z1"], "--target must be arithmetic"),
-        (["--target", "z1", "--degree", "40"], "--degree must be an integer from 1 to 12"),
-        (["--target", "z1", "--out", "x.nc"], "--out must be a file name ending in .csv, .json"),
-        (["--target", "he6", "--out", "x.csv"], "--out must be .json where there is no stage"),
-    ],
-)
-def test_mistakes_on_the_command_line(capsys, line, message):
-    assert run(app, ["staircase", *line]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_nothing_found_is_said(capsys):
     assert run(app, ["staircase", "--target", "he6"]) == 0
     assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out

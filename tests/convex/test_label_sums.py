@@ -5,17 +5,17 @@ import pytest
 from scipy.special import ndtr
 
 import replica
-from replica import Loss, SpikedRandomFeatures
+from replica import SpikedRandomFeatures
 from replica.convex.averages import scores
 from replica.convex.classification import classification_error
 from replica.convex.equations import Equations, PointsOnTable
-from replica.convex.label_tables import Level, label_table
 from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
-from tests.convex.problems import MODELS, SIGN, by_nodes
+from replica.saddle_point import ridge
+from solvers.rules import trapezoid
+from tests.convex.problems import MODELS, SIGN, by_nodes, labels_on
 
 ONE = np.ones(1)
-
 
 THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric
     student="relu",
@@ -32,14 +32,10 @@ THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymm
 @pytest.mark.parametrize("model", [SIGN, MODELS["flipped"], THREE], ids=["sign", "flip", "three"])
 @pytest.mark.parametrize("loss", ["logistic", "absolute"])
 def test_steps_are_summed_exactly(model, loss):
-    """The closed form of the label's law given the local field, against Bayes' rule on 104 or
-    more nodes of tau that split at the steps (1e-8, their own error)."""
-    given = label_table(model, Level(2, 6, 3))
-    labels = given.labels
-    of = replica.loss(loss)
-    summed = by_nodes(
-        Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks, curvature=of.second)
-    )
+    """The closed form of the label's law given the local field, against Bayes' rule on 200
+    nodes of tau that split at the steps (1e-8, their own error)."""
+    given = labels_on(model, trapezoid(54, 7.9))
+    labels, of, summed = given.labels, replica.loss(loss), by_nodes(loss)
     overlaps = solve_points(PointsOnTable(given, of, ONE, 0.1 * ONE))[0].overlaps
     field = Equations(given, of).field(overlaps)
     assert labels.steps is not None
@@ -48,7 +44,7 @@ def test_steps_are_summed_exactly(model, loss):
         assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
     by_steps = classification_error(model, overlaps, 1e-9)[0]
     # the same from its definition, kappa and tau summed
-    ((tau, weights, mean, *_),) = labels.components
+    tau, weights, mean, *_ = labels
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
     sd = np.sqrt(field.power - (field.pull**2).sum(axis=-1))[..., None]
     below = ndtr(-centre / sd)
@@ -60,9 +56,9 @@ def test_steps_are_summed_exactly(model, loss):
 
 @pytest.mark.parametrize("pull", [0.0, 0.2, 0.6])
 def test_a_smooth_teacher_is_summed_as_a_series(pull):
-    """Mehler's series given the local field against Bayes' rule on 76 nodes of tau, for a
+    """Mehler's series given the local field against Bayes' rule on 200 nodes of tau, for a
     prediction whose correlation with tau is ``pull``: rounding, and no term below 1e-12."""
-    table, labels = label_table(MODELS["logistic teacher"], Level(5, 8, 5))
+    table, labels = labels_on(MODELS["logistic teacher"], trapezoid(80))
     assert labels.series is not None
     shape = (1, table.weights.size)
     field = Field(
@@ -76,3 +72,27 @@ def test_a_smooth_teacher_is_summed_as_a_series(pull):
     found = scores(labels, of, field)
     for mine, theirs in zip(found, exact, strict=True):
         assert mine == pytest.approx(theirs, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("model", "lam"),
+    [
+        (MODELS["outliers"], 0.1),
+        # without noise t0 is nearly a function of tau, which have nodes one by one
+        (SpikedRandomFeatures(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.5), 10.0),
+    ],
+)
+def test_kinks_of_a_user_are_split(model, lam):
+    """The averages over the local field of an absolute loss given as functions, real labels:
+    1e-7, with a slope that is spread over V and divided by it."""
+    given, of = labels_on(model, trapezoid(30, 6.5)), replica.loss("absolute")
+    overlaps = ridge.solve_points(given.table, ONE, lam * ONE).overlaps
+    field = Equations(given, of).field(overlaps)
+    exact = scores(given.labels, of, field)
+    own = scores(given.labels, by_nodes("absolute"), field)
+    # where kappa and tau are unlikely together there are no nodes: 1e-11 of tau at kappa = 4
+    weights, likely = given.table.weights, np.abs(given.table.kappa[0]) < 4
+    for mine, named in zip(own, exact, strict=True):
+        assert mine[:, likely] == pytest.approx(named[:, likely], rel=1e-7, abs=1e-7)
+        mine, named = (x.reshape(weights.size, -1).T * weights for x in (mine, named))
+        assert mine == pytest.approx(named, rel=1e-7, abs=1e-8)

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
 from replica.equivalence.table import tabulate
 from solvers.results import Status
 from solvers.rules import trapezoid
-from tests.convex.problems import MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes
+from tests.convex.problems import LOG_COSH, MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes
 from tests.oracles.equations_convex import original_residuals
 
 
@@ -60,45 +59,50 @@ def test_labels_of_two_values_by_ridge_regression():
 
 @pytest.mark.parametrize("name", MARGIN)
 def test_original_equations_hold(name):
-    """1e-10 where s' is continuous; 4001 nodes, .005 apart, leave 1e-4 of its jumps, and 1e-5
-    of the jump of the sign."""
+    """1e-8, as asked, where s' is continuous; 4001 nodes, .005 apart, leave 1e-4 of its jumps, and
+    1e-5 of the jump of the sign."""
     point = solve(SIGN, alpha=2.0, lam=0.05, loss=name, quadrature_tol=1e-8)
     found = original_residuals(SIGN, 2.0, 0.05, replica.loss(name), point)
     assert abs(found.pop("classification")) < 1e-4
-    limit = 1e-10 if name == "logistic" else 1e-3
+    limit = 1e-8 if name == "logistic" else 1e-3
     assert max(map(abs, found.values())) < limit, found
 
 
-QUICK = [("outliers", loss) for loss in RESIDUAL] + [("sign", loss) for loss in MARGIN]
-
-
+QUICK = [("outliers", loss, 0.9, 0.05) for loss in RESIDUAL]
+QUICK += [("sign", loss, 0.9, 0.05) for loss in MARGIN]
+# predictions spread over tens of the scale on which the loss bends
+QUICK += [(name, "logistic", 2.0, 1e-4) for name in ("logistic teacher", "flipped")]
+# kinks on labels with little noise
+QUIET = ["quiet", "quiet relu", "quiet outliers", "quiet student"]
+QUICK += [(name, "huber:0.5", 2.0, 1.0) for name in QUIET]
 OTHERS = [
     *((name, loss) for name in REAL if name not in ("outliers", "two spikes") for loss in RESIDUAL),
     *((name, loss) for name in ("flipped", "logistic teacher") for loss in MARGIN),
     ("sign", "absolute"),
 ]
+SLOW = [(*case, 0.9, 0.05) for case in OTHERS]
+SLOW += [(name, "quantile:0.3", 2.0, 1.0) for name in [*QUIET, "signs with outliers"]]
+SLOW += [("signs with outliers", "huber:0.5", 2.0, 1.0)]
 
 
 @pytest.mark.parametrize(
-    ("name", "loss"),
-    [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHERS)],
+    ("name", "loss", "alpha", "lam"),
+    [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],
 )
-def test_derivative_of_the_objective(name, loss):
-    """d/dlam of (alpha / beta) E l + lam sum q2 / 2 is sum q2 / 2, to 1e-5.
-
-    Differences of relative step 1e-3 err by 1e-6; both ends are on one rule, whose error
-    1e-6 they share.
-    """
-    model, alpha, lam = MODELS[name], 0.9, 0.05
-    ends = [lam * (1 - 1e-3), lam * (1 + 1e-3)]
-    curve = [solve(model, alpha=alpha, lam=x, loss=loss) for x in [*ends, lam]]
-    assert all(point.converged for point in curve)
+def test_derivative_of_the_objective(name, loss, alpha, lam):
+    """d/dlam of (alpha / beta) E l + lam sum q2 / 2 is sum q2 / 2.  Differences of relative steps
+    1/20 and 1/10 err by 20^-4 / 30 = 2e-7 of the fifth derivative, and by 8 / .6 of what the loss
+    does, 1e-6 of which is allowed and 1e-8 seen."""
+    model, h = MODELS[name], 0.05
+    middle, *ends = (
+        solve(model, alpha=alpha, lam=lam * (1 + k * h), loss=loss, raise_on_failure=True)
+        for k in (0, -2, -1, 1, 2)
+    )
     objective = [
-        alpha / model.beta * point.train_loss + 0.5 * x * point.overlaps.q2.sum()
-        for x, point in zip([*ends, lam], curve, strict=True)
+        alpha / model.beta * one.train_loss + 0.5 * one.lam * one.overlaps.q2.sum() for one in ends
     ]
-    slope = (objective[1] - objective[0]) / (ends[1] - ends[0])
-    assert slope == pytest.approx(0.5 * curve[2].overlaps.q2.sum(), rel=1e-5)
+    slope = np.dot([1 / 12, -2 / 3, 2 / 3, -1 / 12], objective) / (h * lam)
+    assert slope == pytest.approx(0.5 * middle.overlaps.q2.sum(), rel=1e-5, abs=2e-7)
 
 
 def test_huber_tends_to_the_absolute_loss():
@@ -119,35 +123,36 @@ def test_median_is_half_the_absolute_loss():
     assert 2 * median.loss_error == pytest.approx(absolute.loss_error, rel=1e-7)
 
 
-def test_functions_of_a_user_reproduce_the_named_losses():
+@pytest.mark.parametrize(
+    ("name", "loss", "alpha", "lam"),
+    [
+        ("sign", "hinge", 1.5, 0.1),
+        ("outliers", "absolute", 2.0, 0.1),
+        ("outliers", "absolute", 0.5, 0.05),
+        ("at a dimension", "absolute", 2.0, 0.1),
+        # below kappa = 0 a relu student's predictions are less than rounding of the labels
+        ("vanishing features", "huber:0.5", 1.5, 0.1),
+        ("sign", "logistic", 1.5, 0.1),  # by the general proximal map
+    ],
+)
+def test_functions_of_a_user_reproduce_the_named_losses(name, loss, alpha, lam):
     """Solved proximal maps and nodes split at their kinks, against closed forms: 2e-6, the
     tolerance of either quadrature."""
-    hinge = by_nodes(
-        Loss(
-            lambda t: np.maximum(0, 1 - t),
-            lambda t: -1.0 * (t < 1),
-            kind="margin",
-            curvature=np.zeros_like,
-            kinks=(1.0,),
-        )
+    mine, named = (
+        solve(MODELS[name], alpha=alpha, lam=lam, loss=of, raise_on_failure=True)
+        for of in (by_nodes(loss), loss)
     )
-    logistic = Loss(lambda t: np.logaddexp(0, -t), lambda t: -expit(-t), kind="margin")
-    for own, name in ((hinge, "hinge"), (logistic, "logistic")):
-        mine = solve(SIGN, alpha=1.5, lam=0.1, loss=own)
-        named = solve(SIGN, alpha=1.5, lam=0.1, loss=name)
-        assert mine.converged
-        assert mine.test_error == pytest.approx(named.test_error, rel=2e-6)
-        assert mine.train_loss == pytest.approx(named.train_loss, rel=2e-6)
+    for part in ("test_error", "train_error", "train_loss", "loss_error"):
+        assert getattr(mine, part) == pytest.approx(getattr(named, part), rel=2e-6)
 
 
 def test_all_labels_or_none_outliers():
     """Components of no share are none; a user's loss looks at each."""
     model = dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.8)
-    own = Loss(lambda t: np.logaddexp(t, -t), np.tanh, name="log-cosh")
     for law, noise in (("outliers:0:9", 0.05), ("outliers:1:9", 9.05)):
         mixed = SpikedRandomFeatures(**model, noise=0.05, label_noise=law)
-        found = solve(mixed, alpha=2.0, lam=0.1, loss=own, raise_on_failure=True)
-        plain = solve(SpikedRandomFeatures(**model, noise=noise), alpha=2.0, lam=0.1, loss=own)
+        found = solve(mixed, alpha=2.0, lam=0.1, loss=LOG_COSH, raise_on_failure=True)
+        plain = solve(SpikedRandomFeatures(**model, noise=noise), alpha=2.0, lam=0.1, loss=LOG_COSH)
         # rounding; the iteration starts from ridge regression, the same for both
         assert found.test_error == pytest.approx(plain.test_error, rel=1e-12)
 
@@ -207,16 +212,33 @@ def test_separable_labels_are_answered_or_flagged(loss, alpha):
         assert point.status is not Status.CONVERGED
 
 
-def test_a_point_does_not_depend_on_its_grid():
-    """Rows are solved together but leave the iteration on their own account."""
-    lams = [0.03, 0.1]
-    curve = replica.learning_curve(SIGN, alpha=[1.0, 2.0], lam=lams, loss="logistic")
-    assert curve.attrs["loss"] == "logistic"
-    assert bool(curve.converged.all())
-    alone = solve(SIGN, alpha=1.0, lam=0.1, loss="logistic")
-    together = curve.sel(alpha=1.0, lam=0.1)
-    for name in ("test_error", "train_loss", "loss_error", "classification_error"):
-        assert float(together[name]) == pytest.approx(getattr(alone, name), rel=1e-9)
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+@pytest.mark.parametrize(("gamma", "law", "limit"), [(0.8, None, np.arccos(0.8) / np.pi),
+                                                     (1.0, "flip:0.1", 0.1)])  # fmt: skip
+def test_decision_at_a_large_penalty(loss, gamma, law, limit):
+    """lam -> inf: f is m mu_0(kappa) and its class the sign of kappa, whose error is the angle
+    between the spike and the target, or what is flipped.  The layer where f changes its sign is as
+    thin as 1 / lam, and so is what is left, to another order of it: 1 %, and at
+    lam = 1e4 errors are known to 1e-8, .5 % of the least."""
+    model = replace(SIGN, gamma=gamma, label_noise=law)
+    left = []
+    for lam in (1e3, 1e4):
+        point = solve(model, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
+        left.append(lam * (point.classification_error - limit))
+    assert left[0] == pytest.approx(left[1], rel=0.01)
+    assert abs(left[0]) > 1e-3
+
+
+@pytest.mark.parametrize(("name", "loss"), [("sign", "logistic"), ("sign", "hinge"),
+                                            ("outliers", "huber:0.5")])  # fmt: skip
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_a_rough_answer_is_one(name, loss, tol):
+    rough, fine = (
+        solve(MODELS[name], alpha=2.0, lam=0.1, loss=loss, quadrature_tol=x, raise_on_failure=True)
+        for x in (tol, 1e-7)
+    )
+    for part in ("test_error", "loss_error", "train_loss"):
+        assert getattr(rough, part) == pytest.approx(getattr(fine, part), rel=tol)
 
 
 log = st.floats(0, 1)

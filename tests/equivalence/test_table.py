@@ -5,7 +5,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 from replica import SpikedRandomFeatures
-from replica.equivalence.table import tables
+from replica.equivalence import table_at
 
 
 @pytest.mark.parametrize(("student", "target"), [("tanh", "sin"), ("erf", "tanh")])
@@ -13,7 +13,7 @@ def test_moments_at_the_nodes(student, target):
     """Section 3 of docs/theory.md, with 160 Gauss-Hermite nodes, which leave 1e-8 of tanh."""
     r, c, gamma = 1.1, 0.6, 0.7
     model = SpikedRandomFeatures(student=student, target=target, r=r, c=c, gamma=gamma)
-    _, table = tables(model, 1)
+    table = table_at(model, 2)
     z, w = hermegauss(160)
     w = w / w.sum()
     kappa = table.kappa[0]
@@ -38,7 +38,7 @@ def test_moments_at_the_nodes(student, target):
 def test_finer_tables_have_the_same_integrals():
     """Levels of the rule double the nodes; E of the target's square does not move."""
     model = SpikedRandomFeatures(student="relu", target="sin", r=1.0, c=1.0, gamma=0.9)
-    coarse, fine = (tables(model, level)[1] for level in (0, 2))
+    coarse, fine = (table_at(model, level + 1) for level in (0, 2))
     assert fine.weights.size > coarse.weights.size
     powers = [table.weights @ (table.h**2 + table.spread) for table in (coarse, fine)]
     assert powers == pytest.approx([-np.expm1(-2) / 2] * 2, rel=1e-10)

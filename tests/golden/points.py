@@ -40,18 +40,18 @@ METHODS = {
     # linear algebra on one table; 1e-10 of a 30-digit solution of the equations
     "ridge": Method(1e-12, 1e-10),
     # the same where the equations are nearly singular: thresholds, vanishing predictions
-    "stiff ridge": Method(1e-11, 1e-10),
+    "stiff ridge": Method(1e-11, 1e-10, "accuracy"),  # frozen before one group was compiled
     # iterated until the distance left is small; the tolerance of the quadrature
-    "convex": Method(1e-10, 1e-6),
+    "convex": Method(1e-10, 1e-6, "accuracy"),
     # of dozens of groups, which few steps are spent on
-    "convex groups": Method(1e-8, 1e-6),
+    "convex groups": Method(1e-8, 1e-6, "accuracy"),
     # on tensors of few nodes a spike, at the tolerance that these can meet
-    "convex spikes": Method(1e-10, 1e-5),
-    # the bottom of a minimum, found by its slope
-    "bias": Method(1e-10, 1e-8),
-    "convex bias": Method(1e-10, 1e-5),
+    "convex spikes": Method(1e-10, 1e-5, "accuracy"),
+    # the bottom of a minimum, found by its slope: to 1e-9 where these were frozen
+    "bias": Method(1e-10, 1e-8, "accuracy"),
+    "convex bias": Method(1e-10, 1e-5, "accuracy"),
     # parameters where the slope of an interpolated curve vanishes, to about ten digits
-    "optimum": Method(1e-11, 1e-8),
+    "optimum": Method(1e-11, 1e-8, "accuracy"),
     # implicit, but for differences of order eight of the tables
     "gradient": Method(1e-9, 1e-8),
     # continued in the complex plane; edges to rounding, x times the density to 1e-8
@@ -259,9 +259,7 @@ KINKED = Loss(  # and not piecewise quadratic
     name="kinked",
 )
 ROUNDED = Loss(  # bends within .01
-    lambda t: 1e-4 * (np.hypot(1, 100 * t) - 1),
-    lambda t: t / np.hypot(1, 100 * t),
-    name="rounded",
+    lambda t: 1e-4 * (np.hypot(1, 100 * t) - 1), lambda t: t / np.hypot(1, 100 * t), name="rounded"
 )
 
 PUBLISHED = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
@@ -581,8 +579,16 @@ OTHERS = {
         dict(t0=[-3.1, -0.2, 0.4, 2.3], V=0.7)),
 }  # fmt: skip
 
+SLOW = ("plateau absolute", "plateau steep", "hinge, large penalty")  # followed along a path
+
 POINTS = OTHERS | {
-    name: Point(method, solved, problem, dict(zip(("alpha", "lam", "loss"), at, strict=False)))
+    name: Point(
+        method,
+        solved,
+        problem,
+        dict(zip(("alpha", "lam", "loss"), at, strict=False)),
+        slow=name in SLOW,
+    )
     for method, table in (("ridge", RIDGE), ("convex", CONVEX))
     for name, (problem, *at) in table.items()
 }

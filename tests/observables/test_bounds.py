@@ -127,17 +127,35 @@ def test_bounds_over_the_rate_and_its_edges():
 
 
 def test_trained_bias_refines_the_bounds():
-    """[C] Eq. (132): no worse than without; the minimum over a scan of untrained biases."""
-    step = replace(STEP, student="relu", train_bias=True)
-    found = replica.bounds(step)
-    scan = [replica.bounds(replace(step, train_bias=False, bias=t)) for t in np.linspace(-3, 3, 25)]
-    # a bias also changes the step itself, so compare on the features of the unbiased step
-    model = replace(step, train_bias=False).srf(beta=1)
-    scan = [replica.bounds(replace(model, bias=t)) for t in np.linspace(-3, 3, 121)]
+    """[C] Eq. (132): the minimum over untrained biases of the features of the unbiased step, found
+    by values to the root of their rounding."""
+    model = replace(STEP, student="relu").srf(beta=1)
+    found = replica.bounds(replace(model, train_bias=True))
     for name in ("lower", "upper"):
-        lowest = min(getattr(one, name) for one in scan)
-        assert getattr(found, name) <= lowest
-        assert getattr(found, name) == pytest.approx(lowest, rel=1e-2)  # the scan's spacing
+        bias = getattr(found, f"bias_{name}")
+        best = minimize_scalar(
+            lambda t, name=name: getattr(replica.bounds(replace(model, bias=t)), name),
+            bounds=(bias - 1, bias + 0.5),
+            method="bounded",
+            options=dict(xatol=1e-7),
+        )
+        assert getattr(found, name) == pytest.approx(best.fun, rel=1e-12)
+        assert bias == pytest.approx(best.x, abs=1e-6)
+        for other in np.linspace(-6, 6, 13):
+            bound = getattr(replica.bounds(replace(model, bias=other)), name)
+            assert getattr(found, name) <= bound
+
+
+@pytest.mark.parametrize(("student", "target", "lower"), [("tanh", "he2", 2), ("linear", "he1", 0)])
+def test_a_bias_that_makes_no_difference_to_a_bound(student, target, lower):
+    """The direction of the step says nothing of an even target, at any bias, and all of a linear
+    one, where bounds are rounding: of all biases, 0 is taken."""
+    step = GradientStep(student=student, target=target, alpha0=2.0, eta=1.0, train_bias=True)
+    found = replica.bounds(step)
+    assert found.converged
+    assert found.bias_lower == 0
+    assert found.bias_upper == pytest.approx(0, abs=1e-8)  # as found where it does matter
+    assert found.lower == pytest.approx(lower, abs=1e-12)
 
 
 def test_optimum_is_stationary():

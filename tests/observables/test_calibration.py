@@ -27,3 +27,17 @@ def test_calibration_against_brute_force():
     )
     with pytest.raises(InvalidArgument, match="logistic"):
         replica.calibration(solve(SIGN, alpha=2.0, lam=0.05), [0.0])
+
+
+def test_calibration_of_several_spikes():
+    """kappa is then (K, N); the frequency of a sign is Phi(gamma.kappa / rho), to rounding."""
+    gamma = np.array([0.6, 0.3])
+    model = replica.SpikedRandomFeatures(
+        student="tanh", target="sign", r=((1.0, 0.5),), c=1.0, gamma=tuple(gamma)
+    )
+    kappa = np.array([[0.0, 1.0, -1.0], [0.0, 0.4, -0.4]])
+    found = replica.calibration(solve(model, alpha=2.0, lam=0.05, loss="logistic"), kappa)
+    expected = ndtr(gamma @ kappa / np.sqrt(1 - gamma @ gamma))
+    assert found.frequency == pytest.approx(expected, rel=1e-12)
+    assert found.predicted[0] == pytest.approx(0.5, abs=1e-12)  # an odd problem
+    assert found.predicted[1] + found.predicted[2] == pytest.approx(1, abs=1e-12)

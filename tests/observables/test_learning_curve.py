@@ -1,17 +1,14 @@
 """solve and learning_curve: published values, grids, independence of the grid, flags."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import replica
-from replica import (
-    GradientStep,
-    InvalidArgument,
-    SpikedRandomFeatures,
-    learning_curve,
-)
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, learning_curve, solve
+from replica.observables import evaluate
 from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
 
@@ -167,3 +164,34 @@ def test_learning_curves_of_several_steps(tmp_path):
     curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
     with pytest.raises(InvalidArgument, match="eta must be left out: each of several steps"):
         learning_curve(three, alpha=1, lam=1, beta=1, eta=[1, 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["square", "huber:0.5"])
+def test_workers_do_not_change_a_digit(loss):
+    """Two models, of the loss in two blocks of points, in two processes and in this one."""
+    grid = dict(alpha=np.linspace(0.5, 3, 40), lam=1.0, beta=[0.5, 2.0], loss=loss)
+    noisy = replace(MODEL, noise=0.3)
+    here, there = (learning_curve(noisy, workers=workers, **grid) for workers in (1, 2))
+    assert bool(here.converged.all())
+    assert here.identical(there)
+
+
+@pytest.mark.parametrize(("workers", "allowed"), [(0, "1 or more"), (2, "define it in a module")])
+def test_workers_that_cannot_be_had_are_refused(workers, allowed):
+    model = replace(MODEL, student=lambda x: np.tanh(x))
+    with pytest.raises(InvalidArgument, match=f"workers must be .*{allowed}"):
+        learning_curve(model, alpha=[1, 2], lam=1, workers=workers)
+
+
+@pytest.mark.parametrize("limit", [Status.TIME, Status.MEMORY])
+def test_a_point_beyond_its_limits_is_flagged(limit, monkeypatch):
+    """A spike so long that its first tables do not do."""
+    if limit is Status.MEMORY:
+        monkeypatch.setattr(evaluate, "LARGEST_TABLE", 1)
+    seconds = 1e-9 if limit is Status.TIME else 20.0
+    point = solve(replace(MODEL, r=1e4), alpha=1, lam=0.1, time_limit=seconds)
+    assert point.status == limit
+    assert np.isnan(point.test_error)
+    with pytest.raises(InvalidArgument, match="time_limit must be a positive"):
+        solve(MODEL, alpha=1, lam=0.1, time_limit=0)

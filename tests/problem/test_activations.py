@@ -35,12 +35,7 @@ def test_variance_keeps_its_digits(name, s):
     far from the kink) only that it is tiny.
     """
     c = 1e-4
-    functions = {
-        "erf": mp.erf,
-        "sin": mp.sin,
-        "relu": lambda x: max(x, mp.mpf(0)),
-        "sign": mp.sign,
-    }
+    functions = {"erf": mp.erf, "sin": mp.sin, "relu": lambda x: max(x, mp.mpf(0)), "sign": mp.sign}
     with mp.workdps(40):
         S, root = mp.mpf(s), mp.sqrt(mp.mpf(c))
         kink = -S / root

@@ -7,8 +7,6 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 
 SRF = dict(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.5)
-
-
 STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
 
 

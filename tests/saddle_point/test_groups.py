@@ -7,19 +7,14 @@ import pytest
 
 import replica
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
-from replica.equivalence.table import tables
+from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
-from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.overlaps import Errors
 from tests.oracles.equations import residuals
 
 STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
-
-
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
-
-
 RAGGED = SpikedRandomFeatures(
     student="sigmoid",
     target="sin",
@@ -40,7 +35,7 @@ def errors(model, **at):
 def repeated(fractions):
     """One group of neurons under several names, which merging would undo: see `table`."""
     model = GradientStep(**STEP).srf(beta=1.3)
-    _, one = tables(model, 1)
+    one = table_at(model, 2)
     count = len(fractions)
 
     def rows(x):
@@ -65,30 +60,9 @@ def test_identical_groups_are_one_group(fractions):
     assert b.overlaps.m.sum(axis=1) == pytest.approx(a.overlaps.m[:, 0], rel=1e-11)
 
 
-def test_general_code_at_one_group_is_section_5():
-    """(4.3)-(4.4) and (4.10) by Newton and inverses against the closed forms, to 1e-11."""
-    _, table = tables(GradientStep(**STEP).srf(beta=1.3), 1)
-    general, closed = Groups(table), Isotropic(table)
-    a, b = (x.solve(**POINTS, tol=1e-14) for x in (general, closed))
-    assert a.converged.all()
-    assert b.converged.all()
-    assert a.value == pytest.approx(b.value, rel=1e-11)
-    V_hat = closed.conjugates(b.value, POINTS["alpha"])
-    X = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0], [2.0, 0.1]])
-    for name, at in (
-        ("from_conjugates", (V_hat, POINTS["lam"])),
-        ("second_moments_at", (V_hat, POINTS["lam"], X)),
-    ):
-        assert getattr(general, name)(*at) == pytest.approx(getattr(closed, name)(*at), rel=1e-11)
-    at = (b.value, POINTS["alpha"], POINTS["lam"], X)
-    assert general.second_moments(*at) == pytest.approx(
-        closed.second_moments(*at), rel=1e-9
-    )  # lam = 1e-4
-
-
 def test_a_lost_point_does_not_spoil_the_others():
     """NaN conjugates give NaN overlaps in their row alone, and no exception."""
-    _, table = tables(RAGGED, 0)
+    table = table_at(RAGGED, 1)
     general, lam = Groups(table), np.array([0.1, 0.1])
     V_hat = general.conjugates(general.solve(np.ones(2), lam, 1e-12).value, np.ones(2))
     whole = general.from_conjugates(V_hat, lam)
@@ -135,7 +109,7 @@ def test_opposite_readouts_of_an_odd_network():
     same = GradientStep(**STEP).srf(beta=1.0)
     opposite = GradientStep(**STEP, readout="rademacher").srf(beta=1.0)
     assert len(opposite.geometry.c) == 2
-    assert len(tables(opposite, 0)[1].c) == 1
+    assert len(table_at(opposite, 1).c) == 1
     assert errors(opposite) == pytest.approx(errors(same), rel=1e-11)
     one, two = (replica.solve(model, alpha=0.9, lam=0.1) for model in (same, opposite))
     assert pytest.approx(np.repeat(one.overlaps.V2 / 2, 2), rel=1e-11) == two.overlaps.V2
@@ -146,7 +120,7 @@ def test_kinds_solve_the_equations_of_all_groups():
     """Four readouts of an odd network are two kinds; as four groups they solve (4.1)-(4.11)."""
     model = GradientStep(**STEP, readout=[-1.5, -0.5, 0.5, 1.5]).srf(beta=1.0)
     point = replica.solve(model, alpha=0.9, lam=0.1)
-    _, merged = tables(model, 1)
+    merged = table_at(model, 2)
     assert len(merged.c) == 2
     fields = {name: getattr(merged, name) for name in merged.__dataclass_fields__}
     rows = dict(mu1=merged.mu1[merged.classes], mu2sq=merged.mu2sq[merged.classes])

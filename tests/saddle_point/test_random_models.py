@@ -1,4 +1,5 @@
-"""Random models of several groups and spikes against the equations and their identities."""
+"""One group, and random models of several groups and spikes, against the equations and their
+identities."""
 
 from functools import lru_cache
 
@@ -7,15 +8,19 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures
-from replica.equivalence.table import tables
+from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.overlaps import Errors, Overlaps
 from tests.oracles.equations import free_energy, hats, residuals, responses
+from tests.saddle_point.test_ridge import MODELS
 
 
 @lru_cache
 def random_model(seed):
-    """A model of up to five groups, one or two spikes and one or two target directions."""
+    """A model of up to five groups, one or two spikes and one or two target directions; those of
+    negative seeds have one of each."""
+    if seed < 0:
+        return SpikedRandomFeatures(**MODELS[-seed - 1])
     rng = np.random.default_rng(seed)
     groups, spikes, directions = rng.integers(2, 6), rng.integers(1, 3), rng.integers(1, 3)
     functions = {
@@ -39,24 +44,28 @@ def random_model(seed):
 
 def solved(model, alpha, lam):
     """Table and one point on it; identities hold on any rule, so the first will do."""
-    table, _ = tables(model, 0)
+    table = table_at(model, 0)
     points = ridge.solve_points(table, np.array([alpha]), np.array([lam]))
     overlaps = Overlaps(*(part[0] for part in points.overlaps))
     return table, overlaps, Errors(*(part[0] for part in points.errors))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_random_models_solve_the_original_equations(seed):
+SEEDS = range(-len(MODELS), 8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("alpha", "lam"), [(0.9, 0.05), (0.3, 0.02), (1.0, 0.02), (4.0, 1e-3)])
+def test_random_models_solve_the_original_equations(seed, alpha, lam):
     """(4.1)-(4.11) as printed, to 1e-10; theta, a small difference, to 1e-8 of itself."""
-    table, o, e = solved(random_model(seed), 0.9, 0.05)
-    found = residuals(table, 0.9, 0.05, o, e)
+    table, o, e = solved(random_model(seed), alpha, lam)
+    found = residuals(table, alpha, lam, o, e)
     assert found.pop("theta") < 1e-8
     assert max(found.values()) < 1e-10, found
     smallest = np.linalg.eigvalsh(o.Q1 - o.psi @ o.psi.T).min()
     assert smallest >= -1e-12 * np.trace(o.Q1)  # Q1 dominates psi psi^T
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_models_satisfy_the_identities(seed):
     """dE/dlam = q2/2, dF/dlam = V2, and F stationary in all six arguments, to 1e-7.
 
@@ -76,7 +85,6 @@ def test_random_models_satisfy_the_identities(seed):
     expected = [0.5 * o.q2.sum(), o.V2.sum()]
     assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-7)
     V_hat = hats(table, o.V1, o.V2, alpha)
-    point = [*responses(table, o.V2, *V_hat, lam)[:2], *V_hat]
     V1, V2, G, tau = responses(table, o.V2, *V_hat, lam)
     point = [V1, V2, *V_hat, tau, G]
     for i, argument in enumerate(point):

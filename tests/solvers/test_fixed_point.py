@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from solvers.fixed_point import Anderson, Leave, Limits, fixed_point
+from solvers.fixed_point import Anderson, Limits, fixed_point
 from solvers.results import ConvergenceError, Status
 
 
@@ -77,34 +77,22 @@ def test_slow_is_not_mistaken_for_converged():
     assert fixed_point(slow, np.ones((1, 1)), limits=Limits(patience=100)).status[0] is Status.SLOW
 
 
-def test_rows_may_be_left_when_close():
-    """Each is asked for once, when its residual has fallen; what is left is the point asked of, and
-    the others go on as they would alone."""
-    asked = []
-
-    def second(x, image, rows):
-        asked.extend(rows.tolist())
-        assert image == pytest.approx(coupled(x))
-        assert (np.abs(image - x) <= 0.01 * np.abs(x)).all()
-        return rows == 1
-
-    start = np.array([[1.0, 1.0], [0.2, 2.0], [0.7, 0.6]])
-    limits = Limits(leave=Leave(0.01, second))
-    result = fixed_point(coupled, start, anderson=Anderson(2), limits=limits)
-    assert sorted(asked) == [0, 1, 2]
-    assert result.status.tolist() == [Status.CONVERGED, Status.LEFT, Status.CONVERGED]
-    again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
-    assert result.residual == pytest.approx(again, abs=1e-16)
-    assert 1e-6 < result.residual[1] <= 0.01
-    alone = fixed_point(coupled, start[[0, 2]], anderson=Anderson(2))
-    assert result.value[[0, 2]] == pytest.approx(alone.value, rel=1e-15)
-
-
 def test_residual_at_the_iteration_limit_is_that_of_the_point():
     result = fixed_point(coupled, np.ones((1, 2)), limits=Limits(4))
     again = np.abs(coupled(result.value) / result.value - 1).max()
     assert result.residual[0] == pytest.approx(again, rel=1e-12)
     assert not result.converged[0]
+
+
+def test_damping_slows_down_and_leaves_the_residual_alone():
+    """At 1/2 the map x -> -1.5 x + 5 contracts; the residual is that of the map itself."""
+    step, start = lambda x, rows: 5 - 1.5 * x, np.ones((1, 1))
+    assert not fixed_point(step, start).converged[0]
+    found = fixed_point(step, start, damping=0.5)
+    assert found.converged[0]
+    assert found.value[0, 0] == pytest.approx(2, rel=1e-12)
+    early = fixed_point(step, start, damping=0.5, limits=Limits(1))
+    assert early.residual[0] == 2.5  # from 1 to 3.5
 
 
 def test_divergence_is_flagged():
@@ -121,11 +109,6 @@ def test_rows_are_independent():
         alone = fixed_point(lambda x, rows, i=i: np.cos(scale[i] * x), np.ones((1, 1)))
         assert alone.value[0] == together.value[i]
         assert alone.iterations[0] == together.iterations[i]
-
-
-def test_bad_options():
-    with pytest.raises(ValueError, match="memory"):
-        fixed_point(coupled, np.ones((1, 2)), anderson=Anderson(-1))
 
 
 def test_convergence_error_carries_the_result():

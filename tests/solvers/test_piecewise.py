@@ -13,8 +13,6 @@ from solvers.piecewise import average_proximal, average_score
 NAMES = [
     "square", "huber:0.5", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge",
 ]  # fmt: skip
-
-
 PIECEWISE = [name for name in NAMES if name != "logistic"]
 
 

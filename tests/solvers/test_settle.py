@@ -12,56 +12,33 @@ def gap(before, now):
     return abs(now - before)
 
 
-def test_the_answer_is_that_of_the_finer_of_two_that_agree():
-    settled = settle([1, 2, 3, 4], lambda n: 2.0**-n, gap, tol=0.13)
-    assert (settled.value, settled.candidate, settled.change) == (0.125, 3, 0.125)
-    assert settled.met
-
-
-def test_a_change_equal_to_the_tolerance_is_small_enough():
-    assert settle([1, 2], lambda n: 2.0**-n, gap, tol=0.25).met
+@pytest.mark.parametrize(
+    ("candidates", "compute", "tol", "value", "change", "met"),
+    [
+        # the finer of two that agree; a change equal to the tolerance is small enough
+        ([1, 2, 3, 4], lambda n: 2.0**-n, 0.13, 0.125, 0.125, True),
+        ([1, 2], lambda n: 2.0**-n, 0.25, 0.25, 0.25, True),
+        # candidates that run out leave the last answer; a single one is never enough
+        ([1, 2, 3], lambda n: 2.0**-n, 1e-6, 0.125, 0.125, False),
+        ([7], float, 1e6, 7.0, np.inf, False),
+        # an undefined change is not a small one
+        ([np.nan, 1.0, 1.0], float, 1.0, 1.0, 0.0, True),
+        ([1.0, np.nan], float, np.inf, np.nan, np.nan, False),
+    ],
+)
+def test_answers(candidates, compute, tol, value, change, met):
+    settled = settle(candidates, compute, gap, tol=tol)
+    assert settled.met == met
+    np.testing.assert_equal((settled.value, settled.change), (value, change))
 
 
 def test_nothing_is_computed_beyond_what_is_needed():
-    made, computed = [], []
-
-    def candidates():
-        for n in itertools.count(1):
-            made.append(n)
-            yield n
-
-    def compute(n):
-        computed.append(n)
-        return 2.0**-n
-
-    settle(candidates(), compute, gap, tol=0.1)
-    assert made == computed == [1, 2, 3, 4]
-
-
-def test_distance_is_told_which_answer_came_first():
-    pairs = []
-    settle("abc", str.upper, lambda before, now: pairs.append((before, now)) or 1.0, tol=0.0)
-    assert pairs == [("A", "B"), ("B", "C")]
-
-
-def test_candidates_that_run_out_leave_the_last_answer_and_its_change():
-    settled = settle([1, 2, 3], lambda n: 2.0**-n, gap, tol=1e-6)
-    assert (settled.value, settled.candidate, settled.change) == (0.125, 3, 0.125)
-    assert not settled.met
-
-
-def test_a_single_candidate_is_never_enough():
-    settled = settle([7], float, gap, tol=1e6)
-    assert (settled.value, settled.change, settled.met) == (7.0, np.inf, False)
-
-
-def test_an_undefined_change_is_not_a_small_one():
-    settled = settle([np.nan, 1.0, 1.0], float, gap, tol=1.0)
-    assert settled.value == 1.0
-    assert settled.change == 0.0
-    settled = settle([1.0, np.nan], float, gap, tol=np.inf)
-    assert np.isnan(settled.change)
-    assert not settled.met
+    """And the distance is told which answer came first."""
+    made, pairs = [], []
+    candidates = (made.append(n) or n for n in itertools.count(1))
+    settle(candidates, lambda n: 2.0**-n, lambda *both: pairs.append(both) or gap(*both), tol=0.2)
+    assert made == [1, 2, 3]
+    assert pairs == [(0.5, 0.25), (0.25, 0.125)]
 
 
 def test_no_candidates_are_refused():

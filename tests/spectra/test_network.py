@@ -5,7 +5,7 @@ import pytest
 
 import replica
 from replica import GradientStep
-from replica.equivalence.table import tables
+from replica.equivalence import table_at
 from replica.spectra.batch_contour import batch_contour
 
 NETWORKS = [
@@ -50,7 +50,7 @@ def test_network_mass_with_noisy_labels(law, eta):
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    strength = tables(step.network(beta=beta), 0)[1].covariance.strength
+    strength = table_at(step.network(beta=beta), 1).covariance.strength
     y, weights = batch_contour(step.step_labels, strength)
     assert np.iscomplexobj(y) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0

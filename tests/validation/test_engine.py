@@ -13,17 +13,13 @@ import pytest
 
 from replica import SpikedRandomFeatures
 from replica.cli.common import run
+from solvers import executors
 from tests.validation.deaths import DieOnce, die
 from validation import simulate
 from validation.cli.main import app
-from validation.run import executors
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
-
-
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=60, seeds=5, rng=3)
-
-
 LINE = (
     "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --noise .1 --alpha .5,1.5 "
     "--lam .01,1 --dimension 60 --seeds 5 --rng 3"
@@ -203,7 +199,7 @@ def children_of(pid):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look in")
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (
-        "import time\nfrom validation.run import executors\n"
+        "import time\nfrom solvers import executors\n"
         "if __name__ == '__main__':\n    list(executors.results(time.sleep, [60] * 2, None, 2))\n"
     )
     script = tmp_path / "sleeper.py"

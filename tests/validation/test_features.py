@@ -12,8 +12,6 @@ from validation import draw
 from validation.draws.features import gradient_step, sphere_rows, spread
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-
-
 MODEL = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.5, c=1.3, gamma=-0.8, beta=0.5, noise=0.25
 )

@@ -7,7 +7,6 @@ import pytest
 
 from replica import InvalidArgument
 from validation.fit import fit_readout, fit_ridge, predict, routes
-from validation.fit.readout import BIAS_SCAN
 from validation.fit.ridge import Routes
 
 LAM = np.array([1e-3, 0.1, 10.0])
@@ -112,7 +111,7 @@ def test_trained_bias_minimises_the_objective():
     """No bias of a fine grid has a lower objective than the one found, at any point."""
     rng = np.random.default_rng(1)
     Z, y = rng.standard_normal((40, 15)), rng.standard_normal(40) + 1
-    sizes, lam = np.array([40, 10]), np.array([0.2, 2.0])
+    sizes, lam = np.array([40, 20]), np.array([0.2, 2.0])
 
     def features(bias):
         return lambda: [(np.tanh(Z + bias), y)]
@@ -127,10 +126,13 @@ def test_trained_bias_minimises_the_objective():
     found = fit_readout(features, sizes, lam, intercept=False, train_bias=True)
     for (i, j), bias in np.ndenumerate(found.bias):
         n, penalty = sizes[i], lam[j]
-        lowest = min(
-            objective(n, penalty, t) for t in np.linspace(BIAS_SCAN[0], BIAS_SCAN[-1], 400)
-        )
-        # The minimum is found to 1e-5 of the bias, where the objective is flat to 1e-9.
+        lowest = min(objective(n, penalty, t) for t in np.linspace(-8, 8, 400))
+        # The minimum is found to 1e-6 of the bias, where the objective is flat to 1e-11.
         assert objective(n, penalty, bias) <= lowest + 1e-9
         residual = y[:n] - predict(features(bias)()[0][0], found)[:n, i, j]
         assert found.train[i, j] == pytest.approx((residual**2).mean(), rel=1e-10)
+
+    # ten samples under that penalty are better fitted by a constant: a bias without bound
+    few = fit_readout(features, np.array([10]), lam[1:], intercept=False, train_bias=True)
+    assert np.isnan(few.train).all()
+    assert np.isnan(predict(features(0.0)()[0][0], few)).all()

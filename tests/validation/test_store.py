@@ -14,14 +14,8 @@ from validation.run import store
 from validation.run.identity import describe_cell
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
-
-
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
-
-
 CELL = {"seed": 1, "alpha": [0.5]}
-
-
 ERRORS = np.array([[[0.1 + 0.2, 1e-300]], [[np.pi, np.nan]], [[1.0, np.inf]]])
 
 

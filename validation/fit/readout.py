@@ -5,18 +5,21 @@ at every size and penalty by itself.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from replica.observables import LARGEST_BIAS
+from replica.convex import loss
+from replica.observables import BIAS_SCAN
 from solvers.results import Array
+from solvers.scan_minimum import lowest_minimum
 
 from ..draws import arrays
+from .errors import mean_losses
 from .ridge import Blocks, Fits, fit_ridge
 
-# the common biases that the theory tries first
-BIAS_SCAN = np.linspace(-LARGEST_BIAS, LARGEST_BIAS, 33)
+STEP = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
+BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
 
 
 def fit_readout(
@@ -37,7 +40,8 @@ def fit_readout(
     sizes : (A,) of int
     lam : (L,)
     intercept, train_bias : bool
-        What is trained besides the readout.
+        What is trained besides the readout.  Where no bias is best inside the range that the
+        theory searches, readout, intercept and training error are NaN.
 
     Raises
     ------
@@ -55,23 +59,36 @@ def fit_readout(
         return at(0.0, sizes, lam)
 
     def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
-        """sum (y - f)^2 + lam |a|^2, (A, L)."""
+        """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L).  It is
+        stationary in the readout: its slope is that of the loss."""
         power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
-        return sizes[:, None] * fits.train + lam * power
-
-    scan = np.array([objective(at(bias, sizes, lam), sizes, lam) for bias in BIAS_SCAN])
-    start = BIAS_SCAN[scan.argmin(axis=0)]
-    step = BIAS_SCAN[1] - BIAS_SCAN[0]
-    fits = []
-    for (a, b), near in np.ndenumerate(start):
-        one = sizes[a : a + 1], lam[b : b + 1]
-        bottom = minimize_scalar(
-            lambda bias, one=one: objective(at(bias, *one), *one).item(),
-            bounds=(near - step, near + step),
-            method="bounded",
+        before, after = (
+            mean_losses(features, fits._replace(bias=fits.bias + shift), sizes, loss("square"))[0]
+            for shift in (-STEP, STEP)
         )
-        fits.append(at(float(bottom.x), *one))
-    xp, shape = arrays.namespace(fits[0].readouts), start.shape
+        value = sizes[:, None] * fits.train / 2 + lam * power / 2
+        return np.array([value, sizes[:, None] * (after - before) / (2 * STEP)])
+
+    scan = np.array([objective(at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
+
+    def at_best(a: int, b: int) -> Fits:
+        """The fit of one size and penalty at its best bias."""
+        one = sizes[a : a + 1], lam[b : b + 1]
+        fit = cache(lambda bias: at(bias, *one))
+        bias = lowest_minimum(
+            lambda t: objective(fit(t), *one).ravel(),
+            BIAS_SCAN,
+            *scan[:, :, a, b].T,
+            xtol=BOTTOM,
+        )
+        found = fit(float(np.nan_to_num(bias)))
+        if np.isnan(bias):
+            parts = found.readouts, found.intercepts, found.train
+            found = Fits(parts[0] * np.nan, parts[1] * np.nan, found.bias, parts[2] * np.nan)
+        return found
+
+    fits = [at_best(a, b) for a in range(len(sizes)) for b in range(len(lam))]
+    xp, shape = arrays.namespace(fits[0].readouts), (len(sizes), len(lam))
     readouts = xp.reshape(xp.stack([f.readouts for f in fits], axis=1), (-1, *shape))
     intercepts, bias, train = (
         np.reshape([getattr(f, name) for f in fits], shape)

@@ -138,7 +138,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     # of the rules for smooth functions, the first is exact for polynomials
     rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
     breaks = np.asarray(sigma.kinks) / b
-    integral = refine(compute, breaks, rule=rules, tol=1e-13, max_nodes=4096)
+    integral = refine(compute, breaks, rule=rules, tol=1e-13)
     h = integral.value[:-1] * np.sqrt(factorial(np.arange(order)))
     return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
 

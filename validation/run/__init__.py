@@ -1,8 +1,9 @@
 """Monte Carlo: many draws of one experiment, in parallel, stored as they finish."""
 
+from solvers.executors import WorkerDied
+
 from . import store
 from .cells import Simulated
-from .executors import WorkerDied
 from .monte_carlo import DEFAULT_MEMORY, simulate
 from .simulation import Simulation, standard_error
 from .store import StoreError

@@ -18,10 +18,10 @@ from numpy.random import SeedSequence, default_rng
 from replica.convex import LOSSES, Loss
 from replica.problem import Problem, SpikedRandomFeatures
 from solvers.results import Array
+from solvers.threads import one_thread
 
 from ..draws import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
 from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
-from .threads import one_thread
 
 SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
 

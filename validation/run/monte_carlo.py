@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
 from replica.problem import Problem, positive
+from solvers import executors
 from solvers.results import Array
 
 from ..draws import check_device, seed_sequence, spiked_model, whole
-from . import executors
 from . import store as cell_store
 from .arguments import byte_count, fraction
 from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell

@@ -1,5 +1,5 @@
-"""One BLAS thread in a cell: sums are then in the same order on every machine of a kind, and
-as many cells run beside each other as there are cores."""
+"""One BLAS thread in a cell of work: sums are then in the same order on every machine of a kind,
+and as many cells run beside each other as there are cores."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Runs the cells of a Monte Carlo: in this process, in a pool of its own, or in any executor.
+"""Runs independent cells of work: in this process, in a pool of its own, or in any executor.
 
 The pool is of spawned processes (never forked: threads of numerical libraries do not survive
 a fork) that end with their parent, even one that is killed.  A worker that dies - out of
@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import Any
 
 MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
@@ -65,23 +66,23 @@ def results(
     ------
     WorkerDied
     """
-    if executor is not None:
-        yield from _in_executor(task, cells, executor)
-    elif workers > 1:
+    if executor is None and workers > 1:
         yield from _in_pools(task, cells, workers)
+    elif executor is None:
+        yield from ((cell, task(cell)) for cell in cells)
     else:
-        for cell in cells:
-            yield cell, task(cell)
+        try:
+            yield from _completed(executor, task, cells)
+        except BrokenExecutor as error:
+            raise _died(f"one of the executor's died ({error})") from error
 
 
-def _in_executor(task: Callable[[int], Any], cells: Sequence[int], executor: Executor) -> Results:
-    """The results from the caller's executor; what has not begun is cancelled at the end."""
-    futures: dict[Future[Any], int] = {executor.submit(task, cell): cell for cell in cells}
+def _completed(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
+    """The results from an executor; what has not begun is cancelled at the end."""
+    futures = {executor.submit(task, cell): cell for cell in cells}
     try:
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
-    except BrokenExecutor as error:
-        raise _died(f"one of the executor's died ({error})") from error
     finally:
         for future in futures:
             future.cancel()
@@ -92,48 +93,31 @@ def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) ->
     left, deaths = list(cells), 0
     while left:
         try:
-            for cell, result in _in_pool(task, left, workers):
-                left.remove(cell)
-                deaths = 0
-                yield cell, result
+            with _pool(min(workers, len(left))) as pool:
+                for cell, result in _completed(pool, task, left):
+                    left.remove(cell)
+                    deaths = 0
+                    yield cell, result
         except BrokenExecutor as error:
             deaths += 1
             if deaths == MAX_DEATHS:
                 raise _died(f"some died {MAX_DEATHS} times in a row") from error
 
 
-def _died(what: str) -> WorkerDied:
-    """The error to raise, ``what`` happened, with what can be done about it."""
-    advice = (
-        "what was finished is kept in the store, if there is one; memory may have run out (give "
-        "less, or fewer workers), or a script lacks if __name__ == '__main__'"
-    )
-    return WorkerDied(errno.ECHILD, f"{what}: {advice}", "workers")
-
-
-def _in_pool(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
-    """The results from one pool of spawned processes, which are ended if anything fails."""
+@contextmanager
+def _pool(workers: int) -> Iterator[Executor]:
+    """A pool of spawned processes, which are ended if anything fails."""
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(workers, len(cells)),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-    )
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
     try:
-        yield from ((cell, result) for cell, result in _completed(pool, task, cells))
+        yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()
         raise
     pool.shutdown()
-
-
-def _completed(pool: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
-    """(cell, task(cell)) in the order in which they are done."""
-    futures = {pool.submit(task, cell): cell for cell in cells}
-    for future in as_completed(futures):
-        yield futures[future], future.result()
 
 
 def _start_worker() -> None:
@@ -148,3 +132,12 @@ def _follow_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _died(what: str) -> WorkerDied:
+    """The error to raise, ``what`` happened, with what can be done about it."""
+    advice = (
+        "memory may have run out (give less, or fewer workers), or a script lacks "
+        "if __name__ == '__main__'; a store keeps what was finished"
+    )
+    return WorkerDied(errno.ECHILD, f"{what}: {advice}", "workers")

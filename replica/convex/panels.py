@@ -1,0 +1,245 @@
+"""Panels over kappa, and over tau at each, fitted to the overlaps of one point.
+
+Given kappa and tau the prediction is a Gaussian whose spread may be as small as 1 / lambda: where
+it passes a kink of the loss, or an edge between two labels, the averages of (6.2)-(6.3) change as
+fast.  At overlaps near the solution panels are halved until Gauss's and Kronrod's rules agree on
+these averages (``solvers.adaptive``), over tau at every kappa, and over kappa.  The nodes are then
+held fixed, and the equations solved on them.  docs/theory.md 6
+"""
+
+from functools import lru_cache, partial
+
+import numpy as np
+
+from solvers.adaptive import GAUSS, Panels, adapt, between, differences
+from solvers.results import Array, Status
+from solvers.rules import Rule
+
+from ..equivalence import Table, known_layers, tabulate
+from ..problem import Model, remainder
+from ..saddle_point import Overlaps, responses_of
+from .averages import scores
+from .coordinates import Coordinates
+from .evaluation import GivenUp, Task
+from .label_tables import LabelTable, has_steps, label_table, labels_at, tau_kinks, tau_rule
+from .local_field import Field, Scores, field_on
+from .losses import Loss
+
+REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
+RADIUS_SQUARED = 60.0  # of kappa^2 + tau^2: two Gaussians are beyond with probability 1e-13
+FIRST_BREAKS = (
+    -REACH,
+    -5.0,
+    -3.0,
+    -2.0,
+    -1.0,
+    0.0,
+    1.0,
+    2.0,
+    3.0,
+    5.0,
+    REACH,
+)  # over kappa, beside known layers
+FIRST_TAU_PANELS = 8  # at each kappa, beside the kinks of the target
+MOST_KAPPA_PANELS = 400
+MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 s
+TAU_LEVEL = 2  # of rules over tau that no panels are fitted to
+# Least scores and slopes, of what they would be if every prediction had to move by its size.
+UNSEEN, UNSEEN_SLOPE = 1e-6, 1e-2
+# Accuracy that resolves how predictions blur a jump, of their spread given kappa over their size;
+BLURRED = 1.0
+THINNEST = 1e-9  # which is not asked for where it is less than that
+TINY = 1e-300
+
+
+def fitted_table(
+    task: Task, overlaps: Overlaps, accuracy: float, order: int, kronrod: bool
+) -> LabelTable:
+    """The labels on panels fitted to ``overlaps`` (P, ...) near the points of a task.
+
+    Parameters
+    ----------
+    accuracy : float
+        To which averages over kappa and tau by Gauss's rule are known, relative to their size.
+    order : int
+        Nodes a panel along a proximal map.
+    kronrod : bool
+        Whether Kronrod's nodes are taken, or Gauss's alone.
+
+    Raises
+    ------
+    GivenUp
+        If they take too long, or too many nodes.
+    """
+    averages = _Averages(task, overlaps, order)
+    accuracy = min(accuracy, averages.thinnest)
+    kappa, weights = averages.kappa_panels(accuracy).rule(kronrod)
+    table = _moments(task.model, kappa)
+    over_tau = averages.tau_panels(table, accuracy)
+    if over_tau is None:
+        tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
+    else:
+        tau = _rule_over_tau(over_tau, kronrod)
+        nodes = tau.weights.size
+    if nodes * len(task.alpha) > MOST_NODES:
+        raise GivenUp(Status.MEMORY)
+    table = table.at(slice(None), _gaussian(table.kappa[0], weights.ravel()))
+    return label_table(task.model, table, tau, order)
+
+
+def has_panels(model: Model) -> bool:
+    """Whether panels may be fitted: to one spike, and one direction of the target beside it."""
+    return model.geometry.r.shape[1] == 1 and remainder(model.geometry.gamma).shape[1] == 1
+
+
+def has_tau(model: Model, loss: Loss) -> bool:
+    """Whether averages given kappa take an integral over tau that panels are fitted to: it is not
+    over several directions, not in closed form, and not replaced by one along the proximal map."""
+    free = remainder(model.geometry.gamma)
+    closed = has_steps(model) if loss.pieces is not None else model.labels.binary
+    return bool(free.any()) and not closed
+
+
+class _Averages:
+    """The averages of (6.2)-(6.3) at fixed overlaps, as functions of kappa and tau, in units of
+    what they amount to over all kappa."""
+
+    def __init__(self, task: Task, overlaps: Overlaps, order: int) -> None:
+        self.task, self.model, self.overlaps, self.order = task, task.model, overlaps, order
+        self.along_tau = has_tau(self.model, task.loss)
+        self.first = first_panels(self.model, task.folded)
+        table = _moments(self.model, self.first.nodes)
+        weights = _gaussian(table.kappa[0], self.first.weights.ravel())
+        table = table.at(slice(None), weights)
+        self.combine = Coordinates(table).combine
+        self.feature_size = float(self._features(table) @ table.weights) or 1.0
+        self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
+        over_tau = first_tau_panels(self.model, table.kappa) if self.along_tau else None
+        sizes = np.abs(self._values(table, over_tau)) @ table.weights  # (4, P)
+        field = field_on(table, responses_of(table), overlaps)
+        variance, square = field.power @ table.weights, field.centre**2 @ table.weights
+        spread = np.sqrt(variance + square)
+        # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
+        # average over tau blurs it more than that
+        thin = np.clip(np.sqrt(variance) / spread, THINNEST, 1).min()
+        self.thinnest = np.inf if self.along_tau else float(thin) * BLURRED
+        # layers that none of these nodes sees may hold most of E s^2, and all of E s'
+        root = np.maximum(np.sqrt(sizes[2]), UNSEEN * spread / (field.response @ table.weights))
+        slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / spread)
+        self.units = np.stack([root, slope, root**2, root])[..., None]
+
+    def kappa_panels(self, accuracy: float) -> Panels:
+        """Panels over kappa."""
+
+        def integrand(owner: Array, kappa: Array) -> Array:
+            table = _moments(self.model, kappa)
+            values = self._values(table, self.tau_panels(table, accuracy))
+            return (values * table.weights / self.units).reshape(-1, kappa.size)
+
+        return _found(
+            adapt(partial(differences, integrand), self.first, accuracy, MOST_KAPPA_PANELS)
+        )
+
+    def tau_panels(self, table: Table, accuracy: float) -> Panels | None:
+        """Panels over tau at every kappa of ``table``, None where there is no integral over it."""
+        if not self.along_tau:
+            return None
+        field = field_on(table, responses_of(table), self.overlaps)
+        # what an error at one kappa may add to the averages over all
+        density = table.weights * REACH * np.sqrt(2 / np.pi)
+        units = self._multipliers(table) * density / self.units
+
+        def difference(panels: Panels) -> Array:
+            self.task.check_time()
+            # the averages are linear in the weights of tau: each panel is taken at once
+            tau = panels.nodes
+            weights = (panels.weights - panels.gauss_weights) * np.exp(-(tau**2) / 2)
+            kappa, there = table.kappa[:, panels.owner], field.at(panels.owner)
+            labels = labels_at(self.model, kappa, Rule(tau[..., None], weights), self.order)
+            values = _stacked(scores(labels, self.task.loss, there), there)
+            return np.abs(values * units[..., panels.owner]).max(axis=(0, 1))
+
+        first = first_tau_panels(self.model, table.kappa)
+        return _found(adapt(difference, first, accuracy, MOST_NODES // GAUSS.size))
+
+    def _values(self, table: Table, over_tau: Panels | None) -> Array:
+        """The averages given kappa, (4, P, N), times what they are multiplied with there."""
+        self.task.check_time()
+        if over_tau is None:
+            rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
+        else:
+            rule = _rule_over_tau(over_tau, kronrod=True)
+        field = field_on(table, responses_of(table), self.overlaps)
+        labels = label_table(self.model, table, rule, self.order).labels
+        return _stacked(scores(labels, self.task.loss, field), field) * self._multipliers(table)
+
+    def _multipliers(self, table: Table) -> Array:
+        """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied
+        with in (6.2)-(6.3), (4, 1, N)."""
+        offsets = ((self.combine.T @ table.offsets) ** 2).sum(axis=0)
+        loadings = (table.loadings**2 / self.loading_size[..., None]).sum(axis=(0, 1))
+        features = self._features(table) / self.feature_size
+        bounds = [(1 + offsets + loadings) / 2, features, features, (1 + features) / 2]
+        return np.stack(bounds)[:, None]
+
+    def _features(self, table: Table) -> Array:
+        return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
+
+
+def first_panels(model: Model, folded: bool) -> Panels:
+    """Panels over kappa to begin with, of one integral: they end at layers that are known, and are
+    ``folded`` to kappa > 0 where the rest is the same."""
+    layers = [at for at, _ in known_layers(model) if abs(at) < REACH]
+    breaks = np.unique([*FIRST_BREAKS, *layers])
+    return between(breaks[None, breaks >= 0] if folded else breaks[None])
+
+
+def first_tau_panels(model: Model, kappa: Array) -> Panels:
+    """Panels over tau to begin with at each kappa (1, N): they end at the target's kinks."""
+    end = np.sqrt(np.maximum(RADIUS_SQUARED - kappa[0] ** 2, 1.0))[:, None]
+    even = end * np.linspace(-1, 1, FIRST_TAU_PANELS + 1)
+    kinks = np.clip(tau_kinks(model, kappa), -end, end)
+    return between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
+
+
+def _stacked(s: Scores, field: Field) -> Array:
+    """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N)."""
+    pulled = s.along[..., 0] + field.pull[..., 0] * s.slope
+    return np.stack([s.mean, s.slope, s.square, pulled])
+
+
+def _found(panels: Panels | None) -> Panels:
+    if panels is None:
+        raise GivenUp(Status.MEMORY)
+    return panels
+
+
+def _gaussian(nodes: Array, weights: Array) -> Array:
+    """Weights for the standard Gaussian that sum to 1, from those for the weight 1, (N,) each."""
+    weights = weights * np.exp(-(nodes**2) / 2)
+    return np.asarray(weights / weights.sum())
+
+
+def _moments(model: Model, kappa: Array) -> Table:
+    """The moments at all of kappa, with the density for weights: panels are halved at the same
+    places for one point after the other."""
+    return _moments_at(model, np.ascontiguousarray(kappa).tobytes())
+
+
+@lru_cache(maxsize=64)  # of up to 1 MB each
+def _moments_at(model: Model, kappa: bytes) -> Table:
+    nodes = np.frombuffer(kappa)
+    return tabulate(model, Rule(nodes, np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)))
+
+
+def _rule_over_tau(panels: Panels, kronrod: bool) -> Rule:
+    """Nodes (N, T, 1) and weights (N, T) over tau of ``panels`` that are ordered by their N owners;
+    where one has fewer nodes than others the rest weigh nothing."""
+    nodes, weights = panels.rule(kronrod)
+    count = np.bincount(panels.owner)
+    place = np.arange(len(nodes)) - np.repeat(np.cumsum(count) - count, count)
+    tau, density = np.zeros((2, len(count), count.max(), nodes.shape[1]))
+    tau[panels.owner, place] = nodes
+    density[panels.owner, place] = weights * np.exp(-(nodes**2) / 2)
+    tau, density = tau.reshape(len(count), -1), density.reshape(len(count), -1)
+    return Rule(tau[..., None], density / density.sum(axis=1, keepdims=True))

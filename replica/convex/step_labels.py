@@ -1,0 +1,155 @@
+"""Averages of a piecewise quadratic loss over labels whose mean is a step function of tau, given
+kappa in closed form: those of a sign, flipped or with noise.  docs/theory.md 6
+
+Given kappa, t0 = y - omega + noise, or y omega, of each label y and component of the noise is
+
+    t0 = mean + sd z,   (z, tau) ~ N(0, [[1, r], [r, 1]]),   P(y | tau) a sum of steps at e_j,
+
+so that y and z have the joint density phi(z) sum_j p_j Phi((r z - e_j) / sqrt(1 - r^2)), whose
+partial moments are elementary but for Owen's function.  By partial integration in tau
+
+    E[tau s] = P E[s'] + sum_j phi(e_j) sum_y p_j(y) E[s(y) | tau = e_j].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, owens_t
+
+from solvers.piecewise import NORMAL, NORMAL_CUT, average_proximal, average_score
+from solvers.results import Array
+
+from .labels import Labels
+from .local_field import Field, remaining
+from .losses import Loss
+
+SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
+
+
+class StepLaw(NamedTuple):
+    """The law of z together with the label, for K labels at (P, N): its mass is P(y).
+
+    Attributes
+    ----------
+    first : array (K, 1, 1)
+        P(y | tau) before the first step.
+    rises : array (J, K, 1, 1)
+        Its change at each step.
+    edges : array (J, 1, 1, N)
+        The steps.
+    r, rest : arrays (K, P, N)
+        The correlation of z and tau, and sqrt(1 - r^2).
+    """
+
+    first: Array
+    rises: Array
+    edges: Array
+    r: Array
+    rest: Array
+
+    @property
+    def total(self) -> tuple[Array, Array, Array]:
+        """E 1, E z and E z^2."""
+        density = self.rises * NORMAL.density(self.edges)
+        mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
+        second = mass + self.r**2 * (density * self.edges).sum(axis=0)
+        return mass, self.r * density.sum(axis=0), second
+
+    def integrals(self, z: Array) -> tuple[Array, Array, Array]:
+        """Integrals from -inf to each z of the density times 1, z and z^2."""
+        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
+        z = np.where(np.abs(z) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, z)
+        below, density = ndtr(z), NORMAL.density(z)
+        zeroth, first = self.first * below, -self.first * density
+        second = zeroth + z * first
+        for rise, edge in zip(self.rises, self.edges, strict=True):
+            above = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
+            passed = (z - self.r * edge) / self.rest  # z given tau at the edge
+            both = (below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
+            both += owens_t(edge, passed / edge) - owens_t(z, above / z)
+            end = density * ndtr(above)
+            at_edge = self.r * NORMAL.density(edge)
+            inside = at_edge * ndtr(passed)
+            bent = self.r * edge * inside - self.rest * at_edge * NORMAL.density(passed)
+            zeroth = zeroth + rise * both
+            first = first + rise * (inside - end)
+            second = second + rise * (both - z * end + bent)
+        # exact far out, where a large response would multiply the rounding
+        parts = zip(self.total, (zeroth, first, second), strict=True)
+        low, high = z == -NORMAL_CUT, z == NORMAL_CUT
+        zeroth, first, second = (np.where(high, all_, np.where(low, 0.0, x)) for all_, x in parts)
+        return zeroth, first, second
+
+    def density(self, z: Array) -> Array:
+        """The density at each z."""
+        chance = self.first
+        for rise, edge in zip(self.rises, self.edges, strict=True):
+            chance = chance + rise * ndtr((self.r * z - edge) / self.rest)
+        return np.asarray(NORMAL.density(z) * chance)
+
+
+class Classes(NamedTuple):
+    """Labels and components of the noise: K at (P, N).
+
+    Attributes
+    ----------
+    share, sign : arrays (K, 1, 1)
+        Of the component, and o = ds / dg.
+    mean, sd : arrays (K, P, N)
+    law : StepLaw
+    at_edges : arrays (J, K, P, N), (K, P, N)
+        Mean and standard deviation of t0 given tau at each step.
+    """
+
+    share: Array
+    sign: Array
+    mean: Array
+    sd: Array
+    law: StepLaw
+    at_edges: tuple[Array, Array]
+
+
+def classes(labels: Labels, kind: str, field: Field) -> Classes:
+    """What averages over labels with ``steps`` are made of, for a loss of that ``kind``."""
+    assert labels.steps is not None
+    edges, values = labels.steps
+    if labels.binary:
+        y = np.array([1.0, -1.0])
+        chance = (1 + y[:, None] * values) / 2
+    else:
+        y, which = np.unique(values, return_inverse=True)
+        chance = (which == np.arange(y.size)[:, None]).astype(float)
+    # every label with every component, K of them
+    components = labels.variances.size
+    y, chance = np.repeat(y, components)[:, None, None], np.repeat(chance, components, axis=0)
+    variance, share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
+    sd, rest = np.sqrt(field.power + variance), np.sqrt(remaining(field) + variance)
+    # t0 = label + sign omega
+    label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
+    mean, pull = label + sign * field.centre, sign * field.pull[..., 0]
+    edges = np.where(np.abs(edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, edges)
+    steps, rises = edges.T[:, None, None], np.diff(chance).T[..., None, None]
+    law = StepLaw(chance[:, :1, None], rises, steps, pull / sd, rest / sd)
+    return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
+
+
+def scores_of_classes(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+    """E s, -E s', E s^2 and E tau s given kappa, as ``Scores``."""
+    assert loss.pieces is not None
+    share, sign, mean, sd, law, at_edges = classes(labels, loss.kind, field)
+    score = average_score(loss.pieces, mean, sd, field.response, law)
+    slope, signed = -(share * score.slope).sum(axis=0), share * sign
+    along = -field.pull[..., 0] * slope
+    at_edge = average_score(loss.pieces, *at_edges, field.response).mean
+    change = (law.rises * signed * at_edge).sum(axis=1)
+    along += (NORMAL.density(law.edges[:, 0]) * change).sum(axis=0)
+    first, square = (signed * score.mean).sum(axis=0), (share * score.square).sum(axis=0)
+    return first, slope, square, along[..., None]
+
+
+def residuals_of_classes(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+    """E t, E t^2 and E rho(t) at the proximal point, (P, N) each."""
+    assert loss.pieces is not None
+    share, _, mean, sd, law, _ = classes(labels, loss.kind, field)
+    averages = average_proximal(loss.pieces, mean, sd, field.response, law)
+    return tuple((share * part).sum(axis=0) for part in averages)

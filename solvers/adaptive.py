@@ -1,0 +1,152 @@
+"""Adaptive quadrature of many one-dimensional integrals at once.
+
+Every integral has panels of its own, each with the 15 nodes of Kronrod's rule, which hold the 7 of
+Gauss's.  Where the two disagree by more than is tolerated, panels are halved.  What is returned are
+the panels: rules that are made of them can be used again, with other integrands of the same shape.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .results import Array
+from .rules import Rule
+
+# Kronrod's extension of Gauss's rule of 7 nodes (QUADPACK's qk15): nodes from the end to the middle
+# of [-1, 1], their weights, and those that Gauss's rule gives every second of them.
+_OUTER = (
+    (0.991455371120812639, 0.022935322010529224, 0.0),
+    (
+        0.949107912342758524,
+        0.063092092629978553,
+        0.129484966168869693,
+    ),
+    (0.864864423359769072, 0.104790010322250183, 0.0),
+    (
+        0.741531185599394439,
+        0.140653259715525918,
+        0.279705391489276668,
+    ),
+    (0.586087235467691130, 0.169004726639267902, 0.0),
+    (
+        0.405845151377397166,
+        0.190350578064785409,
+        0.381830050505118945,
+    ),
+    (0.207784955007898467, 0.204432940075298892, 0.0),
+)
+_MIDDLE = (0.0, 0.209482141084727828, 0.417959183673469388)
+NODES, WEIGHTS, GAUSS_WEIGHTS = np.array(
+    [*((-x, w, g) for x, w, g in _OUTER), _MIDDLE, *_OUTER[::-1]]
+).T
+GAUSS = GAUSS_WEIGHTS > 0  # which of the 15 are Gauss's
+
+
+class Panels(NamedTuple):
+    """n panels, each of the integral ``owner`` (n,), from ``low`` (n,) to ``high`` (n,)."""
+
+    owner: NDArray[np.int64]
+    low: Array
+    high: Array
+
+    def at(self, rows: Array) -> "Panels":
+        """Some of the panels."""
+        return Panels(*(part[rows] for part in self))
+
+    @property
+    def half(self) -> Array:
+        """Half the lengths, (n, 1)."""
+        return ((self.high - self.low) / 2)[:, None]
+
+    @property
+    def nodes(self) -> Array:
+        """Kronrod's nodes, (n, 15)."""
+        return ((self.low + self.high) / 2)[:, None] + self.half * NODES
+
+    @property
+    def weights(self) -> Array:
+        """Their weights, (n, 15), which sum to the lengths."""
+        return self.half * WEIGHTS
+
+    def rule(self, kronrod: bool) -> Rule:
+        """Nodes and weights of Kronrod's rule, (n, 15) each, or of Gauss's, (n, 7)."""
+        if kronrod:
+            return Rule(self.nodes, self.weights)
+        return Rule(self.nodes[:, GAUSS], self.gauss_weights[:, GAUSS])
+
+    @property
+    def gauss_weights(self) -> Array:
+        """The weights of Gauss's rule, (n, 15), zero at 8 of the nodes."""
+        return self.half * GAUSS_WEIGHTS
+
+
+def between(breaks: Array) -> Panels:
+    """Panels between successive ``breaks`` (m, b + 1) of m integrals, those of no length left out.
+
+    Examples
+    --------
+    >>> panels = between(np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 3.0]]))
+    >>> panels.owner.tolist(), panels.high.tolist()
+    ([0, 1, 1], [1.0, 2.0, 3.0])
+    """
+    low, high = breaks[:, :-1], breaks[:, 1:]
+    owner = np.broadcast_to(np.arange(len(breaks))[:, None], low.shape)
+    some = high > low
+    return Panels(owner[some], low[some], high[some])
+
+
+def adapt(
+    difference: Callable[[Panels], Array], panels: Panels, tol: float, most: int
+) -> Panels | None:
+    """Panels halved until the two rules agree on every integral.
+
+    Parameters
+    ----------
+    difference : callable, Panels -> array (n,)
+        Size of the difference of the two rules on each panel, see :func:`differences`.
+    panels : Panels
+        To begin with.
+    tol : float
+        Largest sum of the differences over the panels of an integral.
+    most : int
+        Panels, of all integrals together.
+
+    Returns
+    -------
+    Panels or None
+        Ordered by owner and place; None where ``most`` would not do.
+
+    Examples
+    --------
+    >>> def root(owner, x):
+    ...     return np.sqrt(np.abs(x))[None]
+    >>> start = between(np.array([[-1.0, 1.0]]))
+    >>> panels = adapt(lambda panels: differences(root, panels), start, 1e-6, 100)
+    >>> abs(float((panels.weights * np.sqrt(np.abs(panels.nodes))).sum()) - 4 / 3) < 1e-6
+    True
+    """
+    error = difference(panels)
+    while True:
+        total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
+        # not (x <= tol), rather than x > tol: an undefined difference is not a small one
+        marked = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol)
+        if not marked.any():
+            return panels.at(np.lexsort((panels.low, panels.owner)))
+        if len(error) + np.count_nonzero(marked) > most:
+            return None
+        owner, low, high = panels.at(marked)
+        middle = (low + high) / 2
+        ends = np.append(low, middle), np.append(middle, high)
+        halves = Panels(np.append(owner, owner), *ends)
+        panels = Panels(*map(np.append, panels.at(~marked), halves))
+        error = np.append(error[~marked], difference(halves))
+
+
+def differences(function: Callable[[NDArray[np.int64], Array], Array], panels: Panels) -> Array:
+    """The largest difference of the two rules on each panel, (n,), of k integrands: ``function``
+    maps (owner (M,), x (M,)) to (k, M), in units in which one tolerance serves all."""
+    values = function(np.repeat(panels.owner, NODES.size), panels.nodes.ravel())
+    change = values.reshape(len(values), *panels.nodes.shape) @ (WEIGHTS - GAUSS_WEIGHTS)
+    return np.asarray(np.abs(change).max(axis=0) * panels.half[:, 0])

@@ -1,0 +1,92 @@
+"""Points of a grid: each as it is alone, in time, and on half of kappa where the rest is alike."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from replica import learning_curve, solve
+from replica.convex.label_tables import is_odd
+from solvers.results import ConvergenceError, Status
+from tests.convex.problems import LOG_COSH, MODELS, SIGN, WAVE
+
+ERRORS = ("test_error", "train_error", "loss_error", "train_loss")
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "alpha", "lam"),
+    [
+        # the thinnest layers that shared nodes serve, and others
+        (SIGN, "logistic", [0.5, 2.0, 10.0], np.geomspace(1e-4, 1e3, 5)),
+        (MODELS["flipped"], "logistic", [0.5, 2.0, 10.0], [1.0, 10.0, 1e3]),
+        (MODELS["logistic teacher"], "logistic", [0.5, 2.0, 10.0], [1.0, 10.0, 1e3]),
+        (MODELS["outliers"], LOG_COSH, [0.5, 2.0], [1e-3, 0.1, 10.0]),
+        # on panels of their own
+        (SIGN, "hinge", [0.5, 2.0], [0.01, 10.0]),
+        (WAVE, "absolute", [0.5, 2.0], [0.1, 10.0]),
+        pytest.param(WAVE, LOG_COSH, [0.5, 2.0], [1e-3, 10.0], marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_a_point_depends_neither_on_its_grid_nor_on_its_direction(model, loss, alpha, lam):
+    """Starting from what others found: 1e-6, the tolerance of each, of the errors, of which the
+    training loss is known relative to .01 of that of new samples."""
+    up = learning_curve(model, alpha=alpha, lam=lam, loss=loss)
+    down = learning_curve(model, alpha=alpha[::-1], lam=lam[::-1], loss=loss)
+    assert up.converged.all()
+    assert down.converged.all()
+    corner = dict(alpha=alpha[0], lam=lam[-1])
+    alone = solve(model, **corner, loss=loss, raise_on_failure=True)
+    for name in ERRORS:
+        least = 1e-8 * up["loss_error" if "loss" in name else "test_error"].values.max()
+        one, other = (curve[name].sel(alpha=alpha, lam=lam).values for curve in (up, down))
+        assert one == pytest.approx(other, rel=1e-6, abs=least)
+        assert getattr(alone, name) == pytest.approx(up[name].sel(corner).item(), rel=1e-6,
+                                                     abs=least)  # fmt: skip
+
+
+def test_too_long_a_point_is_flagged():
+    """A sentence says so, and errors are NaN; others of the grid that need no time keep theirs."""
+    point = solve(SIGN, alpha=2.0, lam=10.0, loss="hinge", time_limit=1e-9)
+    assert point.status is Status.TIME
+    assert "time_limit" in point.status.value
+    assert np.isnan([getattr(point, name) for name in (*ERRORS, "classification_error")]).all()
+    curve = learning_curve(SIGN, alpha=2.0, lam=[10.0, 20.0], loss="hinge", time_limit=1e-9)
+    assert not curve.converged.any()
+    with pytest.raises(ConvergenceError, match="longer than it may"):
+        solve(SIGN, alpha=2.0, lam=10.0, loss="hinge", time_limit=1e-9, raise_on_failure=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "lam"),
+    [
+        (SIGN, "logistic", 0.05),
+        (SIGN, "hinge", 10.0),
+        (MODELS["flipped"], "absolute", 1.0),
+        (MODELS["outliers"], "huber:0.5", 0.05),
+        (MODELS["outliers"], "quantile:0.3", 0.05),
+        (MODELS["student"], LOG_COSH, 0.1),
+    ],
+)
+def test_odd_problems_on_half_of_kappa(model, loss, lam):
+    """Against all of kappa, which an asymmetry of 1e-10 takes, and which moves errors by as much;
+    the loss of quantiles tells signs apart, and takes it anyway."""
+    tilted = replace(model, bias=1e-10)
+    assert is_odd(model)
+    assert not is_odd(tilted)
+    half, whole = (
+        solve(each, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
+        for each in (model, tilted)
+    )
+    for name in ERRORS:
+        assert getattr(half, name) == pytest.approx(getattr(whole, name), rel=1e-6)
+    if model.labels.binary:
+        assert half.classification_error == pytest.approx(whole.classification_error, rel=1e-6)
+
+
+def test_what_is_odd():
+    """Both activations, without a bias or a step that shifts them."""
+    assert is_odd(MODELS["two spikes"]) is False  # z1 + sin(z1 z2) is not
+    assert is_odd(replace(WAVE, gamma=1.0))
+    assert not is_odd(replace(WAVE, target="relu"))
+    assert not is_odd(replace(WAVE, student="relu"))
+    assert not is_odd(replace(WAVE, train_bias=True))

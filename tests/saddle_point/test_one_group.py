@@ -1,0 +1,154 @@
+"""The compiled core against the general code, which shares nothing with it but the table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import replica
+from replica import InvalidArgument
+from replica.equivalence import table_at
+from replica.saddle_point import one_group, ridge
+from replica.saddle_point.groups import Groups
+from replica.saddle_point.isotropic import Isotropic
+from replica.saddle_point.residual import check, solve_and_check
+from replica.saddle_point.ridge import Points, trained_readout
+from solvers.results import Status
+
+MODELS = {
+    "odd": dict(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97),
+    "noisy": dict(student="erf", target="tanh", r=0.6, c=1.4, gamma=0.5, beta=1.7, noise=0.2),
+    "relu": dict(student="relu", target="relu", r=0.3, c=1.03, gamma=0.83, beta=0.4),
+    "no spike": dict(student="relu", target="he1+he2/2", r=0.0, c=1.0, gamma=0.0, beta=0.8),
+    "linear": dict(student="linear", target="sign", r=2.0, c=0.7, gamma=-0.6, beta=2.5),
+    "finite": dict(student="sigmoid", target="sin", r=1.0, c=1.0, gamma=0.9, dimension=100),
+}
+ALPHA = np.array([0.05, 0.3, 1.0, 4.0, 30.0])
+LAM = np.array([10.0, 1e-3, 1e-6, 0.1, 1e-2])
+
+
+def general(responses):
+    """The points by the code for any number of groups."""
+    result = responses.solve(ALPHA, LAM, 1e-14)
+    readout = trained_readout(responses, result.value, ALPHA, LAM)
+    return Points(*readout, result.residual, result.iterations, result.status)
+
+
+def of(name):
+    return table_at(replica.SpikedRandomFeatures(**MODELS[name]), 1)
+
+
+def assert_agree(found, expected, rel):
+    """Numbers relative to themselves, those that may vanish to a tenth of 1."""
+    for mine, theirs in zip(found[:3], expected[:3], strict=True):
+        for name in mine._fields:
+            floor = rel / 10 if name in ("m", "theta", "psi", "p", "X2") else 0
+            value = pytest.approx(getattr(theirs, name), rel=rel, abs=floor)
+            assert getattr(mine, name) == value, name
+    assert (found.status == Status.CONVERGED).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("responses", [Isotropic, Groups])
+def test_core_is_the_general_code_at_one_group(name, responses):
+    """To 1e-11 of the closed forms; the matrices of ``Groups`` lose half the digits of a nearly
+    singular system at lam = 1e-6 and alpha = 1."""
+    table = of(name)
+    rel = 1e-11 if responses is Isotropic else 1e-9
+    assert_agree(ridge.solve_points(table, ALPHA, LAM), general(responses(table)), rel)
+
+
+def test_core_as_python(monkeypatch):
+    """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
+    table = of("relu")
+    compiled, error = solve_and_check(table, of("relu"), ALPHA, LAM)
+    for name, function in vars(one_group).items():
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(one_group, name, function.py_func)
+    plain, error = solve_and_check(table, of("relu"), ALPHA, LAM)
+    assert_agree(plain, compiled, 1e-13)
+    assert plain.residual.max() < 1e-13
+    assert error.max() < 1e-13
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_violations_are_those_of_the_general_code(name):
+    """On a table too coarse, and of numbers that solve nothing; to 1e-6 of the larger."""
+    fine, coarse = of(name), table_at(replica.SpikedRandomFeatures(**MODELS[name]), 0)
+    every_third = np.arange(0, coarse.weights.size, 3)
+    weights = coarse.weights[every_third] / coarse.weights[every_third].sum()
+    varying = ("kappa", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
+    rough = {field: getattr(coarse, field)[..., every_third] for field in varying}
+    coarse = replace(coarse, weights=weights, **rough)
+    points, error = solve_and_check(fine, coarse, ALPHA, LAM)
+    _, expected = check(points, fine, coarse, ALPHA, LAM)
+    assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
+    assert error == pytest.approx(expected, rel=1e-6, abs=1e-13)
+
+
+def test_what_is_not_finite_is_flagged():
+    """In its row alone."""
+    table = of("odd")
+    alpha, lam = np.array([1.0, 1e300, 1.0]), np.array([0.1, 1e-300, 0.1])
+    with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
+        points, error = solve_and_check(table, table, alpha, lam)
+    assert points.status[0] == points.status[2] == Status.CONVERGED
+    assert points.status[1] != Status.CONVERGED or not points.residual[1] <= 1e-10
+    assert error[0] < 1e-13
+
+
+TEST = dict(alpha=0.9, lam=0.1)
+MODEL = replica.SpikedRandomFeatures(**MODELS["odd"])
+
+
+@pytest.mark.parametrize("name", ["odd", "noisy", "relu", "no spike"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        dict(method="damped"),
+        dict(rule="gauss-hermite"),
+        dict(method="damped", rule="gauss-hermite"),
+    ],
+    ids=["damped", "gauss-hermite", "both"],
+)
+def test_as_papers_do_it(name, scheme):
+    """The same answer, to the 1e-10 that either is known to."""
+    model = replica.SpikedRandomFeatures(**MODELS[name])
+    usual, other = replica.solve(model, **TEST), replica.solve(model, **TEST, **scheme)
+    assert other.converged
+    assert other.test_error == pytest.approx(usual.test_error, rel=1e-10)
+    assert other.train_error == pytest.approx(usual.train_error, rel=1e-10)
+    if "method" in scheme:
+        assert other.iterations > 3 * usual.iterations
+    curve = replica.learning_curve(model, alpha=[0.9], lam=0.1, **scheme)
+    assert float(curve.test_error[0, 0]) == pytest.approx(other.test_error, rel=1e-12)
+
+
+def test_what_damped_iteration_does_not_reach_is_flagged():
+    """At the threshold and lam = 1e-10 it would take 1e5 sweeps; of a steep student no
+    Gauss-Hermite rule meets 1e-10."""
+    point = replica.solve(MODEL, alpha=1.0, lam=1e-10, method="damped")
+    assert point.status is Status.ITERATION_LIMIT
+    assert np.isnan(point.test_error)
+    steep = replica.SpikedRandomFeatures(student="tanh", target="tanh", r=30.0, c=0.1, gamma=0.9)
+    point = replica.solve(steep, **TEST, rule="gauss-hermite")
+    assert point.status is Status.QUADRATURE
+    assert replica.solve(steep, **TEST).converged
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "message"),
+    [
+        (MODEL, dict(method="picard"), "method must be newton or damped"),
+        (MODEL, dict(rule="simpson"), "rule must be auto or gauss-hermite"),
+        (MODEL, dict(method="damped", loss="huber:1"), "newton but for the square loss"),
+        (MODEL, dict(rule="gauss-hermite", loss="huber:1"), "auto but for the square loss"),
+        (replace(MODEL, train_bias=True), dict(method="damped"), "newton but for the square loss"),
+        (replace(MODEL, intercept=True), dict(method="damped"), "newton but for one group"),
+        (replace(MODEL, dimension=9), dict(method="damped"), "newton but for one group"),
+        (replace(MODEL, r=[[1.0, 1.0]], gamma=[0.5, 0.5]), dict(rule="gauss-hermite"), "several"),
+    ],
+)
+def test_what_does_not_fit_is_refused(model, asked, message):
+    with pytest.raises(InvalidArgument, match=message):
+        replica.solve(model, **TEST, **asked)
