@@ -4,6 +4,7 @@ Speed of the ridge kernel, of the public functions, of the command as a whole pr
 the simulation, with the literal baseline beside them; iterations and residuals of both.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,10 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 import replica
-from replica.convex.label_tables import label_table
-from replica.equivalence.table import tables
+from replica.equivalence import table_at
 from replica.problem.laws import law
-from replica.saddle_point import ridge
+from replica.saddle_point import ridge, solve_and_check
 from validation import simulate
 
 from . import literal, single_step
@@ -42,19 +42,21 @@ TIMED_LOSSES = {
     "absolute, outliers": ("absolute", OUTLIER_LABELS),
     "Huber, Student's t": ("huber:0.5", replace(OUTLIER_LABELS, label_noise="student:3:0.5")),
 }
+LOSS_GRID = {"alpha": np.linspace(0.2, 3, 25), "lam": [0.01, 0.1, 1.0]}
+SHIFTS = (1e-9 * k for k in itertools.count(1))  # of a spike: models that are new to all caches
 POINT = {"alpha": 0.9, "lam": 0.1}
 MANY_ALPHAS = np.linspace(0.2, 3, 1000)
 PROBLEM_OPTIONS = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
 CURVE_OPTIONS = [*PROBLEM_OPTIONS, "--alpha", "0.2:3:5", "--lam", "0.1", "--json"]
 CURVE_COMMAND = ["-m", "replica", "curve", *CURVE_OPTIONS]
 
-# Where Python and matplotlib keep what they need not compute again.
-CACHES = ("PYTHONPYCACHEPREFIX", "MPLCONFIGDIR", "XDG_CACHE_HOME")
+# Where Python, numba and matplotlib keep what they need not compute again.
+CACHES = ("PYTHONPYCACHEPREFIX", "NUMBA_CACHE_DIR", "MPLCONFIGDIR", "XDG_CACHE_HOME")
 
 
 def kernel_table(model=MODEL):
     """The table of 128 nodes that the kernel is timed on."""
-    _, table = tables(model, 0)
+    table = table_at(model, 1)
     assert len(table.weights) == 128
     return table
 
@@ -66,7 +68,7 @@ def groups_table(student="sigmoid", count=32):
     """
     values, shares = law("readout", "gaussian").discretise(count)
     step = replace(ONE_STEP, student=student, readout=(values.tolist(), shares.tolist()))
-    _, table = tables(step.srf(beta=1.0), 0)
+    table = table_at(step.srf(beta=1.0), 1)
     assert len(table.weights) == 128
     return table
 
@@ -88,7 +90,7 @@ def python_first_run(*arguments):
 
 
 class RidgeKernel:
-    """``ridge.solve_points`` on a table of 128 nodes."""
+    """``ridge.solve_points`` on a table of 128 nodes, and with residuals on two such."""
 
     params = (1, 1000)
     param_names = ("points",)
@@ -99,6 +101,9 @@ class RidgeKernel:
 
     def time_solve_points(self, points):
         ridge.solve_points(self.table, self.alpha, self.lam)
+
+    def time_solve_and_check(self, points):
+        solve_and_check(self.table, self.table, self.alpha, self.lam)
 
 
 class NetworkKernel:
@@ -138,6 +143,9 @@ class Library:
     def time_solve(self):
         replica.solve(MODEL, **POINT)
 
+    def time_solve_damped(self):
+        replica.solve(MODEL, **POINT, method="damped", rule="gauss-hermite")
+
     def time_learning_curve_of_1000(self):
         replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=0.1)
 
@@ -160,6 +168,10 @@ class Learnable:
     def time_optimal_eta_and_lambda(self):
         replica.optimal_eta(ONE_STEP, alpha=1.0, beta=1.0)
 
+    def time_optimal_eta_and_lambda_without_tables(self):
+        table_at.cache_clear()
+        replica.optimal_eta(ONE_STEP, alpha=1.0, beta=1.0)
+
     def time_gradient(self):
         replica.gradient(ONE_STEP, **POINT, beta=1.0)
 
@@ -174,18 +186,33 @@ class Losses:
     param_names = ("loss", "lam")
 
     def setup(self, loss, lam):
-        self.time_point(loss, lam)  # imports and rules
+        self.point(loss, lam)  # imports and rules
 
     def time_point(self, loss, lam):
-        label_table.cache_clear()
-        self.point(loss, lam)
+        """Of a model that has no tables yet."""
+        self.point(loss, lam, shift=next(SHIFTS))
 
     def track_nodes(self, loss, lam):
         return self.point(loss, lam).nodes
 
-    def point(self, loss, lam):
+    def point(self, loss, lam, shift=0.0):
         of, model = TIMED_LOSSES[loss]
+        model = replace(model, r=model.r + shift)
         return replica.solve(model, alpha=2.0, lam=lam, loss=of, raise_on_failure=True)
+
+
+class LossGrids:
+    """Losses other than the square on a grid of 25 alpha and 3 lam, whose points share tables."""
+
+    params = (tuple(TIMED_LOSSES),)
+    param_names = ("loss",)
+
+    def setup(self, loss):
+        self.time_grid(loss)
+
+    def time_grid(self, loss):
+        of, model = TIMED_LOSSES[loss]
+        replica.learning_curve(model, **LOSS_GRID, loss=of, raise_on_failure=True)
 
 
 class Density:
