@@ -64,12 +64,11 @@ def solve_convex(
     solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
     rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
     if rows.size and has_panels(model):
-        task = task._replace(deadline=time.monotonic() + time_limit * rows.size)
         _on_own_panels(task, found, rows, tol)
     for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
-        task = task._replace(deadline=time.monotonic() + time_limit)
-        if _follow(task, found, row):
-            solve_near(task, found, row, tol)
+        alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
+        if _follow(alone, found, row):
+            solve_near(alone, found, row, tol)
     return found
 
 

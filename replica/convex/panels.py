@@ -1,4 +1,4 @@
-"""Panels over kappa, and over tau at each, fitted to the overlaps of one point.
+"""Panels over kappa, and over tau at each, fitted to the overlaps of some points.
 
 Given kappa and tau the prediction is a Gaussian whose spread may be as small as 1 / lambda: where
 it passes a kink of the loss, or an edge between two labels, the averages of (6.2)-(6.3) change as
@@ -46,9 +46,9 @@ MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 
 TAU_LEVEL = 2  # of rules over tau that no panels are fitted to
 # Least scores and slopes, of what they would be if every prediction had to move by its size.
 UNSEEN, UNSEEN_SLOPE = 1e-6, 1e-2
-# Accuracy that resolves how predictions blur a jump, of their spread given kappa over their size;
-BLURRED = 1.0
-THINNEST = 1e-9  # which is not asked for where it is less than that
+# Panels end shorter than predictions blur a jump if the average of the jump is as accurate as their
+# spread given kappa is over their size; no more than this is asked for.
+FINEST = 1e-9
 TINY = 1e-300
 
 
@@ -72,7 +72,7 @@ def fitted_table(
         If they take too long, or too many nodes.
     """
     averages = _Averages(task, overlaps, order)
-    accuracy = min(accuracy, averages.thinnest)
+    accuracy = min(accuracy, averages.accuracy)
     kappa, weights = averages.kappa_panels(accuracy).rule(kronrod)
     table = _moments(task.model, kappa)
     over_tau = averages.tau_panels(table, accuracy)
@@ -94,7 +94,7 @@ def has_panels(model: Model) -> bool:
 
 def has_tau(model: Model, loss: Loss) -> bool:
     """Whether averages given kappa take an integral over tau that panels are fitted to: it is not
-    over several directions, not in closed form, and not replaced by one along the proximal map."""
+    in closed form, and not replaced by one along the proximal map."""
     free = remainder(model.geometry.gamma)
     closed = has_steps(model) if loss.pieces is not None else model.labels.binary
     return bool(free.any()) and not closed
@@ -121,8 +121,8 @@ class _Averages:
         spread = np.sqrt(variance + square)
         # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
         # average over tau blurs it more than that
-        thin = np.clip(np.sqrt(variance) / spread, THINNEST, 1).min()
-        self.thinnest = np.inf if self.along_tau else float(thin) * BLURRED
+        blurred = np.clip(np.sqrt(variance) / spread, FINEST, 1).min()
+        self.accuracy = np.inf if self.along_tau else float(blurred)
         # layers that none of these nodes sees may hold most of E s^2, and all of E s'
         root = np.maximum(np.sqrt(sizes[2]), UNSEEN * spread / (field.response @ table.weights))
         slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / spread)
@@ -222,7 +222,7 @@ def _gaussian(nodes: Array, weights: Array) -> Array:
 
 def _moments(model: Model, kappa: Array) -> Table:
     """The moments at all of kappa, with the density for weights: panels are halved at the same
-    places for one point after the other."""
+    places again and again."""
     return _moments_at(model, np.ascontiguousarray(kappa).tobytes())
 
 
