@@ -124,26 +124,25 @@ def test_median_is_half_the_absolute_loss():
 
 
 @pytest.mark.parametrize(
-    ("name", "loss", "alpha", "lam"),
+    ("name", "loss", "alpha", "lam", "tol"),
     [
-        ("sign", "hinge", 1.5, 0.1),
-        ("outliers", "absolute", 2.0, 0.1),
-        ("outliers", "absolute", 0.5, 0.05),
-        ("at a dimension", "absolute", 2.0, 0.1),
-        # below kappa = 0 a relu student's predictions are less than rounding of the labels
-        ("vanishing features", "huber:0.5", 1.5, 0.1),
-        ("sign", "logistic", 1.5, 0.1),  # by the general proximal map
+        ("sign", "hinge", 1.5, 0.1, 1e-9),
+        ("outliers", "absolute", 2.0, 0.1, 1e-9),
+        ("outliers", "absolute", 0.5, 0.05, 1e-9),
+        ("at a dimension", "absolute", 2.0, 0.1, 1e-9),
+        # below kappa = 0 a relu student's predictions are less than rounding of the labels, which
+        # takes too many nodes for more
+        ("vanishing features", "huber:0.5", 1.5, 0.1, 1e-7),
+        ("sign", "logistic", 1.5, 0.1, 1e-9),  # by the general proximal map
     ],
 )
-def test_functions_of_a_user_reproduce_the_named_losses(name, loss, alpha, lam):
-    """Solved proximal maps and nodes split at their kinks, against closed forms: 2e-6, the
-    tolerance of either quadrature."""
-    mine, named = (
-        solve(MODELS[name], alpha=alpha, lam=lam, loss=of, raise_on_failure=True)
-        for of in (by_nodes(loss), loss)
-    )
+def test_functions_of_a_user_reproduce_the_named_losses(name, loss, alpha, lam, tol):
+    """Solved proximal maps and nodes split at their kinks, against closed forms: to the tolerance
+    of either quadrature, which is above what it leaves."""
+    at = dict(alpha=alpha, lam=lam, quadrature_tol=tol, raise_on_failure=True)
+    mine, named = (solve(MODELS[name], loss=of, **at) for of in (by_nodes(loss), loss))
     for part in ("test_error", "train_error", "train_loss", "loss_error"):
-        assert getattr(mine, part) == pytest.approx(getattr(named, part), rel=2e-6)
+        assert getattr(mine, part) == pytest.approx(getattr(named, part), rel=tol)
 
 
 def test_all_labels_or_none_outliers():
