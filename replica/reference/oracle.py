@@ -15,6 +15,7 @@ from .equations import Unknowns, equations, relative_change, solve_on
 from .table import CLOSED, GUARD, tabulate
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
+KNOWN_FIELDS = "student", "target", "r", "c", "gamma", "beta", "noise"
 SPARE = 8  # digits that may still change at the last halving: each squares the error
 
 
@@ -55,8 +56,9 @@ def solve(
     Raises
     ------
     InvalidArgument
-        For any other student or target, a kinked target with abs(gamma) = 1 (its kink would
-        meet a trapezoidal rule), or a number out of range.
+        For any other student or target, several groups of neurons or spikes, any field beyond
+        these, a kinked target with abs(gamma) = 1 (its kink would meet a trapezoidal rule), or a
+        number out of range.
     ConvergenceError
         If Newton's iteration fails, or the answer still moves at the finest quadrature.
 
@@ -70,8 +72,8 @@ def solve(
     """
     if not (isinstance(digits, int) and digits >= 16):
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
-    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps
     _check(model)
+    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps
     with mpmath.workdps(digits + GUARD):
         point = mp.mpf(alpha), mp.mpf(lam)
         settled = mp.mpf(10) ** (SPARE - digits)
@@ -97,6 +99,12 @@ def solve(
 
 def _check(model: SpikedRandomFeatures) -> None:
     """Refuse what this module has no formula for."""
+    if model != SpikedRandomFeatures(**{name: getattr(model, name) for name in KNOWN_FIELDS}):
+        allowed = f"given by no more than {', '.join(KNOWN_FIELDS)} for the reference"
+        raise InvalidArgument("model", model, allowed)
+    for name in ("r", "c", "gamma"):
+        if not isinstance(getattr(model, name), float):
+            raise InvalidArgument(name, getattr(model, name), "one number for the reference")
     for name, known in (
         ("student", ("tanh", "erf", "sin", "relu")),
         ("target", ("sin", "tanh", "relu", "sign", "linear")),
