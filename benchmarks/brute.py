@@ -37,14 +37,6 @@ def clipped(loss):
     }[name]
 
 
-def clipped_score(d, V, of):
-    """s, -ds/dd at distances d."""
-    low, high, extra = of
-    W = V + extra
-    s = d / W
-    return np.clip(s, low, high), np.where((s > low) & (s < high), 1 / W, 0.0)
-
-
 def clipped_averages(D, S, V, of):
     """E s, E s^2, -E ds/dd for d ~ N(D, S^2)."""
     low, high, extra = of
@@ -64,7 +56,7 @@ def clipped_averages(D, S, V, of):
 
 def logistic_score(omega, V):
     """s and -ds/domega for y = 1: t - omega = V expit(-t)."""
-    t = omega.copy()
+    t = np.array(omega)
     for _ in range(200):
         p = expit(-t)
         step = (t - omega - V * p) / (1 + V * p * (1 - p))
@@ -117,43 +109,50 @@ class Nodes:
     def fields(self, x):
         """E over everything but kappa of s, -s', s^2, tau s and, where labels are +-1, of a wrong
         sign, as rows over kappa; Eq. (6.1)."""
-        of = self.of
         V1, V2, m, theta, psi, Q1, q2 = x
+        parts = (
+            self.mu0 * m + self.mu1 * self.kappa * theta,
+            self.mu1 * psi,
+            self.mu1**2 * Q1 + self.mu2 * q2,
+            self.mu1**2 * V1 + self.mu2 * V2,
+        )
+        at_kappa = self.logistic if self.of.loss == "logistic" else self.clipped
+        return np.array([at_kappa(i, *(part[i] for part in parts)) for i in range(len(self.w))]).T
+
+    def logistic(self, i, C, pull, variance, V):
+        """The averages at one kappa, over omega: of y and tau given omega in closed form."""
+        of = self.of
         rho = np.sqrt(1 - of.gamma**2)
-        V = self.mu1**2 * V1 + self.mu2 * V2
-        C = self.mu0 * m + self.mu1 * self.kappa * theta
-        pull = self.mu1 * psi
-        var = self.mu1**2 * Q1 + self.mu2 * q2
-        rows = np.zeros((5, self.kappa.size))
-        if of.loss == "logistic":
-            for i in range(self.kappa.size):
-                sd = np.sqrt(var[i])
-                omega = C[i] + sd * self.tau
-                centre, left = pull[i] * self.tau / sd, 1 - pull[i] ** 2 / var[i]
-                edge = (of.gamma * self.kappa[i] + rho * centre) / (rho * np.sqrt(left))
-                for y in (1.0, -1.0):
-                    P = ndtr(y * edge)
-                    T = centre * P + y * np.sqrt(left) * norm.pdf(edge)
-                    P = P * (1 - 2 * of.flip) + of.flip
-                    T = T * (1 - 2 * of.flip) + of.flip * centre
-                    s, slope = logistic_score(y * omega, np.full_like(omega, V[i]))
-                    rows[:4, i] += [self.v @ each for each in (P * y * s, P * slope, P * s**2, T * y * s)]
-                    rows[4, i] += self.v @ (P * (y * omega < 0))
-            return rows, V
-        rest = np.maximum(var - pull**2, 0)
-        for i in range(self.kappa.size):
-            for tau, v, y, chance, variance in self.labels(i):
-                if of.binary:  # s of y omega, at a distance from the margin 1
-                    D = 1 - y * (C[i] + pull[i] * tau)
-                else:
-                    D = y - C[i] - pull[i] * tau
-                S = np.sqrt(rest[i] + variance)
-                s, square, slope = clipped_averages(D, S, V[i], clipped(of.loss))
-                if of.binary:
-                    s = y * s
-                    rows[4, i] += chance * (v @ ndtr((D - 1) / S))
-                rows[:4, i] += [chance * (v @ each) for each in (s, slope, square, tau * s)]
-        return rows, V
+        sd = np.sqrt(variance)
+        omega = C + sd * self.tau
+        centre, left = pull * self.tau / sd, 1 - pull**2 / variance
+        edge = (of.gamma * self.kappa[i] + rho * centre) / (rho * np.sqrt(left))
+        averages = np.zeros(5)
+        for y in (1.0, -1.0):
+            P = ndtr(y * edge)
+            T = centre * P + y * np.sqrt(left) * norm.pdf(edge)
+            P = P * (1 - 2 * of.flip) + of.flip
+            T = T * (1 - 2 * of.flip) + of.flip * centre
+            s, slope = logistic_score(y * omega, V)
+            parts = P * y * s, P * slope, P * s**2, T * y * s, P * (y * omega < 0)
+            averages += [self.v @ part for part in parts]
+        return averages
+
+    def clipped(self, i, C, pull, variance, V):
+        """The averages at one kappa, over tau: of omega and the noise given tau in closed form."""
+        of = self.of
+        averages = np.zeros(5)
+        for tau, v, y, chance, noise in self.labels(i):
+            S = np.sqrt(max(variance - pull**2, 0) + noise)
+            omega = C + pull * tau
+            # of labels +-1, the distance to the margin takes the place of the residual
+            sign = y if of.binary else 1.0
+            D = 1 - y * omega if of.binary else y - omega
+            s, square, slope = clipped_averages(D, S, V, clipped(of.loss))
+            wrong = ndtr(-sign * omega / S)
+            parts = sign * s, slope, square, tau * sign * s, wrong
+            averages += [chance * (v @ part) for part in parts]
+        return averages
 
     def labels(self, i):
         """Nodes of tau with weights, labels there, their chance and the variance of their noise."""
@@ -177,7 +176,7 @@ class Nodes:
         """The right sides of (6.2)-(6.3), (4.3)-(4.6), (4.9), and a Newton step for m."""
         of = self.of
         _, V2, m, _, psi, _, _ = x
-        (s, slope, square, along, _), _ = self.fields(x)
+        s, slope, square, along, _ = self.fields(x)
         w, mu1, mu2, ratio = self.w, self.mu1, self.mu2, of.alpha / of.beta
         V1h, V2h = ratio * (w @ (mu1**2 * slope)), ratio * (w @ (mu2 * slope))
         tau = of.beta * of.c * V2
@@ -198,21 +197,20 @@ class Nodes:
     def errors(self, x):
         """Square test error without its noise, and the classification error."""
         of = self.of
-        rows, _ = self.fields(x)
+        wrong = self.fields(x)[4]
         _, _, m, theta, psi, Q1, q2 = x
         C = self.mu0 * m + self.mu1 * self.kappa * theta
+        rho = np.sqrt(1 - of.gamma**2)
         if of.binary:
-            rho = np.sqrt(1 - of.gamma**2)
             edge = of.gamma * self.kappa / rho
             h, g, k = 2 * ndtr(edge) - 1, 2 * norm.pdf(edge), np.ones_like(edge)
             h, g = h * (1 - 2 * of.flip), g * (1 - 2 * of.flip)
             k = k * (1 - 2 * of.flip) ** 2  # the error is that of the labels' mean
         else:
-            rho = np.sqrt(1 - of.gamma**2)
             y = of.target(of.gamma * self.kappa[:, None] + rho * self.tau)
             h, g, k = y @ self.v, y @ (self.v * self.tau), y**2 @ self.v
         error = k - 2 * C * h + C**2 - 2 * self.mu1 * psi * g + self.mu1**2 * Q1 + self.mu2 * q2
-        return self.w @ error, self.w @ rows[4]
+        return self.w @ error, self.w @ wrong
 
 
 def solve(of, start, sizes=((121, 161), (301, 481), (601, 961))):

@@ -9,6 +9,7 @@ what converged is solved a second time by code that shares nothing with the solv
 
 import argparse
 import collections
+import sys
 import time
 import warnings
 
@@ -16,7 +17,6 @@ import numpy as np
 
 import replica
 from replica import reference
-
 from solvers.results import ConvergenceError
 
 from . import brute
@@ -104,7 +104,12 @@ def second(kind, model, asked, point):
     return None if found is None else (found[1][0], abs(found[1][0] - found[0][0]))
 
 
-def campaign(kind, count, again, log):
+def log(line):
+    """A line on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def campaign(kind, count, again):
     """Solve ``count`` points of a kind and print what came of them."""
     draw = np.random.default_rng([SEED, list(COUNTS).index(kind)])
     outcomes, seconds = collections.Counter(), []
@@ -157,15 +162,8 @@ def main():
     warnings.simplefilter("ignore")
     print("| kind | points | converged | outcomes | median | 99 % | longest | solved again |")
     print("|---|---|---|---|---|---|---|---|")
-    with open("campaign.log", "w") as file:
-
-        def log(line):
-            file.write(line + "\n")
-            file.flush()
-
-        for kind in chosen.kinds.split(","):
-            count = round(COUNTS[kind] * chosen.part)
-            campaign(kind, count, chosen.again, log)
+    for kind in chosen.kinds.split(","):
+        campaign(kind, round(COUNTS[kind] * chosen.part), chosen.again)
 
 
 if __name__ == "__main__":
