@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from replica import GradientStep, InvalidArgument, Loss, SpikedRandomFeatures, loss
+from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss
 from solvers.results import ConvergenceError
-from validation import compare, ladder, simulate
+from tests.problems import FLIPPED, OUTLIERS
+from tests.validation.test_agreement import SIGN
+from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
 from validation.fit.design import Design
 from validation.fit.kinked_losses import interior_point
 from validation.fit.smooth_losses import newton
 from validation.run.cells import draw_layer
-from validation.run.identity import describe_cell
 from validation.run.resources import bytes_needed
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
@@ -103,57 +104,6 @@ def test_unfit_losses_are_refused():
         simulate(model, alpha=1.0, lam=0.1, dimension=20, seeds=2, loss="hinge")
 
 
-OUTLIERS = SpikedRandomFeatures(
-    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
-)
-SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
-FLIPPED = SpikedRandomFeatures(
-    student="relu", target="he1", r=1.0, c=1.0, gamma=0.8, beta=0.7, label_noise="flip:0.1"
-)
-TEACHER = SpikedRandomFeatures(
-    student="tanh", target="3*he1", r=1.5, c=1.0, gamma=0.8, label_noise="logistic", intercept=True
-)
-STUDENT = GradientStep(
-    student="tanh", target="sin", alpha0=5, eta=2.0, readout=[-1.5, 0.5], label_noise="student:3:.3"
-).srf(beta=1.3)
-CLEAN = SpikedRandomFeatures(  # no noise but the outliers
-    student="tanh", target="sin", r=1.5, c=1.3, gamma=0.8, label_noise="outliers:0.1:9"
-)
-CASES = [
-    (OUTLIERS, "huber:0.3"),
-    (OUTLIERS, "absolute"),
-    (OUTLIERS, "quantile:0.4"),
-    (STUDENT, "huber:0.5"),
-    (SIGN, "logistic"),
-    (SIGN, "hinge"),
-    (SIGN, "squared_hinge"),
-    (SIGN, "square"),
-    (FLIPPED, "logistic"),
-    (TEACHER, "logistic"),
-    (CLEAN, "absolute"),
-]
-
-
-@pytest.mark.parametrize(("model", "name"), CASES)
-def test_simulation_agrees(model, name):
-    """Under- and overparametrised; every error within 4 standard errors and 20/d = 13 %."""
-    found = compare(model, alpha=[0.5, 2.0], lam=0.1, dimension=150, seeds=8, rng=1, loss=name)
-    assert found.agrees, found.document()
-    names = set() if name == "square" else {"loss_error", "train_loss"}
-    assert set(found.measured) == names | (
-        {"classification_error"} if model.labels.binary else set()
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("model", "name"), CASES[:3] + CASES[4:7] + CASES[-1:])
-def test_simulation_agrees_at_size(model, name):
-    """At d = 800 the allowance is 2.5 %.  With fewer seeds, standard errors are themselves too
-    uncertain for 64 of them to stay within 4."""
-    found = compare(model, alpha=[0.5, 2.0], lam=0.05, dimension=800, seeds=10, rng=2, loss=name)
-    assert found.agrees, found.document()
-
-
 # In the shared Monte Carlo
 
 
@@ -231,34 +181,11 @@ def test_workers_store_and_memory_change_nothing(tmp_path):
     assert not np.isclose(ridge.test_error, expected.test_error).any()
 
 
-def test_losses_and_label_laws_are_told_apart():
-    """By name and by values: names show six digits."""
-    base = simulate(OUTLIERS, **OPTIONS).experiment
-    losses = ["square", "huber:0.3", "huber:0.30000001", "absolute", "quantile:0.3"]
-    losses += [Loss(np.cosh, np.sinh, name="mine"), Loss(np.exp, np.exp, name="mine")]
-    names = [describe_cell(replace(base, loss=loss(of)), 0)["loss"] for of in losses]
-    assert len({tuple(name) for name in names}) == len(losses)
-    laws = ["outliers:0.1:9", "outliers:0.10000001:9", "student:3", "student:3:0.5", None]
-    cells = [
-        describe_cell(replace(base, problem=replace(OUTLIERS, label_noise=law)), 0) for law in laws
-    ]
-    assert len({str(cell["problem"]) + str(cell["values"]) for cell in cells}) == len(laws)
-
-
 def test_ladder_of_a_loss():
     """The limit of three sizes; allowance and standard errors as for ridge regression."""
     found = ladder(OUTLIERS, alpha=1.0, lam=0.3, dimensions=[40, 80, 120], seeds=6, rng=0,
                    loss="huber:0.3")  # fmt: skip
     assert found.agrees, found.verdict
-
-
-def test_conditional_gaussian_model_of_labels():
-    """(3.1) with flipped labels; 4 standard errors and 20/d."""
-    found = compare(
-        FLIPPED, alpha=1.0, lam=0.1, dimension=120, seeds=8, rng=3, loss="logistic",
-        simulated="gaussian",
-    )  # fmt: skip
-    assert found.agrees, found.document()
 
 
 def test_what_only_ridge_regression_has_is_refused():

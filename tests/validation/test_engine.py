@@ -232,11 +232,6 @@ def test_shards_are_joined(tmp_path, uninterrupted, capsys):
     assert before == {path: path.stat().st_mtime_ns for path in cells(tmp_path / "store")}
 
 
-def test_a_shard_needs_a_store(capsys):
-    assert validate(f"{LINE} --shard 1/2") == 2
-    assert "--store" in capsys.readouterr().err
-
-
 def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
     """The kernel refuses the third cell's bytes; the first two stay and are gone on from."""
     store, out = tmp_path / "store", tmp_path / "a.csv"

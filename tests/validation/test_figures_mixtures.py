@@ -8,7 +8,7 @@ import pytest
 
 from replica.cli.common import run
 from validation.cli.main import app
-from validation.figures import FIGURE_FAMILIES, PANELS, figure, mixtures
+from validation.figures import FIGURE_FAMILIES, mixtures
 
 
 @pytest.fixture
@@ -95,11 +95,6 @@ def test_mistakes_are_one_line(line, message, tmp_path, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-
-
-def test_names():
-    assert figure("mixtures/2c") is mixtures
-    assert {name.partition("/")[2] for name in PANELS} == {*mixtures.SWEEP_PANELS, "4"}
 
 
 @pytest.mark.parametrize(

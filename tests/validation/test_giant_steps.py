@@ -28,20 +28,6 @@ THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 # Several steps
 
 
-def test_a_trajectory_makes_its_steps_on_batches_of_their_own():
-    step = GradientStep(
-        student="relu", target="z1 + z1*z2", steps=[(2, 1), (3, 0.5)], readout="gaussian", noise=0.2
-    )
-    start, first, second = trajectory(step, dimension=40, beta=0.5, rng=3)
-    assert start.W.shape == (20, 40)
-    one = replace(step, steps=(), alpha0=2, eta=1)
-    np.testing.assert_array_equal(first.W, draw(one, dimension=40, beta=0.5, rng=3).W)
-    # The same rate again, on the first batch, is not the second step.
-    again = list(trajectory(replace(step, steps=[(2, 1), (2, 0.5)]), dimension=40, beta=0.5, rng=3))
-    assert np.abs(again[2].W - second.W).max() > 1e-3
-    assert np.linalg.norm(first.W - start.W) > 0.1
-
-
 @pytest.mark.parametrize("dimension", [30, 300])
 def test_steps_are_those_of_gradient_step(dimension):
     """Two steps typed out, with the streams that the simulation documents as its own; the second
@@ -286,13 +272,3 @@ def test_figures(name, tmp_path):
     assert run(app, ["figure", name, "--quick", "--plot", str(picture), "--out", str(table)]) == 0
     assert picture.stat().st_size > 10_000
     assert json.loads(table.read_text())
-
-
-def test_compare_several_steps(capsys):
-    line = (
-        "compare --student tanh --target sin --steps 4:1,4:1 --alpha 1 --lam .1 --dimension 150 "
-        "--seeds 5 --rng 1 --simulated srf --json"
-    )
-    assert run(app, line.split()) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["points"][0]["theory_test"] > 0

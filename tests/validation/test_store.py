@@ -1,14 +1,22 @@
 """The store believes only what it wrote, and loses nothing."""
 
-import errno
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import replica
-from replica import Activation, GradientStep, InvalidArgument, MultiIndex, SpikedRandomFeatures
+from replica import (
+    Activation,
+    GradientStep,
+    InvalidArgument,
+    Loss,
+    MultiIndex,
+    SpikedRandomFeatures,
+    loss,
+)  # fmt: skip
 from validation import simulate
 from validation.run import store
 from validation.run.identity import describe_cell
@@ -17,10 +25,6 @@ MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
 CELL = {"seed": 1, "alpha": [0.5]}
 ERRORS = np.array([[[0.1 + 0.2, 1e-300]], [[np.pi, np.nan]], [[1.0, np.inf]]])
-
-
-def experiment(model=MODEL, **options):
-    return simulate(model, **(OPTIONS | options)).experiment
 
 
 def test_round_trip(tmp_path):
@@ -86,28 +90,6 @@ def test_a_damaged_cell_is_computed_again(tmp_path, caplog):
     assert victim.name in caplog.text
 
 
-def test_finished_cells_are_not_computed_again(tmp_path):
-    expected = simulate(MODEL, store=tmp_path, **OPTIONS)
-    written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    calls = []
-    found = simulate(MODEL, store=tmp_path, progress=lambda *x: calls.append(x), **OPTIONS)
-    np.testing.assert_array_equal(found.test_error, expected.test_error)
-    assert calls == [(3, 3)]
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written
-
-
-def test_a_full_disk_keeps_what_was_finished(tmp_path, monkeypatch):
-    def full(handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    store.write(tmp_path, CELL, ERRORS)
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(store.StoreError, match="No space left on device: this cell") as caught:
-        store.write(tmp_path, CELL | {"seed": 2}, ERRORS)
-    assert caught.value.errno == errno.ENOSPC
-    assert [path.name for path in tmp_path.iterdir()] == [store.file_of(tmp_path, CELL).name]
-
-
 def test_a_store_is_a_folder(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InvalidArgument) as caught:
@@ -122,46 +104,32 @@ CHANGES = [
     dict(alpha=[0.5, 1.6]), dict(lam=[0.01, 2.0]), dict(dimension=31), dict(rng=4),
     dict(test_samples=7), dict(simulated="gaussian"),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_everything_that_matters_is_in_the_name(tmp_path, change):
-    one, two = experiment(), experiment(**change)
-    names = {store.file_of(tmp_path, describe_cell(e, i)) for e in (one, two) for i in (0, 1)}
-    assert len(names) == 4
-
-
-MODELS = [
+STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1)
+READOUTS = ["gaussian", "uniform", [-1, 1], norm(0, 2), norm(0, 3)]
+LABELS = ["outliers:0.1:9", "outliers:0.10000001:9", "student:3", "student:3:0.5"]
+PROBLEMS = [
     replace(MODEL, r=1.1), replace(MODEL, c=1.0), replace(MODEL, gamma=0.7),
     replace(MODEL, beta=2.0), replace(MODEL, noise=0.1), replace(MODEL, intercept=True),
     replace(MODEL, student="erf"), replace(MODEL, bias=0.5), replace(MODEL, train_bias=True),
     replace(MODEL, student=Activation(np.tanh, name="tanh", derivative=np.cos)),
     replace(MODEL, target=Activation(lambda x: np.sin(1.0001 * x), name="sin")),
     replace(MODEL, target=MultiIndex(np.sin, dimension=1, name="sin")),
+    *(replace(STEP, readout=law) for law in READOUTS),
+    *(replace(MODEL, label_noise=law) for law in LABELS),
+]  # fmt: skip
+LOSSES = [
+    *(loss(name) for name in ("huber:0.3", "huber:0.30000001", "absolute", "quantile:0.3")),
+    Loss(np.cosh, np.sinh, name="mine"), Loss(np.exp, np.exp, name="mine"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("other", range(len(MODELS)))
-def test_problems_are_told_apart(tmp_path, other):
-    model = replace(MODELS[other])
-    base = replace(experiment(), problem=MODEL)
-    one, two = (describe_cell(replace(base, problem=problem), 0) for problem in (MODEL, model))
-    assert store.file_of(tmp_path, one) != store.file_of(tmp_path, two)
-
-
-def test_laws_of_the_readout_are_told_apart(tmp_path):
-    import scipy.stats
-
-    laws = ["gaussian", "uniform", [-1, 1], scipy.stats.norm(0, 2), scipy.stats.norm(0, 3)]
-    steps = [
-        GradientStep(student="tanh", target="sin", alpha0=2, eta=1, readout=law) for law in laws
-    ]
-    base = experiment()
-    names = {store.file_of(tmp_path, describe_cell(replace(base, problem=s), 0)) for s in steps}
-    assert len(names) == len(laws)
-
-
-def test_the_version_is_in_the_name(tmp_path):
-    one = describe_cell(experiment(), 0)
-    assert one["version"] == replica.__version__
-    assert store.file_of(tmp_path, one) != store.file_of(tmp_path, one | {"version": "0.0.0"})
+def test_everything_that_matters_is_in_the_name(tmp_path):
+    """By names and by values: names show six digits."""
+    base = simulate(MODEL, **OPTIONS).experiment
+    variants = [base, *(simulate(MODEL, **OPTIONS | change).experiment for change in CHANGES)]
+    variants += [replace(base, problem=problem) for problem in PROBLEMS]
+    variants += [replace(base, loss=of) for of in LOSSES]
+    cells = [describe_cell(one, seed) for one in variants for seed in (0, 1)]
+    assert cells[0]["version"] == replica.__version__
+    names = [store.file_of(tmp_path, cell) for cell in (*cells, cells[0] | {"version": "0.0.0"})]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,16 @@
+"""Problems that tests of several packages share."""
+
+from replica import GradientStep, SpikedRandomFeatures
+
+PUBLISHED = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)  # docs/theory.md 13
+THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)  # its last row
+OUTLIERS = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
+)
+FLIPPED = SpikedRandomFeatures(
+    student="relu", target="he1", r=1.0, c=1.0, gamma=0.8, beta=0.7, label_noise="flip:0.1"
+)
+RAGGED = SpikedRandomFeatures(  # three groups that have nothing in common
+    student="sigmoid", target="sin", r=[0.3, 1.2, -0.7], c=[1.0, 0.6, 2.0], bias=[0, -1, 0.5],
+    fractions=[0.2, 0.5, 0.3], gamma=0.7, beta=1.3, noise=0.1,
+)  # fmt: skip

@@ -1,0 +1,229 @@
+"""Theory and simulation agree: problems of every kind, laws of labels, losses, networks.
+
+Every comparison is of `validation.compare`: within 4 standard errors and a finite-size
+allowance, whose measured values its docstring gives (20/d relative for spiked random features;
+networks without a theory of their own keep up to 6 % from their sRF at any size).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, MultiIndex, SpikedRandomFeatures
+from tests.problems import FLIPPED, OUTLIERS, PUBLISHED
+from tests.validation.test_conditional_gaussian import MODEL as TWO_GROUPS
+from validation import compare
+from validation.comparisons.checks import ALLOWANCE
+
+WIDE = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5, noise=0.25
+)
+ONE_GROUP = {
+    "wide": WIDE,
+    "narrow": SpikedRandomFeatures(
+        student="erf", target="tanh", r=1.5, c=1.0, gamma=0.6, beta=0.5, noise=0.1
+    ),
+    "random features": SpikedRandomFeatures(
+        student="tanh", target="tanh", r=0, c=1.0, gamma=0, noise=0.1
+    ),
+    "not odd": SpikedRandomFeatures(student="relu", target="relu", r=0.7, c=1.1, gamma=0.8),
+}
+
+PLANE = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2, name="z1 + sin(z1 z2)")
+TWO_SPIKES = SpikedRandomFeatures(
+    student="tanh", target=PLANE, r=[[1, 0.5], [1, -0.5]], c=1.0, gamma=[[0.9, 0], [0, 0.8]]
+)
+TANH = dict(student="tanh", target="sin", alpha0=3, eta=1.5)
+RELU = dict(student="relu", target="relu", alpha0=3)
+STEPS = {
+    "four readouts": GradientStep(**TANH, readout=[-1.5, -0.5, 0.5, 1.5]),
+    "gaussian readout": GradientStep(**TANH, readout="gaussian"),
+    "two signs": GradientStep(**TANH, readout="rademacher"),
+    "biases": GradientStep(**RELU, eta=3.0, bias=[-1, 1]),  # |m| = 2; see compare on larger ones
+    "intercept": GradientStep(student="tanh", target="softplus", alpha0=3, eta=1, intercept=True),
+}
+GENERAL = {name: step.srf(beta=1.0) for name, step in STEPS.items()} | {
+    "two spikes": replace(TWO_SPIKES, r=[[1, 0.5], [1, -0.5], [-0.5, 1], [0.3, 0.3]])
+}
+TRAINED = {
+    f"trained bias of {student}": GradientStep(
+        student=student, target="softplus", alpha0=3, eta=1.0, train_bias=True
+    ).srf(beta=1.0)
+    for student in ("relu", "tanh")
+}
+
+SIGN = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+TEACHER = replace(SIGN, target="3*he1", c=1.0, label_noise="logistic", intercept=True)
+STUDENT = GradientStep(
+    student="tanh", target="sin", alpha0=5, eta=2.0, readout=[-1.5, 0.5], label_noise="student:3:.3"
+).srf(beta=1.3)
+CLEAN = replace(SIGN, target="sin", label_noise="outliers:0.1:9")  # no noise but the outliers
+LOSSES = [
+    (OUTLIERS, "huber:0.3"), (OUTLIERS, "absolute"), (OUTLIERS, "quantile:0.4"),
+    (SIGN, "logistic"), (SIGN, "hinge"), (SIGN, "squared_hinge"), (CLEAN, "absolute"),
+    (STUDENT, "huber:0.5"), (SIGN, "square"), (FLIPPED, "logistic"), (TEACHER, "logistic"),
+]  # fmt: skip
+
+
+def runs(problems, slow=(), **options):
+    """Of each problem one, with the same options."""
+    marks = {name: [pytest.mark.slow] * (name in slow) for name in problems}
+    return [pytest.param(problems[name], options, id=name, marks=marks[name]) for name in problems]
+
+
+def with_losses(losses, **options):
+    """Of each pair of model and loss one."""
+    return [pytest.param(model, options | dict(loss=of), id=of) for model, of in losses]
+
+
+GAUSSIAN = dict(
+    alpha=[0.5, 2], lam=[0.02, 0.2], dimension=200, seeds=10, rng=0, simulated="gaussian"
+)
+RUNS = [
+    # An allowance of 5 % and standard errors of 2 to 5 %; the biases of the test error that 100
+    # seeds showed were up to 5 % at d = 200 and up to 3 % at d = 400.
+    *runs(ONE_GROUP, alpha=[0.5, 2], lam=[0.01, 0.1], dimension=400, seeds=10, rng=0),
+    # 6.7 %, and 1 to 3 %
+    *runs(
+        GENERAL, ("two spikes",), alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=300, seeds=8, rng=1
+    ),
+    # 13 %
+    *with_losses(LOSSES, alpha=[0.5, 2.0], lam=0.1, dimension=150, seeds=8, rng=1),
+    # The conditional Gaussian model, (3.1): 10 %, and 2 to 5 %
+    *runs(
+        {"gaussian two groups": TWO_GROUPS, "gaussian wide": WIDE, "gaussian spikes": TWO_SPIKES,
+         "gaussian intercept": replace(TWO_GROUPS, target="softplus", intercept=True)},
+        ("gaussian spikes",), **GAUSSIAN,
+    ),
+    *runs({"gaussian step": GradientStep(**TANH)}, beta=1.0, **GAUSSIAN),
+    *with_losses(
+        [(FLIPPED, "logistic")],
+        alpha=1.0, lam=0.1, dimension=120, seeds=8, rng=3, simulated="gaussian",
+    ),
+]  # fmt: skip
+AT_SIZE = [
+    # 2.5 %.  With fewer seeds, standard errors are themselves too uncertain for 64 of them to stay
+    # within 4.
+    *with_losses(
+        LOSSES[:7], alpha=[0.5, 2.0], lam=0.05, dimension=800, seeds=10, rng=2
+    ),
+    # Groups with the price of m at that d.  At lam = 0.02 single draws spread by 15 % with a tail,
+    # and five seeds can agree among each other on too low a mean.
+    *runs(
+        GENERAL, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=800, seeds=10, rng=4, finite_size=True
+    ),
+    # A bias common to all neurons, minimised over in theory and in every draw
+    *runs(TRAINED, alpha=1.5, lam=0.1, dimension=200, seeds=6, rng=3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "options"), RUNS)
+def test_theory_and_simulation_agree(problem, options):
+    found = compare(problem, **options)
+    assert found.allowance == ALLOWANCE / options["dimension"]
+    assert found.agrees, found.document()
+    losses = {"loss_error", "train_loss"} if options.get("loss", "square") != "square" else set()
+    signs = {"classification_error"} if problem.labels.binary else set()
+    assert set(found.measured) == losses | signs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("problem", "options"), AT_SIZE)
+def test_theory_and_simulation_agree_at_size(problem, options):
+    found = compare(problem, **options)
+    assert found.agrees, found.document()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ONE_GROUP.values(), ids=ONE_GROUP)
+def test_finite_size_bias_is_within_the_allowance(model):
+    """Means of 100 seeds at two sizes: 20/d plus three of their own standard errors."""
+    for d in (200, 400):
+        found = compare(model, alpha=[0.5, 2], lam=[0.01, 0.1], dimension=d, seeds=100, rng=2)
+        check = found.test
+        bias = np.abs(check.simulated - check.theory)
+        assert (bias <= ALLOWANCE / d * check.theory + 3 * check.stderr).all()
+
+
+@pytest.mark.parametrize(
+    ("step", "points"),
+    [
+        (  # nearly dependent biases
+            GradientStep(student="relu", target="tanh", alpha0=3, eta=1, bias=[-1, 1]),
+            {"alpha": 2.0, "lam": [0.02, 0.2]},
+        ),
+        pytest.param(
+            GradientStep(student="tanh", target="he1+he3/2", alpha0=10, eta=3, readout="gaussian"),
+            {"alpha": [0.5, 2.0], "lam": 0.1},
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_large_overlaps_cost_at_finite_size(step, points):
+    """Where m is large, the theory at the simulated dimension agrees and its limit does not."""
+    size = dict(dimension=300, seeds=8, rng=7)
+    model = step.srf(beta=1.0)
+    assert compare(model, finite_size=True, **points, **size).agrees
+    assert not compare(model, **points, **size).agrees
+
+
+# The network itself
+
+NETWORK = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
+SINE = NETWORK | dict(target="sin")
+CONTAMINATED = GradientStep(**SINE | dict(alpha0=2.0, label_noise="outliers:0.1:4"))
+THOUSAND = dict(dimension=1000, seeds=10, rng=0, beta=1.0)
+READOUTS = dict(alpha=[0.6, 2.0], lam=0.1, dimension=800, seeds=6, rng=6, beta=1.0)
+NOISY = dict(alpha=2.0, lam=0.1, dimension=500, seeds=12, rng=4, beta=1.0, allowance=0.03)
+
+
+def several(alpha, lam, beta, **changes):
+    """A step of several readouts or noises, and its point: theory at d = 500 without further
+    allowance for its size than 1 %."""
+    at = dict(alpha=alpha, lam=lam, beta=beta, dimension=500, seeds=10, rng=3)
+    return GradientStep(**NETWORK | changes), at | dict(finite_size=True, allowance=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "options"),
+    [
+        # 2 % for finite size; ten seeds know the errors to 1 to 4 %
+        (PUBLISHED, THOUSAND | dict(alpha=[0.2, 0.9, 1.6, 2.3, 3.0], lam=0.1)),
+        # 2.5 %
+        *((STEPS[name], READOUTS | dict(finite_size=True))
+          for name in ("four readouts", "gaussian readout", "two signs")),
+        # no theory of its own: beside those, the network's difference from its sRF, up to 5 %
+        (STEPS["biases"], READOUTS | dict(finite_size=True, allowance=0.07)),
+        (GradientStep(**RELU, eta=1.0),
+         THOUSAND | dict(alpha=[0.5, 1.5, 3.0], lam=0.1, allowance=0.07)),
+        several(2.0, 0.05, 1.0, target="sin", alpha0=0.3, readout=[0.5, 1.5]),
+        several(1.0, 0.1, 2.0, alpha0=0.3, eta=4.0, readout=[-1, 1]),
+        several(2.0, 0.05, 0.5, target="sin", alpha0=0.3, step_noise=0.5, noise=0.1),
+        several(3.0, 0.03, 2.0, student="erf", target="he1", alpha0=20.0, readout=[0.5, 1.5]),
+        # The first batch sees the noise, too: outliers in it make large rows.  3 % for the size:
+        # they are to the fourth power in the norms of the rows
+        (CONTAMINATED, NOISY | dict(loss="huber:0.5")),
+        (CONTAMINATED, NOISY),
+        (GradientStep(**NETWORK | dict(alpha0=1.0, label_noise="flip:0.1")),
+         NOISY | dict(loss="logistic")),
+        (GradientStep(**NETWORK | dict(alpha0=2.0, target="3*he1", label_noise="logistic")), NOISY),
+    ],
+)  # fmt: skip
+def test_networks_at_size(step, options):
+    found = compare(step, **options)
+    assert (found.theory.published is None) == (step.student.name == "relu")
+    assert found.agrees, found.verdict
+
+
+def test_network_agrees_with_its_own_theory_alone():
+    """Within 4 standard errors of 1 to 3 %, without any allowance; the sRF is 9 to 10 % below."""
+    step = GradientStep(**NETWORK | dict(alpha0=0.3, eta=6.0))
+    points = {"alpha": [2.0, 3.0], "lam": 0.1, "beta": 0.5, "allowance": 0.0}
+    own, srf = (
+        compare(step, **points, dimension=300, seeds=8, rng=0, model=model)
+        for model in (None, "srf")
+    )
+    assert own.agrees, own.verdict
+    assert not srf.agrees, srf.verdict
