@@ -44,20 +44,6 @@ def test_published_rows(capsys):
     assert all(point["converged"] and point["residual"] < 1e-10 for point in points)
 
 
-@pytest.mark.parametrize(
-    ("problem", "expected", "digits"),
-    [
-        ("tanh --target tanh --alpha0 .5 --eta 1", (0.6510892, 1.0769061, 0.5634852), 7),
-        ("relu --target relu --alpha0 3 --eta 1", (0.3015, 1.0284, 0.8292), 4),
-        ("relu --target tanh --alpha0 3 --eta 1", (0.3713, 0.7531, 0.8157), 4),
-    ],
-)
-def test_published_parameters(capsys, problem, expected, digits):
-    """docs/theory.md 13, rows 3 to 5."""
-    srf = document(capsys, f"curve --student {problem} --alpha 1 --lam 0.1")["srf"]
-    assert tuple(round(srf[name], digits) for name in ("r", "c", "gamma")) == expected
-
-
 def test_table(capsys):
     assert replica(POINT) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -4,7 +4,6 @@ import json
 
 from replica.cli.common import run
 from replica.cli.main import app
-from replica.cli.options import parse_steps
 
 # The command line
 
@@ -21,7 +20,3 @@ def test_command_line_and_file(capsys, tmp_path):
     config.write_text("steps = [[2, 1], [2, 1], [2, 1]]\n")
     assert run(app, [*LINE.split(), "--config", str(config), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == document
-
-
-def test_parse_steps_leaves_a_file_s_pairs():
-    assert parse_steps([[1, 2]]) == [[1, 2]]

@@ -7,42 +7,13 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, learning_curve, solve
+from replica import InvalidArgument, learning_curve, solve
 from replica.observables import evaluate
 from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
+from tests.problems import PUBLISHED, RAGGED, THREE
 
-STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
-
-
-RAGGED = SpikedRandomFeatures(
-    student="sigmoid",
-    target="sin",
-    r=[0.3, 1.2, -0.7],
-    c=[1.0, 0.6, 2.0],
-    bias=[0, -1, 0.5],
-    fractions=[0.2, 0.5, 0.3],
-    gamma=0.7,
-    beta=1.3,
-    noise=0.1,
-)
-
-MODEL = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-
-
-ALPHA = [0.2, 0.9, 1.6, 2.3, 3.0]
-
-
-def test_published_curve():
-    """docs/theory.md 13, row 2, to the printed digits."""
-    curve = replica.learning_curve(MODEL, alpha=ALPHA, lam=0.1)
-    assert curve.test_error.values[:, 0].round(7).tolist() == [
-        0.0484829, 0.0425039, 0.0373113, 0.0343047, 0.0325182,
-    ]  # fmt: skip
-    assert curve.train_error.values[:, 0].round(7).tolist() == [
-        0.0124938, 0.0168595, 0.0195898, 0.0211855, 0.0221979,
-    ]  # fmt: skip
-    assert bool(curve.converged.all())
+MODEL = PUBLISHED.srf(beta=1.0)
 
 
 def test_random_features_keep_the_constant():
@@ -65,9 +36,10 @@ def test_a_point_does_not_depend_on_its_grid():
 
 
 def test_grids_over_model_fields():
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    curve = replica.learning_curve(step, alpha=ALPHA, lam=[0.1, 1.0], beta=[0.5, 1.0], eta=[0, 3.0])
-    assert dict(curve.sizes) == {"beta": 2, "eta": 2, "alpha": 5, "lam": 2}
+    """One of the points is published: docs/theory.md 13."""
+    grids = dict(beta=[0.5, 1.0], eta=[0, 3.0])
+    curve = learning_curve(PUBLISHED, alpha=[0.2, 0.9, 3.0], lam=[0.1, 1.0], **grids)
+    assert dict(curve.sizes) == {"beta": 2, "eta": 2, "alpha": 3, "lam": 2}
     assert curve.r.dims == ("beta", "eta")
     cell = curve.sel(beta=1.0, eta=3.0, alpha=0.9, lam=0.1)
     assert round(float(cell.test_error), 7) == 0.0425039
@@ -92,11 +64,10 @@ def test_bad_grids(call, message):
 
 
 def test_a_step_needs_beta():
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     with pytest.raises(InvalidArgument, match="beta must be given"):
-        replica.learning_curve(step, alpha=1, lam=1)
+        learning_curve(PUBLISHED, alpha=1, lam=1)
     with pytest.raises(InvalidArgument, match="model must be a model"):
-        replica.solve(step, alpha=1, lam=1)
+        solve(PUBLISHED, alpha=1, lam=1)
 
 
 def test_unresolved_points_are_flagged():
@@ -150,20 +121,13 @@ def test_learning_curves_of_groups(grids, tmp_path):
     curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
 
 
-def test_a_grid_may_change_the_number_of_groups():
-    step = GradientStep(**STEP, readout="gaussian", train_bias=False, intercept=True)
-    curve = replica.learning_curve(step, alpha=1, lam=0.1, beta=1.0, eta=[0, 0.5])
-    assert bool(curve.converged.all())
-
-
 def test_learning_curves_of_several_steps(tmp_path):
-    three = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
-    curve = learning_curve(three, alpha=[1.0, 2.0], lam=0.05, beta=[0.5, 1.0], noise=[0.0, 0.1])
+    curve = learning_curve(THREE, alpha=[1.0, 2.0], lam=0.05, beta=[0.5, 1.0], noise=[0.0, 0.1])
     assert dict(curve.sizes) == {"beta": 2, "noise": 2, "alpha": 2, "lam": 1}
     assert json.loads(curve.attrs["steps"]) == [[2, 1]] * 3
     curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
     with pytest.raises(InvalidArgument, match="eta must be left out: each of several steps"):
-        learning_curve(three, alpha=1, lam=1, beta=1, eta=[1, 2])
+        learning_curve(THREE, alpha=1, lam=1, beta=1, eta=[1, 2])
 
 
 @pytest.mark.slow

@@ -6,26 +6,15 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep, MultiIndex, SpikedRandomFeatures
+from replica import MultiIndex, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
 from tests.oracles.equations import residuals
+from tests.problems import PUBLISHED, RAGGED
 
-STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
-RAGGED = SpikedRandomFeatures(
-    student="sigmoid",
-    target="sin",
-    r=[0.3, 1.2, -0.7],
-    c=[1.0, 0.6, 2.0],
-    bias=[0, -1, 0.5],
-    fractions=[0.2, 0.5, 0.3],
-    gamma=0.7,
-    beta=1.3,
-    noise=0.1,
-)
 
 
 def errors(model, **at):
@@ -34,7 +23,7 @@ def errors(model, **at):
 
 def repeated(fractions):
     """One group of neurons under several names, which merging would undo: see `table`."""
-    model = GradientStep(**STEP).srf(beta=1.3)
+    model = PUBLISHED.srf(beta=1.3)
     one = table_at(model, 2)
     count = len(fractions)
 
@@ -74,29 +63,16 @@ def test_a_lost_point_does_not_spoil_the_others():
 
 def test_splitting_and_merging():
     """Equal neurons given as two groups, and empty groups, change nothing: they are merged."""
-    split = SpikedRandomFeatures(
-        student="sigmoid",
-        target="sin",
-        r=[0.3, 1.2, 1.2, -0.7, 5.0],
-        c=[1.0, 0.6, 0.6, 2.0, 9.0],
-        bias=[0, -1, -1, 0.5, 2],
-        fractions=[0.2, 0.1, 0.4, 0.3, 0.0],
-        gamma=0.7,
-        beta=1.3,
-        noise=0.1,
-    )
+    rows = dict(r=[0.3, 1.2, 1.2, -0.7, 5.0], c=[1.0, 0.6, 0.6, 2.0, 9.0], bias=[0, -1, -1, 0.5, 2])
+    split = replace(RAGGED, **rows, fractions=[0.2, 0.1, 0.4, 0.3, 0.0])
     assert len(split.geometry.c) == 3
     assert errors(split) == pytest.approx(errors(RAGGED), rel=1e-13)
 
 
 def test_permuted_groups_permute_the_answer():
     order = [2, 0, 1]
-    fields = {
-        name: np.array(getattr(RAGGED, name))[order] for name in ("r", "c", "bias", "fractions")
-    }
-    permuted = SpikedRandomFeatures(
-        student="sigmoid", target="sin", gamma=0.7, beta=1.3, noise=0.1, **fields
-    )
+    names = ("r", "c", "bias", "fractions")
+    permuted = replace(RAGGED, **{name: np.array(getattr(RAGGED, name))[order] for name in names})
     assert errors(permuted) == pytest.approx(errors(RAGGED), rel=1e-11)
     a, b = (replica.solve(model, alpha=0.9, lam=0.1).overlaps for model in (RAGGED, permuted))
     assert pytest.approx(a.V2[order], rel=1e-11) == b.V2
@@ -106,8 +82,8 @@ def test_permuted_groups_permute_the_answer():
 
 def test_opposite_readouts_of_an_odd_network():
     """tanh with readouts +-1 responds as with 1: one kind of neurons, half of it in each group."""
-    same = GradientStep(**STEP).srf(beta=1.0)
-    opposite = GradientStep(**STEP, readout="rademacher").srf(beta=1.0)
+    same = PUBLISHED.srf(beta=1.0)
+    opposite = replace(PUBLISHED, readout="rademacher").srf(beta=1.0)
     assert len(opposite.geometry.c) == 2
     assert len(table_at(opposite, 1).c) == 1
     assert errors(opposite) == pytest.approx(errors(same), rel=1e-11)
@@ -118,7 +94,7 @@ def test_opposite_readouts_of_an_odd_network():
 
 def test_kinds_solve_the_equations_of_all_groups():
     """Four readouts of an odd network are two kinds; as four groups they solve (4.1)-(4.11)."""
-    model = GradientStep(**STEP, readout=[-1.5, -0.5, 0.5, 1.5]).srf(beta=1.0)
+    model = replace(PUBLISHED, readout=[-1.5, -0.5, 0.5, 1.5]).srf(beta=1.0)
     point = replica.solve(model, alpha=0.9, lam=0.1)
     merged = table_at(model, 2)
     assert len(merged.c) == 2
@@ -131,13 +107,6 @@ def test_kinds_solve_the_equations_of_all_groups():
     found = residuals(everyone, 0.9, 0.1, point.overlaps, errors_here)
     # the rule here is the second, where the point may have needed a finer one
     assert max(found.values()) < 1e-8, found
-
-
-def test_threshold_with_groups():
-    """alpha = beta with small lam, where plain iteration takes thousands of steps."""
-    point = replica.solve(RAGGED, alpha=1.3, lam=1e-9)
-    assert point.converged
-    assert point.iterations < 100
 
 
 def test_merged_kinds_at_a_finite_dimension():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import replica
 from replica.equivalence import table_at
-from replica.errors import InvalidArgument
 from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
@@ -142,19 +141,6 @@ def test_converged_or_flagged(alpha0, eta, beta, alpha, lam, noise, target, read
         assert np.isnan([point.test_error, point.train_error]).all()
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        (dict(student="relu"), "odd students"),
-        (dict(bias=0.5), "without a bias"),
-        (dict(target=replica.MultiIndex(lambda a, b: a * b, 2)), "one direction"),
-    ],
-)
-def test_refused_where_it_does_not_apply(changes, reason):
-    with pytest.raises(InvalidArgument, match=reason):
-        step(**changes).network(beta=1.0)
-
-
 def test_a_single_readout_value_is_a_learning_rate():
     halved = step(eta=6.0, readout=0.5).network(beta=1.0)
     plain = step(eta=3.0).network(beta=1.0)
@@ -241,26 +227,3 @@ def test_limits_of_label_noise(law, same):
             for changes in (law, same)
         )
         assert one.test_error == pytest.approx(other.test_error, rel=rel)
-
-
-def test_curves_over_the_fields_of_the_step():
-    curve = replica.learning_curve(
-        step().network(beta=1.0), alpha=[0.5, 2.0], lam=0.1, eta=[1.0, 3.0], beta=[0.5, 2.0]
-    )
-    assert curve.sizes == {"eta": 2, "beta": 2, "alpha": 2, "lam": 1}
-    assert curve.attrs["model"] == "network"
-    one = replica.solve(step(eta=1.0).network(beta=2.0), alpha=2.0, lam=0.1)
-    assert curve.test_error.sel(eta=1.0, beta=2.0, alpha=2.0).item() == pytest.approx(
-        one.test_error,
-        rel=1e-12,  # the same point
-    )
-
-
-def test_noise_of_the_step_alone():
-    """The second batch's noise adds to the labels, the first batch's to the rows."""
-    quiet = step(noise=0.0, step_noise=0.7)
-    loud = step(noise=0.7)
-    assert quiet.srf(beta=1.0).c == loud.srf(beta=1.0).c
-    assert quiet.network(beta=1.0).rows.covariance.v == loud.network(beta=1.0).rows.covariance.v
-    a, b = (replica.solve(s.network(beta=1.0), alpha=2.0, lam=0.1) for s in (quiet, loud))
-    assert a.test_error < b.test_error

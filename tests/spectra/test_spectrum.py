@@ -12,7 +12,6 @@ from replica.spectra.spectrum import DENSITY_TOLERANCE
 from solvers.results import Status
 
 ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
 
 

@@ -268,11 +268,6 @@ def test_several_groups_are_refused_in_a_sentence(changes):
         replace(THREE, **changes).srf(beta=1.0)
 
 
-def test_a_jump_is_refused():
-    with pytest.raises(InvalidArgument, match="continuous"):
-        replace(THREE, student="sign").srf(beta=1.0)
-
-
 # Bounds of the region where the recursion is plain: everything stays an sRF
 
 
