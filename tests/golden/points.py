@@ -18,17 +18,11 @@ Numbers = dict[str, Any]
 class Method(NamedTuple):
     """How far results agree, relative to the largest entry of each quantity.
 
-    Attributes
-    ----------
-    tolerance : float
-        What the same method reproduces on another processor.  Runs and numbers of threads are
-        equal to the bit; instructions without AVX-512, and without AVX2, which change the order
-        of sums, moved what a method has by a third of this or less.
-    accuracy : float
-        What the numbers are known to, whatever the method.
-    compare : {"tolerance", "accuracy"}
-        Which of the two holds: "accuracy" once the method is another than that of the frozen
-        numbers.
+    ``tolerance`` is what the same method reproduces on another processor.  Runs and numbers of
+    threads are equal to the bit; instructions without AVX-512, and without AVX2, which change the
+    order of sums, moved what a method has by a third of this or less.  ``accuracy`` is what the
+    numbers are known to, whatever the method.  ``compare`` says which of the two holds:
+    "accuracy" once the method is another than that of the frozen numbers.
     """
 
     tolerance: float
@@ -79,14 +73,19 @@ class Point(NamedTuple):
 # Ways of measuring
 
 
+def members(found: Any, *names: str) -> Numbers:
+    """Some attributes of a result."""
+    return {name: getattr(found, name) for name in names}
+
+
 def solved(model: Any, **at: Any) -> Numbers:
     """Errors and losses of a point; for up to four groups the overlaps as well.
 
     m, theta and psi are coefficients of one fit, and known relative to the largest of them.
     """
     point = replica.solve(model, **at)
-    names = ["test_error", "train_error", "loss_error", "train_loss", "quadrature_error"]
-    found = {name: getattr(point, name) for name in names} | {"converged": point.converged}
+    names = ("test_error", "train_error", "loss_error", "train_loss")
+    found = members(point, *names, "quadrature_error", "converged")
     if model.labels.binary:
         found["classification_error"] = point.classification_error
     if model.train_bias:
@@ -106,7 +105,7 @@ def curve(problem: Any, **grid: Any) -> Numbers:
 
 def parameters(model: Any) -> Numbers:
     """Spike and bulk after the step."""
-    return {name: getattr(model, name) for name in ("r", "c", "gamma")}
+    return members(model, "r", "c", "gamma")
 
 
 def learned(model: Any, *, kappa: Any, **at: Any) -> Numbers:
@@ -126,7 +125,7 @@ def derivatives(problem: Any, **at: Any) -> Numbers:
 def bounded(problem: Any, *, kappa: Any = (), **options: Any) -> Numbers:
     """Bounds, and the functions that attain them at some kappa."""
     found = replica.bounds(problem, **options)
-    numbers = {name: getattr(found, name) for name in ("lower", "upper", "linear")}
+    numbers = members(found, "lower", "upper", "linear")
     if len(kappa):
         numbers["lower_function"] = found.lower_function(kappa)
         numbers["upper_function"] = found.upper_function(kappa)
@@ -135,44 +134,33 @@ def bounded(problem: Any, *, kappa: Any = (), **options: Any) -> Numbers:
 
 def best_bounded(step: GradientStep) -> Numbers:
     """Bounds at the best rates."""
-    found = replica.best_bounds(step)
-    return {name: getattr(found, name) for name in ("lower", "upper", "eta_lower", "eta_upper")}
+    return members(replica.best_bounds(step), "lower", "upper", "eta_lower", "eta_upper")
 
 
 def best_lambda(model: Any, **at: Any) -> Numbers:
     """The best penalty."""
-    found = replica.optimal_lambda(model, **at)
-    return {name: getattr(found, name) for name in ("lam", "test_error")}
+    return members(replica.optimal_lambda(model, **at), "lam", "test_error")
 
 
 def best_eta(step: Any, **at: Any) -> Numbers:
     """The best rate, and the penalty that goes with it."""
-    found = replica.optimal_eta(step, **at)
-    return {name: getattr(found, name) for name in ("lam", "eta", "test_error")}
+    return members(replica.optimal_eta(step, **at), "lam", "eta", "test_error")
 
 
 def eigenvalues(model: Any, *, alpha: float, x: Any) -> Numbers:
     """Sharp edges, atom, outliers and moments; the density at x, and both transforms."""
     found = replica.spectrum(model, alpha)
     s = found.stieltjes(np.array([0.3 + 0.2j, 2.0 + 1e-3j, -1.0]))
-    return {
-        "sharp": found.sharp,
-        "edges": found.edges[found.sharp],
-        "atom": found.atom,
-        "outliers": found.outliers,
-        "density": found.density(x),
-        "stieltjes": vanishing([s.real, s.imag]),
-        "companion": found.companion(-1.0).real,
-        "moments": [found.moment(k) for k in range(3)],
-        "quadrature_error": found.quadrature_error,
-        "converged": found.converged,
-    }
+    numbers = members(found, "sharp", "atom", "outliers", "quadrature_error", "converged")
+    numbers |= {"edges": found.edges[found.sharp], "density": found.density(x)}
+    numbers |= {"stieltjes": vanishing([s.real, s.imag]), "companion": found.companion(-1.0).real}
+    return numbers | {"moments": [found.moment(k) for k in range(3)]}
 
 
 def calibrated(model: Any, *, kappa: Any, **at: Any) -> Numbers:
     """Stated probabilities and frequencies at some kappa."""
-    found = replica.calibration(replica.solve(model, loss="logistic", **at), kappa)
-    return {"predicted": found.predicted, "frequency": found.frequency}
+    point = replica.solve(model, loss="logistic", **at)
+    return members(replica.calibration(point, kappa), "predicted", "frequency")
 
 
 def rows(step: GradientStep) -> Numbers:
@@ -195,16 +183,16 @@ def climbed(target: str) -> Numbers:
     }
 
 
-def moments(names: Any, *, s: Any, c: float) -> Numbers:
+def moments(names: str, *, s: Any, c: float) -> Numbers:
     """Of activations: E sigma, E z sigma and the variance of the rest."""
-    each = {name: replica.activation(name).moments(s, c)._asdict() for name in names}
+    each = {name: replica.activation(name).moments(s, c)._asdict() for name in names.split()}
     return {f"{name} {k}": vanishing(x) for name, of in each.items() for k, x in of.items()}
 
 
-def proximal(names: Any, *, t0: Any, V: float) -> Numbers:
+def proximal(names: str, *, t0: Any, V: float) -> Numbers:
     """Of losses: values, proximal maps, scores and their slopes."""
     found, t0 = {}, np.asarray(t0)
-    for name in names:
+    for name in names.split():
         of = replica.loss(name)
         score, slope, t = of.score(t0, np.full_like(t0, V))
         parts = {"value": of(np.ones_like(t0), t0), "proximal": t, "score": score, "slope": slope}
@@ -221,24 +209,26 @@ def vanishing(values: Any) -> Any:
 # Problems
 
 
-def given(**fields: Any) -> Callable[[], SpikedRandomFeatures]:
+def given(student: Any, target: Any, **fields: Any) -> Callable[[], SpikedRandomFeatures]:
     """Spiked random features as they are."""
-    return lambda: SpikedRandomFeatures(**fields)
+    return lambda: SpikedRandomFeatures(student=student, target=target, **fields)
 
 
-def step(**fields: Any) -> Callable[[], GradientStep]:
+def step(student: Any, target: Any, **fields: Any) -> Callable[[], GradientStep]:
     """A step itself."""
-    return lambda: GradientStep(**fields)
+    return lambda: GradientStep(student=student, target=target, **fields)
 
 
-def srf(beta: float = 1.0, **fields: Any) -> Callable[[], SpikedRandomFeatures]:
+def srf(*names: Any, beta: float = 1.0, **fields: Any) -> Callable[[], SpikedRandomFeatures]:
     """The spiked random features of a step."""
-    return lambda: GradientStep(**fields).srf(beta=beta)
+    return lambda: step(*names, **fields)().srf(beta=beta)
 
 
-def network(beta: float = 1.0, row_norms: bool = True, **fields: Any) -> Callable[[], Any]:
+def network(
+    *names: Any, beta: float = 1.0, row_norms: bool = True, **fields: Any
+) -> Callable[[], Any]:
     """The network of a step."""
-    return lambda: GradientStep(**fields).network(beta=beta, row_norms=row_norms)
+    return lambda: step(*names, **fields)().network(beta=beta, row_norms=row_norms)
 
 
 def plain(spec: Any) -> Callable[[], Any]:
@@ -291,87 +281,63 @@ RIDGE = {
     **{f"threshold {beta}": (given(**SINE, beta=beta), beta, 1e-12) for beta in (0.5, 1.0, 2.0)},
     "small penalty": (given(**SINE, beta=0.5, noise=0.2), 0.3, 1e-4),
     "large penalty": (given(**SINE, beta=2.0, noise=0.2), 3.0, 1e4),
-    "many samples": (given(student="sin", target="tanh", r=1.2, c=1.1, gamma=1.0), 1e3, 1e6),
-    "few samples": (
-        given(student="tanh", target="sign", r=1.2, c=1.1, gamma=0.99, beta=20.0), 1e-3, 1e-3),
+    "many samples": (given("sin", "tanh", r=1.2, c=1.1, gamma=1.0), 1e3, 1e6),
+    "few samples": (given("tanh", "sign", r=1.2, c=1.1, gamma=0.99, beta=20.0), 1e-3, 1e-3),
     "population step": (srf(**PUBLISHED | dict(alpha0=np.inf)), 1.0, 0.01),
-    "random features": (srf(student="relu", target="relu", alpha0=3, eta=0.0), 2.0, 0.1),
+    "random features": (srf("relu", "relu", alpha0=3, eta=0.0), 2.0, 0.1),
     "no spike": (given(**SINE | dict(r=0.0, gamma=0.0)), 1.5, 0.1),
     "no cosine": (given(**SINE | dict(gamma=0.0)), 1.5, 0.1),
-    "cosine 1": (
-        given(student="erf", target="sign", r=1.3, c=1.1, gamma=1.0, beta=1.2, noise=0.1),
-        1.4, 0.05),
-    "nearly 1": (
-        given(student="erf", target="relu", r=1.3, c=1.1, gamma=1 - 1e-9, beta=1.2), 1.4, 0.05),
+    "cosine 1": (given("erf", "sign", r=1.3, c=1.1, gamma=1.0, beta=1.2, noise=0.1), 1.4, 0.05),
+    "nearly 1": (given("erf", "relu", r=1.3, c=1.1, gamma=1 - 1e-9, beta=1.2), 1.4, 0.05),
     # students and targets
-    "relu-relu": (srf(student="relu", target="relu", alpha0=3, eta=1.0), 2.0, 0.1),
-    "relu-tanh": (given(student="relu", target="tanh", r=8.0, c=5.0, gamma=0.8), 0.9, 1e-8),
-    "erf-tanh": (
-        given(student="erf", target="tanh", r=0.6, c=1.4, gamma=0.5, beta=1.7, noise=0.2),
-        0.9, 0.05),
-    "sigmoid-sign": (
-        given(student="sigmoid", target="sign", r=2.0, c=0.7, gamma=-0.6, beta=2.5), 4.0, 0.02),
-    "softplus-relu": (srf(student="softplus", target="relu", alpha0=2, eta=1.0), 0.7, 0.01),
-    "gelu-sin": (srf(beta=0.5, student="gelu", target="sin", alpha0=0.5, eta=4.0), 3.0, 0.03),
-    "sin-hermite": (
-        srf(student="sin", target="he1+he2/2", alpha0=5, eta=1.0, noise=0.1), 1.2, 0.3),
-    "linear": (
-        given(student="linear", target="linear", r=0.5, c=1, gamma=0.6, noise=0.25), 1.7, 0.3),
-    "hermite-tanh": (given(student=CURVED, target="tanh", r=0.7, c=0.9, gamma=0.6), 1.1, 0.05),
-    "own functions": (
-        given(student=LEAKY, target=STEEP, r=1.0, c=1.2, gamma=0.7, noise=0.1), 1.5, 0.05),
+    "relu-relu": (srf("relu", "relu", alpha0=3, eta=1.0), 2.0, 0.1),
+    "relu-tanh": (given("relu", "tanh", r=8.0, c=5.0, gamma=0.8), 0.9, 1e-8),
+    "erf-tanh": (given("erf", "tanh", r=0.6, c=1.4, gamma=0.5, beta=1.7, noise=0.2), 0.9, 0.05),
+    "sigmoid-sign": (given("sigmoid", "sign", r=2.0, c=0.7, gamma=-0.6, beta=2.5), 4.0, 0.02),
+    "softplus-relu": (srf("softplus", "relu", alpha0=2, eta=1.0), 0.7, 0.01),
+    "gelu-sin": (srf("gelu", "sin", beta=0.5, alpha0=0.5, eta=4.0), 3.0, 0.03),
+    "sin-hermite": (srf("sin", "he1+he2/2", alpha0=5, eta=1.0, noise=0.1), 1.2, 0.3),
+    "linear": (given("linear", "linear", r=0.5, c=1, gamma=0.6, noise=0.25), 1.7, 0.3),
+    "hermite-tanh": (given(CURVED, "tanh", r=0.7, c=0.9, gamma=0.6), 1.1, 0.05),
+    "own functions": (given(LEAKY, STEEP, r=1.0, c=1.2, gamma=0.7, noise=0.1), 1.5, 0.05),
     "outliers": (given(**OUTLIERS), 2.0, 17.3),
     # groups and spikes
     "three readouts": (
         srf(**PUBLISHED | dict(alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2])), 2.0, 0.01),
     "four readouts": (srf(**PUBLISHED, readout=[-1.5, -0.5, 0.5, 1.5]), 0.9, 0.1),
     "opposite readouts": (srf(**PUBLISHED, readout=[-1, 1]), 0.9, 0.1),
-    "rademacher": (
-        srf(student="relu", target="sin", alpha0=2, eta=1.0, readout="rademacher"), 1.5, 0.05),
-    "shares": (
-        srf(student="sigmoid", target="tanh", alpha0=2, eta=3.0, readout=([2, -1], [0.3, 0.7])),
-        1.5, 0.01),
+    "rademacher": (srf("relu", "sin", alpha0=2, eta=1.0, readout="rademacher"), 1.5, 0.05),
+    "shares": (srf("sigmoid", "tanh", alpha0=2, eta=3.0, readout=([2, -1], [0.3, 0.7])), 1.5, 0.01),
     "gaussian readout": (srf(**PUBLISHED, readout="gaussian"), 0.9, 0.1),
     "ragged groups": (given(**RAGGED), 0.9, 0.1),
     "biases, intercept": (
-        srf(
-            beta=1.2, student="sigmoid", target="relu", alpha0=2, eta=2.0, bias=[-1, 1],
-            intercept=True,
-        ),
+        srf("sigmoid", "relu", beta=1.2, alpha0=2, eta=2.0, bias=[-1, 1], intercept=True),
         1.5, 0.05),
     "finite dimension": (
-        given(
-            student="relu", target="tanh", r=[0.3713] * 2, c=[0.7531, 0.9], gamma=0.8157,
-            bias=[-1, 1], dimension=300.0,
-        ),
+        given("relu", "tanh", r=[0.3713] * 2, c=[0.7531, 0.9], gamma=0.8157, bias=[-1, 1],
+              dimension=300.0),
         2.0, 0.02),
     "two spikes": (given(**SPIKES), 1.3, 0.02),
-    "expression": (
-        srf(student="relu", target="z1 + z1*z2", alpha0=2, eta=1.0, noise=0.1), 1.5, 0.1),
+    "expression": (srf("relu", "z1 + z1*z2", alpha0=2, eta=1.0, noise=0.1), 1.5, 0.1),
     "13 two steps": (srf(**THREE | dict(steps=[(2, 1)] * 2)), 1.0, 0.05),
     "13 three steps": (srf(**THREE), 1.0, 0.05),
     # the network itself
     **{
         f"15 {target} {eta}": (
-            network(row_norms=False, student="tanh", target=target, alpha0=alpha0, eta=eta),
-            alpha, lam)
+            network("tanh", target, row_norms=False, alpha0=alpha0, eta=eta), alpha, lam)
         for target, alpha0, eta, alpha, lam in [
             ("sin", 0.3, 6.0, 2.0, 0.01), ("tanh", 0.3, 6.0, 1.0, 0.1),
             ("tanh", 0.5, 1.0, 3.0, 0.01), ("sin", 0.3, 3.0, 1.0, 0.01),
             ("tanh", 0.5, 20.0, 2.0, 0.01),
         ]
     },
-    "16 row norms": (network(beta=2.0, student="erf", target="he1", alpha0=20, eta=3.0), 3.0, 0.03),
+    "16 row norms": (network("erf", "he1", beta=2.0, alpha0=20, eta=3.0), 3.0, 0.03),
     "network": (network(**PUBLISHED), 0.9, 0.1),
     "network of no noise": (network(**PUBLISHED | dict(alpha0=np.inf, eta=4.0)), 5.0, 0.01),
     "17 network readouts": (
-        network(
-            beta=1.5, row_norms=False, student="tanh", target="sin", alpha0=0.5, eta=2.0,
-            readout=[-1.5, 0.5],
-        ),
+        network("tanh", "sin", beta=1.5, row_norms=False, alpha0=0.5, eta=2.0, readout=[-1.5, 0.5]),
         2.0, 0.05),
-    "network readouts": (
-        network(**PUBLISHED | dict(alpha0=0.3, readout=[0.5, 1.5])), 2.0, 0.05),
+    "network readouts": (network(**PUBLISHED | dict(alpha0=0.3, readout=[0.5, 1.5])), 2.0, 0.05),
 }  # fmt: skip
 
 # Of (problem, alpha, lam, loss)
@@ -392,17 +358,12 @@ CONVEX = {
     "separable logistic": (given(**SIGN), 0.5, 1e-8, "logistic"),
     "hinge, large penalty": (given(**SIGN), 2.0, 1e5, "hinge"),
     "two sides": (
-        given(student="tanh", target="he2", r=1.1, c=1.0, gamma=0.8, label_noise="flip:0"),
-        0.53, 9.1256, "hinge"),
+        given("tanh", "he2", r=1.1, c=1.0, gamma=0.8, label_noise="flip:0"), 0.53, 9.1256, "hinge"),
     "spike nearly decides": (given(**SIGN | dict(gamma=0.999)), 2.0, 0.05, "logistic"),
     "spike decides": (given(**FLIPPED | dict(gamma=1.0)), 2.0, 10.0, "hinge"),
-    "vanishing features": (
-        given(student="relu", target="sign", r=12.0, c=1.2, gamma=0.8), 1.5, 0.1, "huber:0.5"),
+    "vanishing features": (given("relu", "sign", r=12.0, c=1.2, gamma=0.8), 1.5, 0.1, "huber:0.5"),
     "hinge of groups": (
-        srf(
-            student="erf", target="sign", alpha0=5.0, eta=1.5, readout=[0.5, 1.0, 1.5],
-            intercept=True,
-        ),
+        srf("erf", "sign", alpha0=5.0, eta=1.5, readout=[0.5, 1.0, 1.5], intercept=True),
         1.0, 0.1, "squared_hinge"),
     # real labels
     "huber outliers": (given(**OUTLIERS), 0.9, 0.05, "huber:0.5"),
@@ -414,33 +375,23 @@ CONVEX = {
     "plateau absolute": (given(**GELU), 0.3, 1e3, "absolute"),
     "plateau steep": (given(**GELU | dict(target=STEEP)), 0.3, 1e3, "huber:0.5"),
     "huber of groups": (
-        given(
-            student="relu", target="relu", r=[0.8, -0.4, 1.2], c=[1, 1.2, 0.9], gamma=0.7,
-            noise=0.1,
-        ),
+        given("relu", "relu", r=[0.8, -0.4, 1.2], c=[1, 1.2, 0.9], gamma=0.7, noise=0.1),
         0.9, 0.05, "huber:0.5"),
     "absolute, intercept": (
-        given(
-            student="relu", target="softplus", r=0.5, c=1.0, gamma=0.9, noise=0.1, intercept=True
-        ),
+        given("relu", "softplus", r=0.5, c=1.0, gamma=0.9, noise=0.1, intercept=True),
         0.9, 0.05, "absolute"),
-    "huber, finite dimension": (
-        given(**SINE, noise=0.05, dimension=300.0), 0.9, 0.05, "huber:0.5"),
+    "huber, finite dimension": (given(**SINE, noise=0.05, dimension=300.0), 0.9, 0.05, "huber:0.5"),
     "huber student": (given(**STUDENT), 0.9, 0.05, "huber:0.5"),
     "quantile student": (given(**STUDENT), 2.0, 1.0, "quantile:0.3"),
     "log-cosh": (given(**OUTLIERS), 2.0, 0.1, LOG_COSH),
     "log-cosh student": (given(**STUDENT), 0.9, 0.05, LOG_COSH),
     "rounded": (given(**WAVE), 5.0, 3.0, ROUNDED),
-    "kinked": (
-        given(student="tanh", target="tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1),
-        0.44, 2e-4, KINKED),
+    "kinked": (given("tanh", "tanh", r=3.2, c=1.3, gamma=0.75, noise=0.1), 0.44, 2e-4, KINKED),
     # the network itself
     "huber of a network": (
-        network(student="tanh", target="sin", alpha0=0.5, eta=2.0, noise=0.1),
-        0.9, 0.05, "huber:0.5"),
+        network("tanh", "sin", alpha0=0.5, eta=2.0, noise=0.1), 0.9, 0.05, "huber:0.5"),
     "logistic of a network": (
-        network(student="tanh", target="sign", alpha0=0.5, eta=2.0, label_noise="flip:0.1"),
-        2.0, 0.1, "logistic"),
+        network("tanh", "sign", alpha0=0.5, eta=2.0, label_noise="flip:0.1"), 2.0, 0.1, "logistic"),
 }  # fmt: skip
 
 KAPPA = [-1.0, 0.3, 2.0]
@@ -450,69 +401,59 @@ OTHERS = {
     "threshold with noise": Point(
         "stiff ridge", solved, given(**SINE, beta=2.0, noise=0.5), dict(alpha=1.0, lam=1e-12)),
     "steep": Point(
-        "stiff ridge", solved,
-        given(student="sin", target="sign", r=8.0, c=5.0, gamma=0.8, beta=1.3, noise=0.1),
+        "stiff ridge", solved, given("sin", "sign", r=8.0, c=5.0, gamma=0.8, beta=1.3, noise=0.1),
         dict(alpha=0.9, lam=1e-8)),
-    "threshold of groups": Point(
-        "stiff ridge", solved, given(**RAGGED), dict(alpha=1.3, lam=1e-9)),
+    "threshold of groups": Point("stiff ridge", solved, given(**RAGGED), dict(alpha=1.3, lam=1e-9)),
     "gaussian readout of relu": Point(
-        "ridge", solved,
-        srf(student="relu", target="relu", alpha0=5, eta=1.5, readout="gaussian", intercept=True),
+        "ridge", solved, srf("relu", "relu", alpha0=5, eta=1.5, readout="gaussian", intercept=True),
         dict(alpha=1.5, lam=0.1), slow=True),
     "network with noise": Point(
         "ridge", solved,
-        network(
-            beta=0.5, student="tanh", target="sin", alpha0=0.3, eta=3.0, noise=0.1, step_noise=0.5,
-            intercept=True,
-        ),
+        network("tanh", "sin", beta=0.5, alpha0=0.3, eta=3.0, noise=0.1, step_noise=0.5,
+                intercept=True),
         dict(alpha=0.3, lam=0.01), slow=True),
     "huber of spikes": Point(
         "convex spikes", solved, given(**SPIKES),
         dict(alpha=0.9, lam=0.05, loss="huber:0.5", quadrature_tol=1e-5)),
     "huber of a gaussian readout": Point(
-        "convex groups", solved,
-        srf(student="tanh", target="sign", alpha0=1.0, eta=1.5, readout="gaussian"),
+        "convex groups", solved, srf("tanh", "sign", alpha0=1.0, eta=1.5, readout="gaussian"),
         dict(alpha=2.0, lam=1.0, loss="huber:0.5"), slow=True),
     # A trained bias
     "trained bias": Point("bias", solved, given(**BIASED), dict(alpha=2.231, lam=0.089)),
     "trained bias of relu": Point(
-        "bias", solved, srf(student="relu", target="tanh", alpha0=3, eta=1.0, train_bias=True),
+        "bias", solved, srf("relu", "tanh", alpha0=3, eta=1.0, train_bias=True),
         dict(alpha=1.5, lam=0.1), slow=True),
     "trained bias, logistic": Point(
-        "convex bias", solved,
-        given(student="relu", target="sign", r=1.5, c=1.3, gamma=0.8, train_bias=True),
+        "convex bias", solved, given("relu", "sign", r=1.5, c=1.3, gamma=0.8, train_bias=True),
         dict(alpha=2.0, lam=0.1, loss="logistic"), slow=True),
     # Not converged
     "flagged quadrature": Point(
         "ridge", solved, srf(**PUBLISHED), dict(alpha=1.0, lam=0.1, quadrature_tol=1e-20)),
     "flagged bias": Point(
-        "bias", solved,
-        given(student="softplus", target="linear", r=1, c=1, gamma=0.9, train_bias=True),
+        "bias", solved, given("softplus", "linear", r=1, c=1, gamma=0.9, train_bias=True),
         dict(alpha=2.0, lam=0.1)),
     # Curves
     "curve of samples": Point(
         "ridge", curve, srf(**PUBLISHED), dict(alpha=[0.2, 0.9, 3.0], lam=[1e-3, 0.1])),
     "curve of rates": Point(
-        "ridge", curve, step(**PUBLISHED), dict(alpha=1.0, lam=0.1, beta=[0.5, 1.0], eta=[0, 1, 6])
-    ),
+        "ridge", curve, step(**PUBLISHED),
+        dict(alpha=1.0, lam=0.1, beta=[0.5, 1.0], eta=[0, 1, 6])),
     "curve of penalties": Point(
         "convex", curve, given(**SIGN), dict(alpha=[1.0, 2.0], lam=[0.03, 0.1], loss="logistic")),
     # After the steps: docs/theory.md 13
     **{
         f"13 features {student}-{target}": Point(
-            "ridge", parameters, srf(student=student, target=target, alpha0=alpha0, eta=eta), {})
+            "ridge", parameters, srf(student, target, alpha0=alpha0, eta=eta), {})
         for student, target, alpha0, eta in [
             ("tanh", "sin", 20, 3.0), ("tanh", "tanh", 0.5, 1.0), ("relu", "relu", 3, 1.0),
             ("relu", "tanh", 3, 1.0),
         ]
     },
     "features of flipped signs": Point(
-        "ridge", parameters,
-        srf(student="gelu", target="sign", alpha0=2, eta=1.5, label_noise="flip:0.1"), {}),
+        "ridge", parameters, srf("gelu", "sign", alpha0=2, eta=1.5, label_noise="flip:0.1"), {}),
     "13 steps": Point("steps", rows, step(**THREE), {}),
     "steps of two directions": Point(
-        "steps", rows,
-        step(student="relu", target="z1 + z1*z2", steps=[(2, 1), (2, 1)], noise=0.1), {}),
+        "steps", rows, step("relu", "z1 + z1*z2", steps=[(2, 1), (2, 1)], noise=0.1), {}),
     # What can be learned, and what is
     "bounds": Point("ridge", bounded, srf(**PUBLISHED), dict(kappa=KAPPA)),
     "bounds of rates": Point("ridge", bounded, step(**PUBLISHED), dict(eta=[1.0, 3.0, 10.0])),
@@ -523,8 +464,7 @@ OTHERS = {
     "best bounds": Point("optimum", best_bounded, step(**PUBLISHED), {}),
     "best penalty": Point("optimum", best_lambda, srf(**PUBLISHED), dict(alpha=1.0)),
     "best penalty, flipped": Point(
-        "optimum", best_lambda, given(**FLIPPED), dict(alpha=1.0, lam=(1e-2, 1e3)),
-        slow=True),
+        "optimum", best_lambda, given(**FLIPPED), dict(alpha=1.0, lam=(1e-2, 1e3)), slow=True),
     "best rate": Point("optimum", best_eta, step(**PUBLISHED), dict(alpha=1.0, beta=1.0)),
     "best rate of a network": Point(
         "optimum", best_eta, network(**PUBLISHED), dict(alpha=1.0, lam=0.1)),
@@ -532,7 +472,7 @@ OTHERS = {
         "gradient", derivatives, step(**PUBLISHED), dict(alpha=0.9, lam=0.1, beta=1.0)),
     "gradient of groups": Point(
         "gradient", derivatives,
-        step(student="sigmoid", target="relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True),
+        step("sigmoid", "relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True),
         dict(alpha=1.5, lam=0.05, beta=1.2)),
     "gradient of an sRF": Point(
         "gradient", derivatives, given(**SINE, noise=0.2), dict(alpha=1.0, lam=1e-3)),
@@ -547,15 +487,13 @@ OTHERS = {
     "spectrum of two bulks": Point(
         "spectrum", eigenvalues, srf(beta=2.0, **PUBLISHED | dict(eta=0.0)), dict(alpha=3.0, x=X)),
     "spectrum with tails": Point(
-        "spectrum", eigenvalues,
-        given(student="gelu", target="sin", r=0.45, c=1.04, gamma=0.9, beta=3.2),
+        "spectrum", eigenvalues, given("gelu", "sin", r=0.45, c=1.04, gamma=0.9, beta=3.2),
         dict(alpha=0.24, x=X), slow=True),
     "spectrum of groups": Point(
         "spectrum", eigenvalues, srf(**PUBLISHED | dict(eta=2.0, readout=[-1, 0.5, 1.5])),
         dict(alpha=2.0, x=X), slow=True),
     "spectrum of a network": Point(
-        "spectrum", eigenvalues,
-        network(beta=0.77, student="tanh", target="sign", alpha0=0.26, eta=0.6),
+        "spectrum", eigenvalues, network("tanh", "sign", beta=0.77, alpha0=0.26, eta=0.6),
         dict(alpha=1.4, x=X)),
     # Which directions are learned
     **{
@@ -568,14 +506,11 @@ OTHERS = {
     # Functions
     "moments": Point(
         "ridge", moments,
-        plain(["tanh", "erf", "sin", "relu", "sign", "sigmoid", "gelu", "softplus", "he1+he3/6"]),
+        plain("tanh erf sin relu sign sigmoid gelu softplus he1+he3/6"),
         dict(s=[-2.0, 0.0, 0.7], c=1.3)),
     "losses": Point(
         "ridge", proximal,
-        plain([
-            "square", "huber:0.5", "absolute", "quantile:0.3", "logistic", "hinge",
-            "squared_hinge",
-        ]),
+        plain("square huber:0.5 absolute quantile:0.3 logistic hinge squared_hinge"),
         dict(t0=[-3.1, -0.2, 0.4, 2.3], V=0.7)),
 }  # fmt: skip
 
@@ -583,11 +518,7 @@ SLOW = ("plateau absolute", "plateau steep", "hinge, large penalty")  # followed
 
 POINTS = OTHERS | {
     name: Point(
-        method,
-        solved,
-        problem,
-        dict(zip(("alpha", "lam", "loss"), at, strict=False)),
-        slow=name in SLOW,
+        method, solved, problem, dict(zip(("alpha", "lam", "loss"), at, strict=False)), name in SLOW
     )
     for method, table in (("ridge", RIDGE), ("convex", CONVEX))
     for name, (problem, *at) in table.items()
