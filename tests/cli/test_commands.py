@@ -7,24 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
+from replica import MultiIndex, SpikedRandomFeatures, solve
 from replica import documents as files
-from replica.cli.common import run
-from replica.cli.main import app
+from tests.cli.commands import document, refusal, theory
+from tests.problems import PUBLISHED
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"
-
-
-def replica(line, *more):
-    return run(app, [*line.split(), *more])
-
-
-def document(capsys, line):
-    assert replica(line + " --json") == 0
-    return json.loads(capsys.readouterr().out)
 
 
 def test_published_rows(capsys):
@@ -45,7 +38,7 @@ def test_published_rows(capsys):
 
 
 def test_table(capsys):
-    assert replica(POINT) == 0
+    assert theory(POINT) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["alpha", "lam", "test_error", "train_error", "converged"]
     assert lines[1].split() == ["1", "0.1", "0.04160398", "0.01734871", "True"]
@@ -68,9 +61,9 @@ def test_srf_given_directly(capsys):
 
 def test_files(tmp_path, capsys):
     for name in ("a.csv", "a.json", "a.nc"):
-        assert replica(f"{STEP} --alpha 0.2:3:5 --lam 1e-3:1:2:log --out {tmp_path / name}") == 0
+        assert theory(f"{STEP} --alpha 0.2:3:5 --lam 1e-3:1:2:log --out {tmp_path / name}") == 0
     for name in ("a.png", "a.pdf", "a.svg"):
-        assert replica(f"{STEP} --alpha 0.2:3:5 --lam 1e-3,1 --plot {tmp_path / name}") == 0
+        assert theory(f"{STEP} --alpha 0.2:3:5 --lam 1e-3,1 --plot {tmp_path / name}") == 0
         assert (tmp_path / name).stat().st_size > 5000
     capsys.readouterr()
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
@@ -100,14 +93,8 @@ def test_problem_file(tmp_path, capsys):
 
 def test_general_model(capsys):
     """Readout laws, biases and trained offsets by option: as through the library."""
-    from replica import GradientStep, solve
-
-    line = f"{STEP} --alpha 1 --lam 0.1 --readout=-1.5,-.5,.5,1.5 --intercept"
-    (point,) = document(capsys, line)["points"]
-    readout = [-1.5, -0.5, 0.5, 1.5]
-    step = GradientStep(
-        student="tanh", target="sin", alpha0=20, eta=3, readout=readout, intercept=True
-    )
+    (point,) = document(capsys, f"{POINT} --readout=-1.5,-.5,.5,1.5 --intercept")["points"]
+    step = replace(PUBLISHED, readout=[-1.5, -0.5, 0.5, 1.5], intercept=True)
     assert point["test_error"] == solve(step.srf(beta=1), alpha=1, lam=0.1).test_error
     gaussian = document(capsys, f"{POINT} --readout gaussian")
     assert gaussian["problem"]["readout"] == "gaussian"
@@ -124,8 +111,8 @@ def test_files_of_the_general_model(tmp_path, capsys):
     """Laws, offsets and groups reach every kind of file; a grid may change the groups."""
     for name in ("a.nc", "a.csv", "a.json"):
         line = f"{POINT} --readout=-1,2 --intercept --out {tmp_path / name}"
-        assert replica(line) == 0
-    assert replica(f"{POINT} --readout=-1,2 --eta 0,1 --plot {tmp_path / 'a.png'}") == 0
+        assert theory(line) == 0
+    assert theory(f"{POINT} --readout=-1,2 --eta 0,1 --plot {tmp_path / 'a.png'}") == 0
     capsys.readouterr()
     (point,) = json.loads((tmp_path / "a.json").read_text())["points"]
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
@@ -150,14 +137,11 @@ def test_a_bias_of_groups_is_used_and_given_once(tmp_path, capsys):
     assert found[0] != found[1]
     assert document(capsys, f"curve --config {path} --bias=-1")["problem"]["bias"] != 0
     path.write_text(text + groups + "bias = [-1, 1]\n")
-    assert replica(f"curve --config {path} --bias=-1") == 2
-    assert "given once" in capsys.readouterr().err
+    assert "given once" in refusal(capsys, f"curve --config {path} --bias=-1")
 
 
 def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     """Two spikes, four groups and a target of two directions from the user's own module."""
-    from replica import MultiIndex, SpikedRandomFeatures, solve
-
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mytargets.py").write_text(
         "from replica import MultiIndex\nhard = MultiIndex(lambda a, b: a + a * b, dimension=2)\n"
@@ -170,21 +154,16 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     (point,) = document(capsys, "curve --config problem.toml")["points"]
 
     model = SpikedRandomFeatures(
-        student="tanh",
-        target=MultiIndex(lambda a, b: a + a * b, dimension=2),
-        r=[[1, 0.5], [1, -0.5]],
-        c=[1, 1.5],
-        fractions=[0.25, 0.75],
-        gamma=[[0.9, 0], [0, 0.8]],
-    )
+        student="tanh", target=MultiIndex(lambda a, b: a + a * b, dimension=2), c=[1, 1.5],
+        r=[[1, 0.5], [1, -0.5]], fractions=[0.25, 0.75], gamma=[[0.9, 0], [0, 0.8]],
+    )  # fmt: skip
     assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
 
 
 def test_unconverged_points_are_null_and_exit_1(capsys, caplog):
     """The best bias lies beyond those that are searched; the document is still printed."""
     line = "curve --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
-    assert replica(f"{line} --alpha 2 --lam .1 --json") == 1
-    (point,) = json.loads(capsys.readouterr().out)["points"]
+    (point,) = document(capsys, f"{line} --alpha 2 --lam .1", status=1)["points"]
     assert point["test_error"] is None
     assert point["converged"] is False
     assert point["status"].startswith("not converged")
@@ -233,7 +212,7 @@ def test_interrupt(tmp_path):
 
 
 def test_version(capsys):
-    assert run(app, ["--version"]) == 0
+    assert theory("--version") == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
 
 
@@ -244,8 +223,7 @@ def test_workers_make_the_same_document(capsys):
 
 
 def test_workers_and_time_limit(capsys):
-    assert replica(f"{POINT} --workers 0") == 2
-    assert "--workers must be a whole number" in capsys.readouterr().err
+    assert "--workers must be a whole number" in refusal(capsys, f"{POINT} --workers 0")
     sharp = "curve --student tanh --target sin --r 1e4 --c 1 --gamma .8 --alpha 1 --lam .1"
-    assert replica(f"{sharp} --time-limit 1e-9 --json") == 1
-    assert "longer than it may" in json.loads(capsys.readouterr().out)["points"][0]["status"]
+    (point,) = document(capsys, f"{sharp} --time-limit 1e-9", status=1)["points"]
+    assert "longer than it may" in point["status"]

@@ -6,27 +6,17 @@ import json
 import numpy as np
 import pytest
 
-import replica as library
-from replica.cli.common import run
-from replica.cli.main import app
-from validation.cli.main import app as validate_app
+import replica
+from tests.cli.commands import document, theory, validate
+from tests.problems import PUBLISHED
 from validation.figures import figure
 
 STEP = "--student tanh --target sin --alpha0 20"
 
 
-def replica(line):
-    return run(app, line.split())
-
-
-def document(capsys, line):
-    assert replica(line + " --json") == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_bounds(capsys, tmp_path):
     found = document(capsys, f"bounds {STEP} --eta 1,3 --alpha 1 --plot {tmp_path / 'a.png'}")
-    one = library.bounds(library.GradientStep(student="tanh", target="sin", alpha0=20, eta=3))
+    one = replica.bounds(PUBLISHED)
     assert [point["eta"] for point in found["bounds"]] == [1.0, 3.0]
     assert found["bounds"][1]["lower"] == one.lower
     assert found["linear"] == one.linear
@@ -34,7 +24,7 @@ def test_bounds(capsys, tmp_path):
         assert point["lower"] < point["achieved_1"] < point["upper"]
     assert (tmp_path / "a.png").stat().st_size > 5000
     line = f"bounds {STEP} --eta 3 --out {tmp_path / 'a.csv'} --plot {tmp_path / 'b.svg'}"
-    assert replica(line) == 0
+    assert theory(line) == 0
     assert "best linear predictor: 0.06445292" in capsys.readouterr().out
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["upper"]) == one.upper
@@ -44,15 +34,13 @@ def test_bounds(capsys, tmp_path):
 
 def test_optimum(capsys, tmp_path):
     (point,) = document(capsys, f"optimum {STEP} --alpha 1")["points"]
-    best = library.optimal_eta(
-        library.GradientStep(student="tanh", target="sin", alpha0=20, eta=1), alpha=1, beta=1
-    )
+    best = replica.optimal_eta(PUBLISHED, alpha=1, beta=1)
     assert (point["eta"], point["lam"]) == (best.eta, best.lam)
     assert point["minima"][0]["test_error"] == pytest.approx(point["test_error"], rel=1e-9)
     (fixed,) = document(capsys, f"optimum {STEP} --eta 3 --alpha 1")["points"]
     assert fixed["eta"] is None
     assert fixed["test_error"] > point["test_error"]
-    assert replica(f"optimum {STEP} --alpha 1 --lam .1 --out {tmp_path / 'a.csv'}") == 0
+    assert theory(f"optimum {STEP} --alpha 1 --lam .1 --out {tmp_path / 'a.csv'}") == 0
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["lam"]) == 0.1
     capsys.readouterr()
@@ -65,15 +53,14 @@ def test_spectrum(capsys, tmp_path):
     assert found["atom"] == pytest.approx(1 - 0.7 / 1.5, abs=1e-15)
     x, y = (np.array(found["density"][name]) for name in "xy")
     assert np.trapezoid(x * y, np.log(x)) == pytest.approx(0.7 / 1.5, abs=1e-4)
-    assert replica(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 --out {tmp_path / 'a.csv'}") == 0
+    assert theory(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 --out {tmp_path / 'a.csv'}") == 0
     assert capsys.readouterr().out.count("density from") == 2
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1001
 
 
 def test_simulated_spectrum(capsys, tmp_path):
     line = f"spectrum {STEP} --eta 3 --alpha 2 --dimension 100 --rng 1 --plot {tmp_path / 'a.png'}"
-    assert run(validate_app, [*line.split(), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = document(capsys, line, validate)
     assert found["theory"] == "theory of the network itself"
     assert np.shape(found["eigenvalues"]) == (2, 100)
     assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
@@ -82,9 +69,8 @@ def test_simulated_spectrum(capsys, tmp_path):
 def test_what_did_not_converge_exits_1(capsys):
     """The best bias lies beyond those that are searched: the document is printed, unknown values
     null."""
-    line = "bounds --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias --json"
-    assert replica(line) == 1
-    (point,) = json.loads(capsys.readouterr().out)["bounds"]
+    line = "bounds --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
+    (point,) = document(capsys, line, status=1)["bounds"]
     assert point["lower"] is None
     assert point["converged"] is False
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica.cli.common import run
-from replica.cli.main import app as replica_app
-from validation.cli.main import app as validate_app
+from tests.cli.commands import document, refusal, theory, validate
 from validation.figures import network as network_figure
 
 NETWORK = "theory of the network itself"
@@ -18,34 +16,21 @@ RELU = LINE.replace("--student tanh", "--student relu")
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 
-def curve(line):
-    return run(replica_app, ["curve", *line.split()])
-
-
-def validate(line):
-    return run(validate_app, line.split())
-
-
-def document(capsys, status):
-    assert status == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_curve_of_the_network(capsys):
     """The command gives the library's number, and says which model it is of."""
-    found = document(capsys, curve(f"{LINE} --model network --json"))
+    found = document(capsys, f"curve {LINE} --model network")
     assert found["problem"]["model"] == "network"
     point = replica.solve(replica.GradientStep(**STEP).network(beta=1.0), alpha=1, lam=0.1)
     assert found["points"][0]["test_error"] == point.test_error
-    srf = document(capsys, curve(f"{LINE} --json"))
+    srf = document(capsys, f"curve {LINE}")
     assert "model" not in srf["problem"]
     assert srf["srf"] == found["srf"]
-    assert srf == document(capsys, curve(f"{LINE} --model srf --json"))
+    assert srf == document(capsys, f"curve {LINE} --model srf")
 
 
 def test_curve_over_fields_of_the_step_and_the_width(capsys):
-    line = LINE.replace("--eta 3", "--eta 0,3") + " --beta .5,1 --model network --json"
-    points = document(capsys, curve(line))["points"]
+    line = LINE.replace("--eta 3", "--eta 0,3")
+    points = document(capsys, f"curve {line} --beta .5,1 --model network")["points"]
     assert [(p["eta"], p["beta"]) for p in points] == [(0, 0.5), (0, 1), (3, 0.5), (3, 1)]
     model = replica.GradientStep(**STEP).network(beta=0.5)
     assert points[2]["test_error"] == replica.solve(model, alpha=1, lam=0.1).test_error
@@ -57,33 +42,28 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
         (RELU, "odd students"),
         (f"{LINE} --bias 1", "without a bias"),
         (f"{LINE} --train-bias", "without a bias"),
-        (
-            "--student tanh --target tanh --r 1 --c 1 --gamma .5 --alpha 1 --lam .1",
-            "the latter with a step",
-        ),
+        (LINE.replace("--target tanh", "--target z1*z2"), "one direction"),
+        (LINE.replace("--alpha0 .5 --eta 3", "--r 1 --c 1 --gamma .5"), "the latter with a step"),
     ],
 )
 def test_refused_in_one_line(line, reason, capsys):
-    for command, words in ((curve, ""), (validate, "compare ")):
-        assert command(f"{words}{line} --model network") == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        (refusal,) = err.splitlines()
-        assert refusal.startswith("error: --model must be srf")
-        assert reason in refusal
+    for command, name in ((theory, "curve"), (validate, "compare")):
+        message = refusal(capsys, f"{name} {line} --model network", command)
+        assert message.startswith("error: --model must be srf")
+        assert reason in message
 
 
 def test_no_third_model(capsys):
-    for command, words in ((curve, ""), (validate, "compare ")):
-        assert command(f"{words}{LINE} --model both") == 2
-        assert "--model must be srf or network" in capsys.readouterr().err
+    for command, name in ((theory, "curve"), (validate, "compare")):
+        message = refusal(capsys, f"{name} {LINE} --model both", command)
+        assert "--model must be srf or network" in message
 
 
 def test_noise_of_the_step_alone(capsys):
     """It reaches both models, and its absence means the noise of the readout's data."""
     for model in ("srf", "network"):
         quiet, step_only, both, same = (
-            document(capsys, curve(f"{LINE} --model {model} --json {more}"))["points"][0]
+            document(capsys, f"curve {LINE} --model {model} {more}")["points"][0]
             for more in ("", "--step-noise .4", "--noise .4", "--noise .4 --step-noise .4")
         )
         assert quiet["test_error"] < step_only["test_error"] < both["test_error"]
@@ -94,15 +74,14 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     keys = 'student = "tanh"\ntarget = "tanh"\nalpha0 = 0.5\neta = 3\nalpha = 1\nlam = 0.1\n'
     path.write_text(keys + 'model = "network"\nstep_noise = "0,0.4"\n')
-    found = document(capsys, curve(f"--config {path} --json"))
-    typed = document(capsys, curve(f"{LINE} --model network --step-noise 0,.4 --json"))
+    found = document(capsys, f"curve --config {path}")
+    typed = document(capsys, f"curve {LINE} --model network --step-noise 0,.4")
     assert found == typed
     assert [point["step_noise"] for point in found["points"]] == [0, 0.4]
     # what is typed comes first
-    assert "model" not in document(capsys, curve(f"--config {path} --model srf --json"))["problem"]
+    assert "model" not in document(capsys, f"curve --config {path} --model srf")["problem"]
     path.write_text(keys + 'model = "both"\n')
-    assert curve(f"--config {path}") == 2
-    assert "--model must be srf or network" in capsys.readouterr().err
+    assert "--model must be srf or network" in refusal(capsys, f"curve --config {path}")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +99,7 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     verdict = capsys.readouterr().out.splitlines()[-1]
     assert f"; {note}" in verdict
     assert status == (0 if " agree " in verdict else 1)
-    validate(f"compare {line} {SMALL} --json")
-    found = json.loads(capsys.readouterr().out)
+    found = document(capsys, f"compare {line} {SMALL}", validate, status)
     assert found["theory"].startswith(note)
     step = replica.GradientStep(**STEP | {"student": "relu" if line == RELU else "tanh"})
     model = step.network(beta=1.0) if note == NETWORK else step.srf(beta=1.0)
@@ -129,8 +107,7 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
 
 
 def test_a_comparison_with_noise_of_the_step_alone(capsys):
-    validate(f"compare {LINE} --step-noise .4 {SMALL} --json")
-    found = json.loads(capsys.readouterr().out)
+    found = document(capsys, f"compare {LINE} --step-noise .4 {SMALL}", validate)
     assert (found["problem"]["noise"], found["problem"]["step_noise"]) == (0, 0.4)
     model = replica.GradientStep(**STEP, step_noise=0.4).network(beta=1.0)
     assert found["points"][0]["theory_test"] == replica.solve(model, alpha=1, lam=0.1).test_error
@@ -159,5 +136,5 @@ def test_figure(tmp_path):
 
 
 def test_no_such_figure(tmp_path, capsys):
-    assert validate(f"figure nothing --plot {tmp_path / 'a.png'}") == 2
-    assert "network, readout-laws" in capsys.readouterr().err
+    message = refusal(capsys, f"figure nothing --plot {tmp_path / 'a.png'}", validate)
+    assert "network, readout-laws" in message

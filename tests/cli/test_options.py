@@ -5,9 +5,8 @@ from dataclasses import fields
 import pytest
 
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli.common import run
-from replica.cli.main import app
 from replica.cli.options import GRIDS, HELP, parse_request
+from tests.cli.commands import refusal
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
 SRF = {"student": "tanh", "target": "sin", "r": "1", "c": "1", "gamma": ".5"}
@@ -49,6 +48,4 @@ def test_the_first_value_of_a_grid_is_the_problems():
 def test_mistakes_in_groups(groups, mistake, tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(f"student = 'tanh'\ntarget = 'sin'\nalpha = 1\nlam = 1\n[groups]\n{groups}")
-    assert run(app, ["curve", "--config", str(path)]) == 2
-    (refusal,) = capsys.readouterr().err.splitlines()
-    assert mistake in refusal
+    assert mistake in refusal(capsys, f"curve --config {path}")

@@ -1,28 +1,17 @@
 """The command staircase: documents, files, one line for every mistake."""
 
-import json
 from math import factorial
 
 import numpy as np
 import pytest
 
 from replica import staircase
-from replica.cli.common import run
-from replica.cli.main import app
 from replica.plots import plot_staircase
-
-CLIMB = "z1 + z1*z2 + z1*z2*z3"
-
-# The command
-
-
-def document(capsys, *line):
-    assert run(app, ["staircase", *line, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+from tests.cli.commands import document, theory
 
 
 def test_command(capsys, tmp_path):
-    found = document(capsys, "--target", CLIMB)
+    found = document(capsys, "staircase --target z1+z1*z2+z1*z2*z3")
     assert (found["leap"], found["learned_linearly"]) == (1, 3)
     assert [(point["step"], point["samples"]) for point in found["points"]] == [
         (1, "d"), (2, "d"), (3, "d"),
@@ -30,8 +19,7 @@ def test_command(capsys, tmp_path):
     assert np.array(found["tensors"][3]).shape == (3, 3, 3)
     assert found["tensors"][3][0][1][2] == pytest.approx(1 / factorial(3) * 6)
     picture, table = tmp_path / "s.png", tmp_path / "s.csv"
-    line = ["staircase", "--target", "he2", "--plot", str(picture), "--out", str(table)]
-    assert run(app, line) == 0
+    assert theory(f"staircase --target he2 --plot {picture} --out {table}") == 0
     shown = capsys.readouterr().out
     assert "information exponent 2; batches of n ~ d samples learn nothing" in shown
     assert picture.stat().st_size > 1000
@@ -41,11 +29,11 @@ def test_command(capsys, tmp_path):
 def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stairs.py").write_text("def g(a, b):\n    return a + a * b\n")
-    found = document(capsys, "--target", "stairs:g", "--dimension", "2")
+    found = document(capsys, "staircase --target stairs:g --dimension 2")
     np.testing.assert_allclose(found["directions"], np.eye(2), atol=1e-12)
 
 
 def test_nothing_found_is_said(capsys):
-    assert run(app, ["staircase", "--target", "he6"]) == 0
+    assert theory("staircase --target he6") == 0
     assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out
     assert not plot_staircase(staircase("he6")).lines
