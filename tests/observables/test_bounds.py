@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from solvers.results import ConvergenceError
-
-STEP = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+from tests.problems import PUBLISHED as STEP
 
 
 @st.composite
@@ -121,9 +120,8 @@ def test_bounds_over_the_rate_and_its_edges():
     assert best.upper <= found.upper.min()
     assert best.lower <= found.lower.min()
     assert replica.best_bounds(STEP, eta=(0.1, 1.0)).edge_upper
-    for bad in ({"eta": [1.0]},):
-        with pytest.raises(InvalidArgument, match="sRF"):
-            replica.bounds(STEP.srf(beta=1), **bad)
+    with pytest.raises(InvalidArgument, match=r"eta must be left out.*sRF.*got \[1.0\]"):
+        replica.bounds(STEP.srf(beta=1), eta=[1.0])
 
 
 def test_trained_bias_refines_the_bounds():
@@ -230,9 +228,3 @@ def test_bounds_are_of_the_model_that_was_given():
         assert replica.bounds(model).model == model
     assert replica.bounds(step.network(beta=0.5), eta=[2.0]).each[0].model.beta == 0.5
     assert replica.bounds(step).model.beta == 1.0
-
-
-def test_a_rate_for_what_has_none_is_named():
-    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    with pytest.raises(InvalidArgument, match=r"eta must be left out.*got \[1.0\]"):
-        replica.bounds(model, eta=[1.0])

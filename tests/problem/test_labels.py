@@ -5,22 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica import (
-    InvalidArgument,
-    SpikedRandomFeatures,
-    bounds,
-    gradient,
-    learned_function,
-    optimal_lambda,
-    solve,
-)
-
-OUTLIERS = SpikedRandomFeatures(
-    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"
-)
-FLIPPED = SpikedRandomFeatures(
-    student="relu", target="he1", r=1.0, c=1.0, gamma=0.8, beta=0.7, label_noise="flip:0.1"
-)
+from replica import InvalidArgument, bounds, gradient, learned_function, optimal_lambda, solve
+from tests.problems import FLIPPED, OUTLIERS
 
 
 @pytest.mark.parametrize("model", [FLIPPED, OUTLIERS], ids=["flipped", "outliers"])

@@ -1,8 +1,10 @@
-"""Problem objects: ranges and messages; one giant step:
-docs/theory.md 2 and its published numbers."""
+"""Problem objects: ranges, shapes and laws with their messages, pickles."""
+
+import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import cauchy, poisson
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 
@@ -22,9 +24,19 @@ STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
         (dict(noise=-0.1), "noise must be 0 or more"),
         (dict(noise=np.nan), "noise must be 0 or more"),
         (dict(student="nope"), "student must be one of tanh"),
+        # several groups and spikes
+        (dict(r=[1, 2], c=[1, 2, 3]), "r must be of shape"),
+        (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be one for each group"),
+        (dict(r=[1, 2], fractions=[1.5, -0.5]), "fractions must be 0 or more"),
+        (dict(r=[[1, 2]], gamma=0.5), "gamma must be of shape"),
+        (dict(r=[[1, 2]], gamma=[0.8, 0.8]), "gamma must be a cosine"),
+        (dict(c=[1, 0]), "c must be positive"),
+        (dict(fractions=1), "r must be of shape"),
+        (dict(r=[[1, 2], [3]]), "r must be of shape"),
+        (dict(r=[[], []], gamma=[]), "r must be of shape"),
     ],
 )
-def test_srf_ranges(changes, message):
+def test_what_an_srf_may_be(changes, message):
     with pytest.raises(InvalidArgument, match=message):
         SpikedRandomFeatures(**(SRF | changes))
 
@@ -37,9 +49,13 @@ def test_srf_ranges(changes, message):
         (dict(eta=-1), "eta must be 0 or more"),
         (dict(eta=np.inf), "eta must be 0 or more"),
         (dict(target="nope"), "target must be one of tanh"),
+        *(
+            (dict(readout=law), "readout must be")
+            for law in ("x", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None, poisson(3), cauchy())
+        ),
     ],
 )
-def test_step_ranges(changes, message):
+def test_what_a_step_may_be(changes, message):
     with pytest.raises(InvalidArgument, match=message):
         GradientStep(**(STEP | changes))
 
@@ -50,3 +66,5 @@ def test_problems_are_frozen_and_compare_by_value():
         step.eta = 2.0
     assert step == GradientStep(**STEP)
     assert hash(step) == hash(GradientStep(**STEP))
+    step = GradientStep(**STEP, readout="gaussian")
+    assert pickle.loads(pickle.dumps(step)) == step  # as worker processes need it

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from replica import SpikedRandomFeatures
-from replica.cli.common import run
 from solvers import executors
+from tests.cli.commands import validate
 from tests.validation.deaths import DieOnce, die
 from validation import simulate
-from validation.cli.main import app
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=60, seeds=5, rng=3)
@@ -116,10 +115,6 @@ def test_dask_with_a_worker_killed(reference, tmp_path):
 
 
 # Kill and resume, through the command line
-
-
-def validate(line, *more):
-    return run(app, [*line.split(), *more])
 
 
 @pytest.fixture(scope="module")

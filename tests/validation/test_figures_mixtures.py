@@ -6,8 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from replica.cli.common import run
-from validation.cli.main import app
+from tests.cli.commands import refusal, validate
 from validation.figures import FIGURE_FAMILIES, mixtures
 
 
@@ -39,8 +38,8 @@ def tiny(monkeypatch):
 @pytest.mark.parametrize("panel", FIGURE_FAMILIES["mixtures"])
 def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
     picture = tmp_path / "out.png"
-    line = ["figure", f"mixtures/{panel}", "--quick", "--plot", str(picture)]
-    assert run(app, line + (["--images", str(digits)] if panel == "3" else [])) == 0
+    images = f"--images {digits}" if panel == "3" else ""
+    assert validate(f"figure mixtures/{panel} --quick --plot {picture} {images}") == 0
     assert picture.stat().st_size > 10_000
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["panel"] == panel
@@ -91,10 +90,7 @@ def test_the_map_goes_on_row_by_row(tmp_path):
     ],
 )
 def test_mistakes_are_one_line(line, message, tmp_path, capsys):
-    assert run(app, line.format(tmp_path).split()) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refusal(capsys, line.format(tmp_path), validate)
 
 
 @pytest.mark.parametrize(

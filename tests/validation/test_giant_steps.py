@@ -10,20 +10,17 @@ import pytest
 
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
-from replica.cli.common import run
 from replica.problem.targets import target
 from replica.steps.one_step import first_step
-from validation import draw, simulate, trajectory
-from validation.cli.main import app
+from tests.cli.commands import document, refusal, validate
+from tests.problems import THREE
+from validation import compare, draw, simulate, trajectory
 from validation.comparisons import compare_alignment
 from validation.draws import INPUT_BLOCK
 from validation.draws.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
 from validation.measure import alignment, spike
 from validation.measure.published_step import Batch, LinearPart, initial_layer, single_step
-
-THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
-
 
 # Several steps
 
@@ -48,12 +45,13 @@ def test_steps_are_those_of_gradient_step(dimension):
 
 
 def test_a_simulation_of_several_steps():
-    found = simulate(THREE, alpha=1.0, lam=0.05, dimension=200, seeds=4, beta=1.0, rng=0)
+    found = compare(THREE, alpha=1.0, lam=0.05, dimension=200, seeds=4, beta=1.0, rng=0).test
     expected = solve(THREE.srf(beta=1.0), alpha=1.0, lam=0.05).test_error
+    assert found.theory[0, 0] == expected
     first = replace(THREE, steps=(), alpha0=2, eta=1)
     of_one = solve(first.srf(beta=1.0), alpha=1.0, lam=0.05).test_error
     # Means of four at d = 200 scatter by 10 %; one step alone has 2.4 times the error.
-    assert found.test_mean[0, 0] == pytest.approx(expected, rel=0.25)
+    assert found.simulated[0, 0] == pytest.approx(expected, rel=0.25)
     assert of_one > 2 * expected
 
 
@@ -243,10 +241,9 @@ def test_published_single_step_errors(samples, draws):
 def test_alignment_command(capsys, readout):
     line = (
         "alignment --student relu --target (z1+z1**2+z2-z2**2)/2 --steps 4:1,4:1 --dimension 500 "
-        f"--rng 0 --seeds 3 --readout={readout} --beta .5 --json"
+        f"--rng 0 --seeds 3 --readout={readout} --beta .5"
     )
-    assert run(app, line.split()) == 0
-    points = json.loads(capsys.readouterr().out)["points"]
+    points = document(capsys, line, validate)["points"]
     assert [(point["step"], point["direction"]) for point in points] == [
         (1, 1), (1, 2), (2, 1), (2, 2),
     ]  # fmt: skip
@@ -261,14 +258,14 @@ def test_alignment_command(capsys, readout):
 def test_alignment_refuses_an_srf(capsys, tmp_path):
     config = tmp_path / "srf.toml"
     config.write_text('student = "relu"\ntarget = "sin"\nr = 1\nc = 1\ngamma = 0.5\n')
-    assert run(app, ["alignment", "--config", str(config)]) == 2
-    assert "--r must be left out: a step is what is followed" in capsys.readouterr().err
+    message = refusal(capsys, f"alignment --config {config}", validate)
+    assert "--r must be left out: a step is what is followed" in message
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["staircase", "steps", "sample-exponent"])
 def test_figures(name, tmp_path):
     picture, table = tmp_path / "f.png", tmp_path / "f.json"
-    assert run(app, ["figure", name, "--quick", "--plot", str(picture), "--out", str(table)]) == 0
+    assert validate(f"figure {name} --quick --plot {picture} --out {table}") == 0
     assert picture.stat().st_size > 10_000
     assert json.loads(table.read_text())

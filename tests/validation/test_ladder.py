@@ -1,15 +1,13 @@
 """Extrapolation in 1/d: exact on lines, honest error bars, and the theory as its limit."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.cli.common import run
+from tests.cli.commands import document, refusal, validate
 from validation import ladder
-from validation.cli.main import app
 from validation.comparisons.checks import theory_at
 from validation.comparisons.several_sizes import extrapolate
 
@@ -106,17 +104,16 @@ LINE = (
 
 def test_command(tmp_path, capsys):
     line = f"{LINE} --plot {tmp_path / 'a.png'} --out {tmp_path / 'a.csv'} --store {tmp_path / 's'}"
-    assert run(app, line.split()) == 0
+    assert validate(line) == 0
     out = capsys.readouterr().out
     assert "extrapolated from d = 40, 80, 160" in out
     assert (tmp_path / "a.png").stat().st_size > 5000
     assert len(list((tmp_path / "s").iterdir())) == 16 + 8 + 4
-    assert run(app, f"{line} --json".split()) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["dimension"] == "inf"
-    assert document["seeds"] == [16, 8, 4]
-    assert [one["dimension"] for one in document["ladder"]] == [40, 80, 160]
-    point = document["points"][1]
+    found = document(capsys, line, validate)
+    assert found["dimension"] == "inf"
+    assert found["seeds"] == [16, 8, 4]
+    assert [one["dimension"] for one in found["ladder"]] == [40, 80, 160]
+    point = found["points"][1]
     expected = (point["theory_test"] - point["simulated_test"]) / point["stderr_test"]
     assert point["z"] == pytest.approx(expected, rel=1e-12)
     assert {"slope_test", "slope_train", "p_value_test", "p_value_train"} <= set(point)
@@ -127,8 +124,7 @@ def test_command(tmp_path, capsys):
     [("--ladder x", "--ladder"), ("--ladder 40", "--ladder"), ("--finite-size", "--finite-size")],
 )
 def test_bad_lines(more, option, capsys):
-    assert run(app, f"{LINE} {more}".split()) == 2
-    assert option in capsys.readouterr().err
+    assert option in refusal(capsys, f"{LINE} {more}", validate)
 
 
 @pytest.mark.slow
