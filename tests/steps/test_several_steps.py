@@ -19,8 +19,7 @@ from replica import (
     solve,
 )
 from replica.steps.one_step import after_one_step, first_step
-
-THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
+from tests.problems import THREE
 
 
 def parameters(step):
