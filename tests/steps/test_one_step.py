@@ -121,6 +121,7 @@ def test_noise_acts_through_v_star():
     assert ratio == pytest.approx((power + 0.5) / power, rel=1e-9)
 
 
-def test_jump_is_refused():
+@pytest.mark.parametrize("steps", [dict(alpha0=2.0, eta=1.0), dict(steps=[(2, 1)] * 3)])
+def test_jump_is_refused(steps):
     with pytest.raises(InvalidArgument, match="continuous"):
-        GradientStep(**(SMALL | dict(student="sign"))).srf(beta=1.0)
+        GradientStep(student="sign", target="sin", **steps).srf(beta=1.0)
