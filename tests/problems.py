@@ -1,6 +1,9 @@
-"""Problems that tests of several packages share."""
+"""Problems that tests of several packages share, and points to solve them at."""
+
+import numpy as np
 
 from replica import GradientStep, SpikedRandomFeatures
+from replica.observables.solution import evaluate
 
 PUBLISHED = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)  # docs/theory.md 13
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)  # its last row
@@ -14,3 +17,10 @@ RAGGED = SpikedRandomFeatures(  # three groups that have nothing in common
     student="sigmoid", target="sin", r=[0.3, 1.2, -0.7], c=[1.0, 0.6, 2.0], bias=[0, -1, 0.5],
     fractions=[0.2, 0.5, 0.3], gamma=0.7, beta=1.3, noise=0.1,
 )  # fmt: skip
+
+POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
+
+
+def errors(model, **at):
+    """Of test and training, at these points or others."""
+    return np.array(evaluate(model, **(at or POINTS)).points.errors)

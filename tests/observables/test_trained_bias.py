@@ -13,25 +13,14 @@ from replica.observables.evaluate import evaluate_at_bias
 
 ONE = SpikedRandomFeatures(student="relu", target="sign", r=1.5, c=1.3, gamma=0.8)
 THREE = SpikedRandomFeatures(
-    student="tanh",
-    target="sin",
-    r=(1.5, -0.7, 0.3),
-    c=(1.3, 1.1, 1.0),
-    fractions=(0.5, 0.3, 0.2),
-    gamma=0.8,
-    noise=0.1,
-    intercept=True,
-    beta=0.7,
-)
+    student="tanh", target="sin", r=(1.5, -0.7, 0.3), c=(1.3, 1.1, 1.0), fractions=(0.5, 0.3, 0.2),
+    gamma=0.8, noise=0.1, intercept=True, beta=0.7,
+)  # fmt: skip
 OPPOSITE = replace(THREE, r=(1.5, -1.5), c=(1.3, 1.3), fractions=(0.5, 0.5), intercept=False)
 PLANE = SpikedRandomFeatures(
-    student="softplus",
-    target=MultiIndex(lambda x, y: x * np.tanh(y), 2, name="x tanh(y)"),
-    r=((0.9, 0.4),),
-    c=1.1,
-    gamma=((0.8, 0.1), (0.2, 0.7)),
-    noise=0.2,
-)
+    student="softplus", target=MultiIndex(lambda x, y: x * np.tanh(y), 2, name="x tanh(y)"),
+    r=((0.9, 0.4),), c=1.1, gamma=((0.8, 0.1), (0.2, 0.7)), noise=0.2,
+)  # fmt: skip
 EVEN = SpikedRandomFeatures(student="tanh", target="he2", r=1.0, c=1.2, gamma=0.9)
 LINEAR = SpikedRandomFeatures(student="linear", target="sin", r=1, c=1.2, gamma=0.7, intercept=True)
 # Nearly linear: a narrow basin next to a wide one, whose bottom is 10 to 30 % higher, behind a

@@ -74,17 +74,10 @@ def residuals(t, alpha, lam, o, errors):
     def gap_of(a, b):
         return np.max(np.abs(a - b)) / max(np.max(np.abs(b)), 1e-8)
 
-    return {
-        "V1": gap_of(V1, o.V1),
-        "V2": gap_of(V2, o.V2),
-        "m": np.max(np.abs(stationary)) / size,
-        "theta": gap_of(theta, o.theta),
-        "psi": gap_of(psi, o.psi),
-        "Q1": gap_of(Q1, o.Q1),
-        "q2": gap_of(q2, o.q2),
-        "test": gap_of(test, errors.test),
-        "train": gap_of(train, errors.train),
-    }
+    found = dict(V1=V1, V2=V2, theta=theta, psi=psi, Q1=Q1, q2=q2)
+    gaps = {name: gap_of(value, getattr(o, name)) for name, value in found.items()}
+    gaps |= {"test": gap_of(test, errors.test), "train": gap_of(train, errors.train)}
+    return gaps | {"m": np.max(np.abs(stationary)) / size}
 
 
 def free_energy(t, alpha, lam, V1, V2, V1_hat, V2_hat, tau, G):

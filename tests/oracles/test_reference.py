@@ -19,13 +19,9 @@ def assert_agree(model, point):
     found = replica.solve(model, **point)
     assert found.converged
     o = found.overlaps
-    for name, value in (
-        ("test_error", found.test_error),
-        ("train_error", found.train_error),
-        ("V1", o.V1.item()),
-        ("V2", o.V2.item()),
-        ("q2", o.q2.item()),
-    ):
+    values = dict(test_error=found.test_error, train_error=found.train_error)
+    values |= dict(V1=o.V1.item(), V2=o.V2.item(), q2=o.q2.item())
+    for name, value in values.items():
         assert value == pytest.approx(float(getattr(exact, name)), rel=1e-10, abs=0), name
 
 

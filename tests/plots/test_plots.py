@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
+from tests.problems import PUBLISHED as STEP
 
-STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 MODEL = STEP.srf(beta=1.0)
 
 

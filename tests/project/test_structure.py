@@ -12,32 +12,16 @@ ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
     "solvers",
-    "replica.errors",
-    "replica.documents",
-    "replica.problem",
-    "replica.equivalence",
-    "replica.saddle_point",
-    "replica.steps",
-    "replica.convex",
-    "replica.spectra",
-    "replica.observables",
-    "replica.reference",
+    "replica.errors", "replica.documents",
+    "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
+    "replica.convex", "replica.spectra", "replica.observables", "replica.reference",
     "replica",  # the public face
-    "replica.plots",
-    "replica.plotting",
-    "replica.cli",
-    "replica.__main__",
-    "validation.draws",
-    "validation.fit",
-    "validation.run",
-    "validation.measure",
-    "validation.comparisons",
-    "validation.mixtures",
+    "replica.plots", "replica.plotting", "replica.cli", "replica.__main__",
+    "validation.draws", "validation.fit", "validation.run", "validation.measure",
+    "validation.comparisons", "validation.mixtures",
     "validation",  # its public face
-    "validation.figures",
-    "validation.cli",
-    "validation.__main__",
-]
+    "validation.figures", "validation.cli", "validation.__main__",
+]  # fmt: skip
 # What is imported inside a function, so that `import replica` stays light, and by whom.
 LAZY = {
     "replica.saddle_point.one_group": {"replica.saddle_point"}  # numba

@@ -12,13 +12,7 @@ from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
 from tests.oracles.equations import residuals
-from tests.problems import PUBLISHED, RAGGED
-
-POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
-
-
-def errors(model, **at):
-    return np.array(replica.observables.solution.evaluate(model, **(at or POINTS)).points.errors)
+from tests.problems import POINTS, PUBLISHED, RAGGED, errors
 
 
 def repeated(fractions):

@@ -10,8 +10,8 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.spectra.contour import complex_moments
 from replica.spectra.spectrum import DENSITY_TOLERANCE
 from solvers.results import Status
+from tests.problems import PUBLISHED as ONE
 
-ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
 
 

@@ -1,5 +1,7 @@
 """One giant step: published parameters, limits, laws of the readout and of the labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm
@@ -7,20 +9,15 @@ from scipy.stats import laplace, norm
 import replica
 from replica import GradientStep, InvalidArgument, MultiIndex
 from replica.steps.one_step import after_one_step
+from tests.problems import PUBLISHED, errors
 
-STEP = dict(student="tanh", target="sin", alpha0=20, eta=3.0)
 SMALL = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
-POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
-
-
-def errors(model, **at):
-    return np.array(replica.observables.solution.evaluate(model, **(at or POINTS)).points.errors)
 
 
 def test_gaussian_readout_converges():
     """In the number of groups, and to what a scipy.stats law of the same kind gives."""
-    exact = GradientStep(**STEP, readout=norm()).srf(beta=1.0)
-    named = GradientStep(**STEP, readout="gaussian")
+    exact = replace(PUBLISHED, readout=norm()).srf(beta=1.0)
+    named = replace(PUBLISHED, readout="gaussian")
     at = dict(alpha=np.array([0.9]), lam=np.array([0.1]))
     reference = errors(exact, **at)
     assert errors(named.srf(beta=1.0), **at) == pytest.approx(reference, rel=1e-12)
@@ -29,27 +26,25 @@ def test_gaussian_readout_converges():
     gaps = []
     for count in (8, 16, 24):
         values, shares = named.readout.discretise(count)
-        step = GradientStep(**STEP, readout=(values.tolist(), shares.tolist()))
+        step = replace(PUBLISHED, readout=(values.tolist(), shares.tolist()))
         gaps.append(np.abs(errors(step.srf(beta=1.0), **at) / reference - 1).max())
     assert gaps[0] > 10 * gaps[1] > 100 * gaps[2]
     assert gaps[2] < 1e-4
 
 
 def test_without_a_step_the_readout_law_does_not_matter():
-    still = STEP | dict(eta=0)
-    plain = errors(GradientStep(**still).srf(beta=1.0))
-    assert (
-        errors(GradientStep(**still, readout="gaussian").srf(beta=1.0)).tolist() == plain.tolist()
-    )
+    still = replace(PUBLISHED, eta=0)
+    plain = errors(still.srf(beta=1.0))
+    assert errors(replace(still, readout="gaussian").srf(beta=1.0)).tolist() == plain.tolist()
 
 
 def test_a_law_needs_tails_that_a_few_groups_can_hold():
     """A heavy-tailed law reports the error of its groups, and warns of it."""
-    step = GradientStep(**STEP, readout=laplace())
+    step = replace(PUBLISHED, readout=laplace())
     with pytest.warns(UserWarning, match="48 groups stand for"):
         model = step.srf(beta=1.0)
     assert model.law_error == after_one_step(step).law_error > 1e-4
-    assert GradientStep(**STEP, readout="gaussian").srf(beta=1.0).law_error <= 1e-6
+    assert replace(PUBLISHED, readout="gaussian").srf(beta=1.0).law_error <= 1e-6
 
 
 def test_a_step_learns_the_first_hermite_direction():

@@ -10,7 +10,7 @@ from replica import GradientStep, SpikedRandomFeatures, solve
 from replica.observables import sweep
 from validation import compare, simulate
 from validation.comparisons import dense, plot_comparison
-from validation.comparisons.checks import Check
+from validation.comparisons.checks import Check, theory_at
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 
@@ -32,21 +32,12 @@ def test_a_wrong_theory_is_found_out(noisy_comparison, change):
     """Each of these changes some error by more than the tolerance allows."""
     assert noisy_comparison.agrees
     simulation = noisy_comparison.simulation
-    wrong = [
-        [
-            solve(replace(simulation.problem, **change), alpha=alpha, lam=lam)
-            for lam in simulation.lam
-        ]
-        for alpha in simulation.alpha
-    ]
-    checks = {
-        name: replace(
-            getattr(noisy_comparison, name),
-            theory=np.array([[getattr(point, f"{name}_error") for point in row] for row in wrong]),
-        )
+    wrong = theory_at(replace(simulation.problem, **change), simulation)
+    test, train = (
+        replace(getattr(noisy_comparison, name), theory=wrong[f"{name}_error"])
         for name in ("test", "train")
-    }
-    assert not replace(noisy_comparison, **checks).agrees
+    )
+    assert not replace(noisy_comparison, test=test, train=train).agrees
 
 
 def test_tolerance():
@@ -70,12 +61,8 @@ def test_document_is_json_with_null_for_unknown():
     assert (document["dimension"], document["seeds"]) == (60, 3)
     assert document["problem"]["student"] == "tanh"
     assert document["problem"]["beta"] == 0.5
-    assert [(p["alpha"], p["lam"]) for p in document["points"]] == [
-        (0.5, 0.1),
-        (0.5, 1),
-        (1, 0.1),
-        (1, 1),
-    ]
+    points = [(p["alpha"], p["lam"]) for p in document["points"]]
+    assert points == [(0.5, 0.1), (0.5, 1), (1, 0.1), (1, 1)]
     point = document["points"][1]
     assert list(point) == [
         *("alpha", "lam", "theory_test", "simulated_test", "stderr_test", "z"),

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep
+from tests.problems import PUBLISHED as ONE
 from validation.measure import measured_function
-
-ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 
 
 @pytest.mark.slow

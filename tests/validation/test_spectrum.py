@@ -5,9 +5,9 @@ import pytest
 
 import replica
 from replica import GradientStep
+from tests.problems import PUBLISHED as ONE
 from validation.measure import eigenvalues
 
-ONE = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
 
