@@ -17,9 +17,13 @@ NETWORKS = [
     ("sin", "he1", 1.13, 2.62, 0.0, 0.6, 2.8),  # labels of any size
     ("erf", "relu", 2.0, 1.0, 0.0, 1.5, 0.7),  # a target without continuation
 ]
+LONG = NETWORKS[3], NETWORKS[6]  # two seconds each
 
 
-@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
+@pytest.mark.parametrize(
+    ("student", "target", "alpha0", "eta", "noise", "beta", "alpha"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row in LONG)) for row in NETWORKS],
+)
 def test_network_mass_and_mean(student, target, alpha0, eta, noise, beta, alpha):
     """Samples of the first batch make eigenvalues of the rows' covariance, and these show."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
