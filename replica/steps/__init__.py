@@ -3,7 +3,7 @@
 from .first_batch import first_batch, mixed, on_labels, powers, probe
 from .gradient_step import GradientStep
 from .network import MODELS, Network, unsuited
-from .one_step import GROUPS, first_step
+from .one_step import GROUPS
 from .several_steps import AfterStep, after_each_step
 from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
 
@@ -19,7 +19,6 @@ __all__ = [
     "Staircase",
     "after_each_step",
     "first_batch",
-    "first_step",
     "mixed",
     "on_labels",
     "powers",

@@ -10,7 +10,6 @@ continuous law of the readout is replaced by as many groups as its Gauss quadrat
 import warnings
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,30 +17,10 @@ from solvers.results import Array
 from solvers.rules import gauss_hermite
 from solvers.settle import settle
 
-from ..problem import Activation, Geometry, SpikedRandomFeatures
+from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
-
-
-class FirstStep(NamedTuple):
-    """Predictions for the first step, for groups of neurons as :meth:`GradientStep.srf` makes
-    them; where the readout's law is continuous, the gradients have groups of their own.
-
-    Attributes
-    ----------
-    direction : (T,)
-        Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
-    weights, gradients : (A, T)
-        Cosines with the target's directions of the rows after the step, and of what it adds.
-    fractions : (A,)
-        Shares of the groups of ``weights``.
-    """
-
-    direction: Array
-    weights: Array
-    gradients: Array
-    fractions: Array
 
 
 @lru_cache(maxsize=1024)
@@ -73,46 +52,6 @@ def srf_after_one_step(step: Step, beta: float) -> SpikedRandomFeatures:
             stacklevel=3,
         )
     return replace(model, beta=beta)
-
-
-def first_step(step: Step) -> FirstStep:
-    """Direction and cosines of the neurons after the first step of ``step``, for any law of the
-    readout and of the bias.  docs/theory.md 2, 11
-
-    Raises
-    ------
-    InvalidArgument
-        If the student has a jump (no gradient).
-
-    Examples
-    --------
-    >>> from replica import GradientStep
-    >>> step = GradientStep(
-    ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
-    ... )
-    >>> first = first_step(step)
-    >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
-    ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
-    """
-    alpha0, eta = step.schedule[0]
-    single = replace(step, alpha0=alpha0, eta=eta, steps=())
-    # for a continuous law 8 groups do: the gradients of its values differ in sign alone
-    values, shares = step.readout.discretise(8)
-    # what a step adds is all that is left of a row where the rate is large
-    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
-    after, added = after_one_step(single).geometry, after_one_step(large).geometry
-    C1 = step.step_labels.averages().first
-    return FirstStep(
-        direction=C1 / (np.linalg.norm(C1) or 1.0),
-        weights=_weight_cosines(after),
-        gradients=_weight_cosines(added),
-        fractions=after.fractions,
-    )
-
-
-def _weight_cosines(groups: Geometry) -> Array:
-    """Cosines of the rows of each group with the target's directions, (A, T)."""
-    return groups.r / np.sqrt(groups.r**2 + groups.c[:, None]) * groups.gamma.T
 
 
 def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:

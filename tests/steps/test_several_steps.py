@@ -18,7 +18,7 @@ from replica import (
     after_each_step,
     solve,
 )
-from replica.steps.one_step import after_one_step, first_step
+from replica.steps.one_step import after_one_step
 from tests.problems import THREE
 
 
@@ -193,24 +193,11 @@ def test_even_target_and_infinite_batches_leave_no_spike():
     assert step.srf(beta=1.0).r == 0
 
 
-def test_cosines_of_rows_and_gradients():
-    """A row has squared length r^2 + c; as the rate grows, a row becomes its gradient."""
+def test_cosines_of_rows():
+    """A row has squared length r^2 + c."""
     step = GradientStep(student="relu", target="tanh", alpha0=2, eta=1.3, noise=0.1)
     (after,) = after_each_step(step)
     assert after.weight_cosines[0] == after.r * after.gamma[0] / np.hypot(after.r, after.c**0.5)
-    predicted = first_step(step)
-    np.testing.assert_allclose(predicted.weights, [after.weight_cosines], rtol=1e-12)
-    # Rows of rate 1e12 keep 1e-12 of their start.
-    np.testing.assert_allclose(predicted.gradients, [after.gradient_cosines], rtol=1e-9)
-    assert predicted.direction.tolist() == [1.0]
-
-
-def test_first_direction_of_two_teachers():
-    """docs/theory.md 11: (h_1(sigma_1*), h_1(sigma_2*)), normalised; here (4, 1)."""
-    step = GradientStep(
-        student="relu", target="(4*z1 + z1**2 + z2)/2", readout="gaussian", steps=[(1, 2)] * 2
-    )
-    np.testing.assert_allclose(first_step(step).direction, np.array([4, 1]) / np.sqrt(17))
 
 
 @pytest.mark.parametrize("name", ["tanh", "relu", "gelu"])

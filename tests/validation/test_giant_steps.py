@@ -11,11 +11,10 @@ import pytest
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
 from replica.problem.targets import target
-from replica.steps.one_step import first_step
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
 from validation import compare, draw, simulate, trajectory
-from validation.comparisons import compare_alignment
+from validation.comparisons import compare_alignment, first_step
 from validation.draws import INPUT_BLOCK
 from validation.draws.features import gradient_step
 from validation.figures.sample_exponent import PUBLISHED
@@ -58,6 +57,25 @@ def test_a_simulation_of_several_steps():
 def test_infinite_batches_are_refused():
     with pytest.raises(InvalidArgument, match="alpha0 must be finite in a simulation"):
         draw(replace(THREE, steps=[(2, 1), (np.inf, 1)]), dimension=20, beta=1.0)
+
+
+def test_cosines_of_the_first_step():
+    """As :func:`replica.after_each_step` has them; a row becomes its gradient as the rate grows."""
+    step = GradientStep(student="relu", target="tanh", alpha0=2, eta=1.3, noise=0.1)
+    (after,) = after_each_step(step)
+    predicted = first_step(step)
+    np.testing.assert_allclose(predicted.weights, [after.weight_cosines], rtol=1e-12)
+    # Rows of rate 1e12 keep 1e-12 of their start.
+    np.testing.assert_allclose(predicted.gradients, [after.gradient_cosines], rtol=1e-9)
+    assert predicted.direction.tolist() == [1.0]
+
+
+def test_first_direction_of_two_teachers():
+    """docs/theory.md 11: (h_1(sigma_1*), h_1(sigma_2*)), normalised; here (4, 1)."""
+    step = GradientStep(
+        student="relu", target="(4*z1 + z1**2 + z2)/2", readout="gaussian", steps=[(1, 2)] * 2
+    )
+    np.testing.assert_allclose(first_step(step).direction, np.array([4, 1]) / np.sqrt(17))
 
 
 @pytest.mark.parametrize("readout", ["rademacher", "gaussian", "uniform"])

@@ -1,6 +1,6 @@
 """Simulation beside theory."""
 
-from .neurons import AlignmentComparison, compare_alignment
+from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
 from .plotting import BARS, dense, plot_comparison
 from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
@@ -17,6 +17,7 @@ __all__ = [
     "compare_alignment",
     "dense",
     "extrapolate",
+    "first_step",
     "ladder",
     "plot_comparison",
     "theory_of",

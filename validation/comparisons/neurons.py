@@ -1,17 +1,38 @@
 """Simulated alignment of the neurons with the target's directions, beside the theory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from replica.steps import GradientStep, after_each_step, first_step
+from replica.problem import Geometry
+from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
 
 from ..draws import seed_sequence, whole
 from ..measure import alignment
 from ..run import standard_error
+
+
+class FirstStep(NamedTuple):
+    """Predictions for the first step, for the groups of :meth:`replica.GradientStep.srf`; where
+    the readout's law is continuous, the gradients have groups of their own.
+
+    Attributes
+    ----------
+    direction : (T,)
+        Unit vector along C_1 = E z sigma_*, to which all neurons turn; 0 where C_1 is.
+    weights, gradients : (A, T)
+        Cosines with the target's directions of the rows after the step, and of what it adds.
+    fractions : (A,)
+        Shares of the groups of ``weights``.
+    """
+
+    direction: Array
+    weights: Array
+    gradients: Array
+    fractions: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +125,43 @@ def _predicted(problem: GradientStep) -> tuple[Array, Array]:
         weights[0] = sides * (first.fractions @ np.abs(first.weights))
         gradients[0] = sides * np.abs(first.gradients).max(axis=0)
     return weights, gradients
+
+
+def first_step(step: GradientStep) -> FirstStep:
+    """Direction and cosines of the neurons after the first step of ``step``, for any law of the
+    readout and of the bias.  docs/theory.md 2, 11
+
+    Raises
+    ------
+    InvalidArgument
+        If the student has a jump (no gradient).
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> step = GradientStep(
+    ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
+    ... )
+    >>> first = first_step(step)
+    >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
+    ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
+    """
+    alpha0, eta = step.schedule[0]
+    single = replace(step, alpha0=alpha0, eta=eta, steps=())
+    # for a continuous law 8 groups do: the gradients of its values differ in sign alone
+    values, shares = step.readout.discretise(8)
+    # what a step adds is all that is left of a row where the rate is large
+    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
+    after, added = (one.srf(beta=1.0).geometry for one in (single, large))
+    C1 = step.step_labels.averages().first
+    return FirstStep(
+        direction=C1 / (np.linalg.norm(C1) or 1.0),
+        weights=_weight_cosines(after),
+        gradients=_weight_cosines(added),
+        fractions=after.fractions,
+    )
+
+
+def _weight_cosines(groups: Geometry) -> Array:
+    """Cosines of the rows of each group with the target's directions, (A, T)."""
+    return groups.r / np.sqrt(groups.r**2 + groups.c[:, None]) * groups.gamma.T

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
 from replica.documents import plain
-from replica.steps import first_step
 
+from ..comparisons import first_step
 from ..measure import alignment
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
