@@ -63,7 +63,6 @@ class Problem(ABC):
         """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of a
         step, of width ``beta``."""
 
-    @abstractmethod
     def at_width(self, beta: float | None) -> Any:
         """The SpikedRandomFeatures to solve: of a step that of width ``beta``, which a model has
         of its own.
@@ -73,6 +72,11 @@ class Problem(ABC):
         InvalidArgument
             If beta is missing, or given where there is one.
         """
+        if self.schedule:
+            return self.model(beta=beta)  # type: ignore[arg-type]
+        if beta is not None:
+            raise InvalidArgument("beta", beta, "left out: a model has its own")
+        return self.model()
 
     @property
     def has_rate(self) -> bool:

@@ -178,18 +178,6 @@ class SpikedRandomFeatures(Problem):
         changed: SpikedRandomFeatures = self.rows.model(values, **own)
         return changed
 
-    def at_width(self, beta: float | None) -> "SpikedRandomFeatures":
-        """This model, whose width is its own.
-
-        Raises
-        ------
-        InvalidArgument
-            If another is given.
-        """
-        if beta is not None:
-            raise InvalidArgument("beta", beta, "left out: a model has its own")
-        return self
-
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """This model with ``bias`` added to all neurons, for good unless one is still trained."""
         if self.train_bias == train_bias and not bias:

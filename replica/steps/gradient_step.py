@@ -98,18 +98,6 @@ class GradientStep(Step):
         """The numeric fields, and the width of the model."""
         return [*super().varying, "beta"]
 
-    def at_width(self, beta: float | None) -> SpikedRandomFeatures:
-        """The sRF of width ``beta``.
-
-        Raises
-        ------
-        InvalidArgument
-            If beta is missing or not positive.
-        """
-        if beta is None:
-            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-        return self.srf(beta=beta)
-
     def model(self, **values: float) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
 
@@ -119,5 +107,7 @@ class GradientStep(Step):
             If beta is missing, or there are several steps and one field is to serve all.
         """
         beta = values.pop("beta", None)
+        if beta is None:
+            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
         step = replace(self, **values) if values else self  # type: ignore[arg-type]
-        return step.at_width(beta)
+        return step.srf(beta=beta)
