@@ -55,13 +55,7 @@ class LabelNoise:
     @property
     def variance(self) -> float:
         """Variance of what is added to the target; 0 for labels +-1."""
-        if self.kind == "outliers":
-            fraction, variance = self.parameters
-            return fraction * variance
-        if self.kind == "student":
-            nu, scale = self.parameters
-            return scale**2 * nu / (nu - 2)
-        return 0.0
+        return sum(variance * share for variance, share in self.components)
 
     @property
     def components(self) -> list[tuple[float, float]]:
@@ -76,14 +70,9 @@ class LabelNoise:
         fraction, variance = self.parameters
         return [(v, share) for v, share in ((0.0, 1 - fraction), (variance, fraction)) if share]
 
-    @property
-    def moments(self) -> float:
-        """E abs(y)^k is finite for k below this."""
-        return self.parameters[0] if self.kind == "student" else np.inf
-
     def missing_moment(self, k: float) -> float:
         """E abs(xi)^k of what is added, less that of its ``components``, which agree up to k = 2;
-        infinite from ``moments`` on."""
+        infinite for k of nu or more of Student's t."""
         if self.kind != "student" or k <= 2:
             return 0.0
         nu, scale = self.parameters
@@ -119,8 +108,8 @@ def label_noise(spec: Any) -> LabelNoise | None:
 
     Examples
     --------
-    >>> label_noise("student:3").variance
-    3.0
+    >>> label_noise("outliers:0.1:25").variance
+    2.5
     >>> label_noise("flip:0.1").probability(np.array([-2.0, 2.0])).tolist()
     [0.1, 0.9]
     """
@@ -196,11 +185,6 @@ class LabelLaw:
         """Variances and shares of the Gaussians that real labels have around sigma_*."""
         mixed = [(0.0, 1.0)] if self.added is None else self.added.components
         return [(self.noise + variance, share) for variance, share in mixed]
-
-    @property
-    def moments(self) -> float:
-        """E abs(y)^k is finite for k below this."""
-        return np.inf if self.added is None else self.added.moments
 
     def averages(self) -> Averages:
         """E y, E y^2 and E z y."""

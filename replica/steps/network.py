@@ -130,7 +130,7 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for targets of one direction"
     if step.steps:
         return "the network's own theory is for a single step"
-    if step.step_labels.moments < np.inf:
+    if step.label_noise is not None and step.label_noise.kind == "student":
         return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
