@@ -1,6 +1,5 @@
 """Eqs. (4.1)-(4.11) for one group of neurons, as they stand, and their solution on one table."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import mul
@@ -36,109 +35,72 @@ class Unknowns:
     q2: Any = mp.zero
 
 
-def shrinkage(t: Table, V1: Any, V2: Any) -> list[Any]:
-    """R = 1 / (1 + V(kappa)) at the nodes.  Eq. (4.1)"""
-    V = [mu1**2 * V1 + mu2sq * V2 for mu1, mu2sq in zip(t.mu1, t.mu2sq, strict=True)]
-    return [1 / (1 + v) for v in V]
-
-
-def responses(t: Table, alpha: Any, lam: Any, R: list[Any], V2: Any) -> tuple[Any, Any]:
-    """V1 and V2 from R and V2.  Eqs. (4.2)-(4.4) at A = 1"""
-    V1_hat = alpha / t.beta * _mean(t, t.mu1, t.mu1, R)
-    V2_hat = alpha / t.beta * _mean(t, t.mu2sq, R)
-    tau = t.beta * t.c * V2
-    G = V1_hat / (1 + tau * V1_hat)
-    return 1 / (t.beta * (1 / tau + V1_hat)), 1 / (lam + V2_hat + t.c * G)
-
-
-def signal(t: Table, alpha: Any, R: list[Any], u: Unknowns) -> tuple[Any, Any]:
-    """m and theta from their own equations, each with the other as in ``u``.  Eq. (4.5)"""
-    misfit = [r * (h - C) for r, h, C in zip(R, t.h, _fit(t, u), strict=True)]
+def equations(t: Table, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
+    """All numbers again, each from its own equation with the others as in ``u``, at A = 1."""
+    c, beta = t.c, t.beta
+    moments = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
+    R = [1 / (1 + mu1**2 * u.V1 + mu2sq * u.V2) for _, _, mu1, mu2sq, *_ in moments]  # Eq. (4.1)
+    # Eqs. (4.2)-(4.3)
+    V1_hat = alpha / beta * _mean(t, t.mu1, t.mu1, R)
+    V2_hat = alpha / beta * _mean(t, t.mu2sq, R)
+    tau = beta * c * u.V2
+    P = 1 / (1 + V1_hat * tau)
+    G = V1_hat * P
+    # Eq. (4.5); where mu_0 = 0, any m solves its equation, and the least-norm one is 0
+    C = [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1, *_ in moments]
+    misfit = [r * (h - fit) for r, h, fit in zip(R, t.h, C, strict=True)]
     theta_hat = _mean(t, t.kappa, t.mu1, misfit)
     size = _mean(t, t.mu0, t.mu0, R)
-    # Where mu_0 = 0, any m solves its equation; the least-norm one is 0.
     m = u.m + _mean(t, t.mu0, misfit) / size if size else mp.zero
-    return m, alpha * t.c * u.V2 * theta_hat
-
-
-def _fit(t: Table, u: Unknowns) -> list[Any]:
-    """C(kappa) = mu_0 m + mu_1 kappa theta at the nodes."""
-    nodes = zip(t.kappa, t.mu0, t.mu1, strict=True)
-    return [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1 in nodes]
-
-
-def second_moments(t: Table, alpha: Any, R: list[Any], u: Unknowns) -> tuple[Any, Any, Any, Any]:
-    """Q1 and q2 from their own equations, with all as in ``u``, and the two errors.
-    Eqs. (4.7)-(4.11) at A = 1"""
-    c, beta = t.c, t.beta
-    nodes = zip(t.k, _fit(t, u), t.h, t.g, t.mu1, t.mu2sq, strict=True)
+    p_hat = _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
     # Eq. (4.7)
     error = [
-        k - 2 * C * h + C**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
-        for k, C, h, g, mu1, mu2sq in nodes
+        k - 2 * fit * h + fit**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
+        for fit, (_, _, mu1, mu2sq, h, g, k) in zip(C, moments, strict=True)
     ]
-    # Eq. (4.8), with theta = alpha c V2 theta_hat and psi = alpha V1 p_hat
-    theta_hat, p_hat = u.theta / (alpha * c * u.V2), u.psi / (alpha * u.V1)
+    # Eq. (4.8)
     shrunk = _product(error, R, R)
     X1 = alpha / beta * _mean(t, t.mu1, t.mu1, shrunk) + alpha**2 / beta * p_hat**2
     X2 = alpha / beta * _mean(t, t.mu2sq, shrunk) + alpha**2 / beta * c * theta_hat**2
     # Eqs. (4.9)-(4.10)
-    V1_hat = alpha / beta * _mean(t, t.mu1, t.mu1, R)
-    tau = beta * c * u.V2
-    G = V1_hat / (1 + tau * V1_hat)
-    P = 1 / (1 + V1_hat * tau)
-    D = P * X1 * P
-    dV2 = -(u.V2**2) * (X2 + c * D) / (1 - u.V2**2 * c * G**2 * beta * c)
-    dV1 = beta * u.V1 * (beta * c * dV2 / tau**2 - X1) * u.V1
-    # Eq. (4.11)
-    return -dV1, -dV2, _mean(t, error) - t.noise, _mean(t, shrunk)
-
-
-def equations(t: Table, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
-    """All numbers again, each from its own equation with the others as in ``u``."""
-    R = shrinkage(t, u.V1, u.V2)
-    V1, V2 = responses(t, alpha, lam, R, u.V2)
-    m, theta = signal(t, alpha, R, u)
-    psi = alpha * u.V1 * _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
-    Q1, q2, test, train = second_moments(t, alpha, R, u)
-    return Unknowns(test, train, V1, V2, m, theta, psi, Q1, q2)
+    q2 = u.V2**2 * (X2 + c * P**2 * X1) / (1 - u.V2**2 * c**2 * beta * G**2)
+    Q1 = beta * u.V1**2 * (X1 + beta * c * q2 / tau**2)
+    return Unknowns(
+        test_error=_mean(t, error) - t.noise,  # Eq. (4.11)
+        train_error=_mean(t, shrunk),  # Eq. (4.11)
+        V1=tau * P / beta,  # Eqs. (4.3)-(4.4)
+        V2=1 / (lam + V2_hat + c * G),
+        m=m,
+        theta=alpha * c * u.V2 * theta_hat,  # Eq. (4.5)
+        psi=alpha * u.V1 * p_hat,  # Eq. (4.6)
+        Q1=Q1,
+        q2=q2,
+    )
 
 
 def solve_on(t: Table, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
-    """The solution on one table; Newton starts from the V1 and V2 of ``start``."""
+    """The solution on one table, by Newton's method on all unknowns from ``start``."""
+    names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
+    units = [max(abs(getattr(start, name)), 1e-15) for name in names]
 
-    def violation(log_V1: Any, log_V2: Any) -> list[Any]:
-        V1, V2 = mp.exp(log_V1), mp.exp(log_V2)
-        again = responses(t, alpha, lam, shrinkage(t, V1, V2), V2)
-        return [mp.log(again[0] / V1), mp.log(again[1] / V2)]
+    def at(*scaled: Any) -> Unknowns:
+        return Unknowns(**{n: x * unit for n, x, unit in zip(names, scaled, units, strict=True)})
 
+    def violation(*scaled: Any) -> list[Any]:
+        u = at(*scaled)
+        again = equations(t, alpha, lam, u)
+        pairs = zip(names, units, strict=True)
+        return [(getattr(again, n) - getattr(u, n)) / unit for n, unit in pairs]
+
+    first = [getattr(start, n) / unit for n, unit in zip(names, units, strict=True)]
     # Near alpha = beta the violation may be 1/sqrt(lam) times smaller than the distance.
     tol = mp.mpf(10) ** (GUARD // 2 - mp.dps)
     try:
-        root = mp.findroot(violation, (mp.log(start.V1), mp.log(start.V2)), tol=tol, maxsteps=30)
+        root = at(*mp.findroot(violation, first, tol=tol, maxsteps=30))
     except (ValueError, ZeroDivisionError) as error:
         raise ConvergenceError(f"Newton's iteration failed: {error}", start) from None
-    u = Unknowns(V1=mp.exp(root[0]), V2=mp.exp(root[1]))
-
-    # Given V the rest is linear: (m, theta), then psi, then (Q1, q2).
-    R = shrinkage(t, u.V1, u.V2)
-    m, theta = _affine_root(lambda m, theta: signal(t, alpha, R, replace(u, m=m, theta=theta)))
-    psi = alpha * u.V1 * _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
-    u = replace(u, m=m, theta=theta, psi=psi)
-    Q1, q2 = _affine_root(lambda Q1, q2: second_moments(t, alpha, R, replace(u, Q1=Q1, q2=q2))[:2])
-    u = replace(u, Q1=Q1, q2=q2)
-    _, _, test, train = second_moments(t, alpha, R, u)
-    return replace(u, test_error=test, train_error=train)
-
-
-def _affine_root(function: Callable[[Any, Any], tuple[Any, Any]]) -> tuple[Any, Any]:
-    """The fixed point of an affine map of two numbers, from three of its values."""
-    origin = mp.matrix(function(mp.zero, mp.zero))
-    first = mp.matrix(function(mp.one, mp.zero)) - origin
-    second = mp.matrix(function(mp.zero, mp.one)) - origin
-    matrix = mp.matrix([[1 - first[0], -second[0]], [-first[1], 1 - second[1]]])
-    x, y = mp.lu_solve(matrix, origin)
-    return x, y
+    errors = equations(t, alpha, lam, root)
+    return replace(root, test_error=errors.test_error, train_error=errors.train_error)
 
 
 def _product(*factors: list[Any]) -> list[Any]:

@@ -73,11 +73,11 @@ def solve(
     if not (isinstance(digits, int) and digits >= 16):
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
     _check(model)
-    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps
+    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
     with mpmath.workdps(digits + GUARD):
         point = mp.mpf(alpha), mp.mpf(lam)
         settled = mp.mpf(10) ** (SPARE - digits)
-        values = Unknowns(V1=mp.mpf(start.V1.item()), V2=mp.mpf(start.V2.item()))
+        values = Unknowns(**{name: mp.mpf(value.item()) for name, value in start.items()})
         for level in HALVINGS:
             previous, table = values, tabulate(model, digits, level)
             values = solve_on(table, *point, previous)
