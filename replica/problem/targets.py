@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.quadrature import AVERAGE_SIZES, TENSOR_SIZES, QuadratureError, expectation_tensor
+from solvers.quadrature import TENSOR_SIZES, QuadratureError, expectation_tensor
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -29,6 +29,8 @@ from .named import activation, imported
 
 # Square of kappa from where on moments need not be known better: the weight there is 1e-22.
 FAR = 100.0
+SHARING = 64  # kappa for which one rule is chosen: more cost less each, fewer need no finer one
+LARGEST_ARRAY = 2**18  # values of the function at once: 2 MiB, kept in the cache
 
 
 @dataclass(frozen=True)
@@ -86,44 +88,37 @@ class MultiIndex:
         def averages(rule: Rule) -> Array:
             return _moments(self(*rule.nodes.T), rule)
 
-        mean, power, *first = self._settled(averages, self.dimension)[0]
-        return Averages(float(mean), float(power), np.array(first))
+        mean, spread, *first = self._settled(averages, self.dimension)
+        return Averages(float(mean), float(mean**2 + spread), np.array(first))
 
     def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
         """h, g and spread at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
         centre, L = gamma @ kappa, remainder(gamma)
-        # averages over kappa weigh what is known there by its Gaussian weight; by its root here,
-        # as they multiply it by what may grow
-        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), FAR) / 4)
-        # blocks of at most 2^21 values of the function on the largest rule: 16 MiB each
-        size = max(1, 2**21 // AVERAGE_SIZES[L.shape[1]][-1] ** L.shape[1])
-        blocks = [slice(i, i + size) for i in range(0, centre.shape[1], size)]
-        parts = [self._integrate(centre[:, block], L, weight[block]) for block in blocks]
-        return ConditionalMoments(
-            *(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
-        )
-
-    def _integrate(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
-        """The moments over tau of the function of centre + L tau, at the N columns of ``centre``
-        (T, N), by tensor quadrature to an accuracy over ``weight`` (N,)."""
-
-        def values(tau: Array) -> Array:
-            return self(*(centre[:, :, None] + (L @ tau)[:, None, :]))
-
-        def averages(rule: Rule) -> Array:
-            return _moments(values(rule.nodes.T), rule) * weight
-
         if not L.any():
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
-        value, rule = self._settled(averages, L.shape[1])
-        value /= weight
-        h = value[0]
-        spread = ((values(rule.nodes.T) - h[:, None]) ** 2) @ rule.weights
-        return ConditionalMoments(h, value[2:], spread)
+        # averages over kappa weigh what is known there by its Gaussian weight; by its root here,
+        # as they multiply it by what may grow
+        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), FAR) / 4)
 
-    def _settled(self, averages: Callable[[Rule], Array], dimension: int) -> tuple[Array, Rule]:
-        """Averages by the tensor rule in ``dimension`` directions that is fine enough, and this.
+        def integrated(columns: slice) -> Array:
+            here = centre[:, columns, None]
+
+            def averages(rule: Rule) -> Array:
+                tau, size = (L @ rule.nodes.T)[:, None], max(1, LARGEST_ARRAY // len(rule.nodes))
+                blocks = [here[:, i : i + size] for i in range(0, here.shape[1], size)]
+                parts = [_moments(self(*(block + tau)), rule) for block in blocks]
+                return np.concatenate(parts, axis=1) * weight[columns]
+
+            return self._settled(averages, L.shape[1]) / weight[columns]
+
+        starts = range(0, len(weight), SHARING)
+        parts = [integrated(slice(start, start + SHARING)) for start in starts]
+        h, spread, *g = np.concatenate(parts, axis=1)
+        return ConditionalMoments(h, np.array(g), spread)
+
+    def _settled(self, averages: Callable[[Rule], Array], dimension: int) -> Array:
+        """Averages by the tensor rule in ``dimension`` directions that is fine enough.
 
         Raises
         ------
@@ -137,9 +132,11 @@ class MultiIndex:
 
 
 def _moments(y: Array, rule: Rule) -> Array:
-    """E y, E y^2 and E tau_k y of values (..., M) at the nodes of a rule, (2 + K', ...)."""
-    w = rule.weights
-    return np.stack([y @ w, (y * y) @ w, *(y @ (w * t) for t in rule.nodes.T)])
+    """E y, Var y and E tau_k y of values (..., M) at the nodes of a rule, (2 + K', ...)."""
+    linear = y @ (rule.weights * np.vstack([np.ones_like(rule.weights), rule.nodes.T])).T
+    rest = y - linear[..., :1]
+    rest *= rest
+    return np.stack([linear[..., 0], rest @ rule.weights, *np.moveaxis(linear[..., 1:], -1, 0)])
 
 
 Target = Activation | MultiIndex
