@@ -8,9 +8,8 @@ and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one te
 rows of the basis.
 """
 
-import itertools
 from functools import reduce
-from math import factorial, prod
+from math import factorial
 from typing import NamedTuple
 
 import numpy as np
@@ -120,36 +119,15 @@ def _on_rule(
     variance = float((every * (values - mean) ** 2).sum())
     given = at.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
     explained = float(weights @ given**2) / (variance or 1.0)
-    moments = [_moment(at, weights, k, r - known) for k in range(1, degree + 1)]
+    moments, free = [], r - known
+    for k in range(1, degree + 1) if free else ():
+        T = hermite_tensor(at, free, k).reshape(n**known, free, -1)
+        moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
     return ConditionalTensors(basis, moments, explained, mean, variance, coefficients, np.inf)
 
 
-def _moment(at: Array, weights: Array, k: int, free: int) -> Array:
-    """M_k / k!, (free, free), from E[prod_i He_{m_i}(y_i) g | z_U], (N, degree + 1, ...)."""
-    total = np.zeros((free, free))
-    for m in _multi_indices(free, k - 1):
-        count = factorial(k - 1) / prod(map(factorial, m))  # entries of the tensor that are equal
-        rows = [at[:, *np.add(m, unit)] for unit in np.eye(free, dtype=int)]
-        T = np.array(rows).reshape(free, -1)
-        total += count * (T * weights) @ T.T
-    return total / factorial(k)
-
-
-def _multi_indices(size: int, total: int) -> list[list[int]]:
-    """All m >= 0 of ``size`` integers that sum to ``total``."""
-    if not size:
-        return []
-    every = itertools.combinations_with_replacement(range(size), total)
-    return [[chosen.count(i) for i in range(size)] for chosen in every]
-
-
-def hermite_tensors(coefficients: Array, r: int, degree: int) -> tuple[Array, ...]:
-    """C_0, ..., C_degree, of shapes (), (r,), (r, r) and so on, from the ``coefficients``
-    E prod_i He_{m_i}(z_i) g at the indices m of an array (degree + 1, ..., degree + 1)."""
-    tensors = []
-    for k in range(degree + 1):
-        C = np.empty((r,) * k)
-        for index in np.ndindex(C.shape):
-            C[index] = coefficients[tuple(np.bincount(np.array(index, dtype=int), minlength=r))]
-        tensors.append(C)
-    return tuple(tensors)
+def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:
+    """C_k, (..., r, ..., r) with k axes, from the ``coefficients`` E prod_i He_{m_i}(z_i) g at the
+    indices m of an array (..., degree + 1, ..., degree + 1) with r axes."""
+    axes = np.indices((r,) * k, dtype=np.int8)
+    return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(r))]

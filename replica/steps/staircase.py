@@ -27,7 +27,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import MultiIndex, multi_index
-from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensors
+from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensor
 
 # Defaults of ``staircase``.
 DEGREE = 4  # of the tensors at most: a leap of 5 would need n = Theta(d^5) samples
@@ -177,7 +177,7 @@ def staircase(
         degree=degree,
         mean=at_start.mean,
         variance=at_start.variance,
-        tensors=hermite_tensors(at_start.coefficients, r, degree),
+        tensors=tuple(hermite_tensor(at_start.coefficients, r, k) for k in range(degree + 1)),
         stages=tuple(stages),
         error=error,
         resolution=_resolution(threshold, error),
