@@ -18,7 +18,6 @@ COLOURS = {"solvers": "#8c8c8c", "replica": "#3b75af", "validation": "#c2703d"}
 # modules of a few lines that only give another name to what a package holds
 BESIDE = {
     "replica.__main__": "replica.cli",
-    "replica.plotting": "replica.plots",
     "validation.__main__": "validation.cli",
 }
 

@@ -7,7 +7,7 @@ import typer
 from .. import documents
 from ..observables import bounds as bounds_of
 from ..observables import models_on_grid, optimal_lambda
-from ..plots import plot_bounds, plot_functions
+from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
 from . import common
 from .options import Options, parse_request

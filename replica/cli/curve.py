@@ -8,7 +8,7 @@ import typer
 
 from .. import documents
 from ..observables import TIME_LIMIT, Grid, sweep
-from ..plots import plot_curve
+from ..plotting import plot_curve
 from ..problem import describe
 from ..steps import GradientStep, after_each_step
 from . import common

@@ -6,7 +6,7 @@ import numpy as np
 import typer
 
 from .. import documents
-from ..plots import plot_spectrum
+from ..plotting import plot_spectrum
 from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of

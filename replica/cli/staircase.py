@@ -7,7 +7,7 @@ import typer
 
 from .. import documents
 from ..errors import InvalidArgument
-from ..plots import plot_staircase
+from ..plotting import plot_staircase
 from ..steps import DEGREE, THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from . import common

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replica import staircase
-from replica.plots import plot_staircase
+from replica.plotting import plot_staircase
 from tests.cli.commands import document, theory
 
 

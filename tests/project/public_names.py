@@ -152,8 +152,10 @@ def packages():
     import validation
     from replica import plotting, reference
 
-    modules = {"replica": replica, "validation": validation, "replica.plotting": plotting}
-    found = {name: package(module) for name, module in modules.items()}
+    found = {"replica": package(replica), "validation": package(validation)}
+    # beside its figures, what those of validation share with them
+    figures = [name for name in sorted(plotting.__all__) if name.startswith("plot_")]
+    found["replica.plotting"] = {name: parameters(getattr(plotting, name)) for name in figures}
     found["replica.reference"] = {"solve": parameters(reference.solve)}
     found["replica.GradientStep"] = {
         name: parameters(getattr(replica.GradientStep, name)) for name in ("srf", "network")

@@ -16,7 +16,7 @@ FLOORS = [
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
     "replica.convex", "replica.spectra", "replica.observables", "replica.reference",
     "replica",  # the public face
-    "replica.plots", "replica.plotting", "replica.cli", "replica.__main__",
+    "replica.plotting", "replica.cli", "replica.__main__",
     "validation.draws", "validation.fit", "validation.run", "validation.measure",
     "validation.comparisons", "validation.mixtures",
     "validation",  # its public face

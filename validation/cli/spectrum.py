@@ -15,7 +15,7 @@ from replica.cli import (
     spectrum_document,
 )
 from replica.errors import InvalidArgument
-from replica.plots import plot_spectrum
+from replica.plotting import plot_spectrum
 from replica.spectra import spectrum as compute
 
 from ..comparisons import theory_of

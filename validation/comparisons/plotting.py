@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replica.observables import Grid
-from replica.plots import LABELS, axes, finish, is_logarithmic
+from replica.plotting import LABELS, axes, finish, is_logarithmic
 
 from .one_size import Comparison
 from .several_sizes import Ladder

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures, calibration, solve
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plots import LABELS
+from replica.plotting import LABELS
 
 from ..run import simulate
 from .drawing import add_legend_entry, draw_points

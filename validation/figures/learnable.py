@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
-from replica.plots import plot_bounds, plot_family, plot_functions, plot_learned
+from replica.plotting import plot_bounds, plot_family, plot_functions, plot_learned
 
 from ..measure import measured_function
 

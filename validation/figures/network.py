@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.documents import plain
-from replica.plots import LABELS
+from replica.plotting import LABELS
 from replica.problem import SpikedRandomFeatures
 
 from ..comparisons import BARS

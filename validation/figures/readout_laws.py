@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, solve
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plots import LABELS
+from replica.plotting import LABELS
 from replica.problem import law
 from replica.steps import GROUPS
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
-from replica.plots import plot_spectrum
+from replica.plotting import plot_spectrum
 
 from ..measure import eigenvalues
 

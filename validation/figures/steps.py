@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plots import LABELS
+from replica.plotting import LABELS
 
 from ..draws import trajectory
 from ..measure import spike
