@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .linear import solve_rows
-from .results import Array, Result, Rows, Status, largest
-
-Check = Callable[[Array, Array, Rows], NDArray[np.bool_]]
+from .results import Array, Rows, largest
 
 
 def newton_complex(
@@ -77,13 +75,13 @@ def newton_complex(
 
 
 def follow(
-    system: Callable[[Array, Array, Rows], tuple[Array, Array]],
+    system: Callable[[Array, Array], tuple[Array, Array]],
     start: Array,
     path: Callable[[Array, Rows], Array],
-    check: Check,
+    admissible: Callable[[Array], NDArray[np.bool_]],
     *,
     size: Callable[[Array], Array] = np.abs,
-) -> Result:
+) -> Array:
     """The root at the end of a path, from one near its beginning.
 
     The path is t from 0 to 1; steps in it grow by half where Newton's method settles quickly, and
@@ -91,65 +89,51 @@ def follow(
 
     Parameters
     ----------
-    system : callable (x (R, k), place (R,), rows (R,)) -> (F (R, k), dF/dx (R, k, k))
+    system : callable (x (R, k), place (R,)) -> (F (R, k), dF/dx (R, k, k))
     start : array (rows, k)
         The root at t = 0, or close to it.
     path : callable (t (R,), rows (R,)) -> place (R,)
         From t = 0 to t = 1.
-    check : callable (x, place, rows) -> bool (R,)
-        Whether a root is admissible at its place.
+    admissible : callable (x (R, k)) -> bool (R,)
     size : callable (x (R, k)) -> positive array (R, k)
         What Newton's steps are relative to.
 
     Returns
     -------
-    Result
-        ``residual`` is the largest modulus in F at the end of the path, ``iterations`` the
-        evaluations of the system; ``Status.NO_PROGRESS`` where the path could not be followed.
+    array (rows, k)
+        NaN where the path could not be followed.
 
     Examples
     --------
-    >>> def square_root(x, place, rows):
+    >>> def square_root(x, place):
     ...     return x**2 - place[:, None], (2 * x)[..., None]
     >>> def half_circle(t, rows):
     ...     return np.exp(1j * np.pi * t)
-    >>> def above(x, place, rows):
+    >>> def above(x):
     ...     return x[:, 0].imag > -1e-9
     >>> end = follow(square_root, np.array([[1.0 + 0j]]), half_circle, above)
-    >>> end.value.round(12).tolist(), end.converged.tolist()  # sqrt(-1), and not -sqrt(-1)
-    ([[1j]], [True])
+    >>> end.round(12).tolist()  # sqrt(-1), and not -sqrt(-1)
+    [[1j]]
     """
     shortest_step = 1e-9  # in t: a row that needs shorter ones is given up
     reach = 0.7  # Newton's first step may change an unknown by that much, relative to its size
-    value = np.array(start)
-    count = len(value)
-    t, step = np.zeros(count), np.full(count, 0.2)
-    iterations = np.zeros(count, dtype=np.int64)
-    status = np.full(count, Status.NO_PROGRESS, dtype=object)
-    rows = np.arange(count)
+    value, end = np.array(start), np.full_like(start, np.nan)
+    t, step = np.zeros(len(value)), np.full(len(value), 0.2)
+    rows = np.arange(len(value))
     while rows.size:
         trial = np.minimum(t[rows] + step[rows], 1.0)
         place = path(trial, rows)
 
-        def at(
-            x: Array, which: Rows, rows: Rows = rows, place: Array = place
-        ) -> tuple[Array, Array]:
-            return system(x, place[which], rows[which])
+        def at(x: Array, which: Rows, place: Array = place) -> tuple[Array, Array]:
+            return system(x, place[which])
 
         root, settled, sweeps = newton_complex(at, value[rows], reach=reach, size=size)
-        iterations[rows] += sweeps
         good = settled & np.isfinite(root).all(axis=1)
-        good[good] = check(root[good], place[good], rows[good])
-        moved = rows[good]
-        value[moved], t[moved] = root[good], trial[good]
-        quick = good & (sweeps <= 5)
-        step[rows[quick]] *= 1.5
+        good[good] = admissible(root[good])
+        value[rows[good]], t[rows[good]] = root[good], trial[good]
+        step[rows[good & (sweeps <= 5)]] *= 1.5
         step[rows[~good]] /= 3
-        given_up = step[rows] < shortest_step
         done = good & (trial >= 1)
-        status[rows[done]] = Status.CONVERGED
-        rows = rows[~(done | given_up)]
-    end = path(np.ones(count), np.arange(count))
-    with np.errstate(all="ignore"):
-        residual = largest(system(value, end, np.arange(count))[0])
-    return Result(value, residual, iterations, status)
+        end[rows[done]] = root[done]
+        rows = rows[~done & (step[rows] >= shortest_step)]
+    return end

@@ -74,14 +74,13 @@ class Resolvent:
             turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
             return np.where(t >= 1, z[rows], turned)
 
-        path_end = follow(
-            lambda U, place, rows: self.residual(U, place),
+        return follow(
+            self.residual,
             self.real.to_analytic(first.value).astype(complex),
             path,
-            lambda U, place, rows: self.admissible(U),
+            self.admissible,
             size=self.responses.magnitude,
         )
-        return np.where(path_end.converged[:, None], path_end.value, np.nan)
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""
