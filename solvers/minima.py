@@ -16,6 +16,7 @@ from numpy.polynomial import chebyshev
 from .results import Array
 
 CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
+INTERPOLATED = 1e-10  # last coefficients, relative to the range, of what stands for the function
 CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
 FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
 # matrices from values at the nodes to coefficients, and on to values on the fine grid
@@ -31,9 +32,7 @@ class Minimum(NamedTuple):
     at_edge: tuple[int, ...]
 
 
-def minima(
-    function: Callable[..., Array], axes: Sequence[Array], *, tol: float = 1e-10
-) -> list[Minimum]:
+def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimum]:
     """Local minima of ``function``, the lowest first.
 
     Parameters
@@ -42,9 +41,6 @@ def minima(
         Values on the tensor grid of its arguments; those that are not finite are passed over.
     axes : k increasing arrays
         The grid of the scan; its ends are the box.
-    tol : float
-        Bound on the last coefficients of the interpolant, relative to its range, at which it
-        is taken for the function.
 
     Returns
     -------
@@ -74,7 +70,7 @@ def minima(
         if finite.max() - values[index] <= flat * abs(values[index]) and index != best:
             continue
         box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
-        place, value = _polish(function, np.array(box), tol)
+        place, value = _polish(function, np.array(box))
         if not value <= values[index]:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
@@ -95,11 +91,11 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
     return np.where(np.isfinite(values), values, np.inf)
 
 
-def _polish(function: Callable[..., Array], box: Array, tol: float) -> tuple[Array, float]:
+def _polish(function: Callable[..., Array], box: Array) -> tuple[Array, float]:
     """The lowest point of ``function`` in ``box``, the ends (k, 2) of its axes, and its value.
 
-    Of an interpolant on the box and, while its last coefficients are above ``tol`` times its
-    range, of others on ever smaller boxes around the point before.  NaN where a value is not
+    Of an interpolant on the box and, while its last coefficients are above ``INTERPOLATED`` times
+    its range, of others on ever smaller boxes around the point before.  NaN where a value is not
     finite.
     """
     limits = box
@@ -115,7 +111,7 @@ def _polish(function: Callable[..., Array], box: Array, tol: float) -> tuple[Arr
         where, height = _lowest(coefficients)
         place = middle + half * where
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        if max(tails) <= max(tol * np.ptp(values), 1e-14 * np.abs(values).max()):
+        if max(tails) <= max(INTERPOLATED * np.ptp(values), 1e-14 * np.abs(values).max()):
             break
         limits = np.clip(place[:, None] + half[:, None] / 6 * [-1, 1], box[:, :1], box[:, 1:])
     return place, float(base + height)
