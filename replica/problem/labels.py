@@ -188,8 +188,7 @@ class LabelLaw:
 
     def averages(self) -> Averages:
         """E y, E y^2 and E z y."""
-        without_noise = _averages(self.target, self.added)
-        return without_noise._replace(power=without_noise.power + self.noise)
+        return _averages(self)
 
     def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
         """Moments of E[y | x] at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
@@ -209,12 +208,10 @@ class LabelLaw:
 
 
 @lru_cache(maxsize=256)
-def _averages(target: Target, added: LabelNoise | None) -> Averages:
-    """E y, E y^2 and E z y without Gaussian noise."""
-    mean_of_y = mean_label(target, added).averages()
-    if added is None:
-        return mean_of_y
-    return mean_of_y._replace(power=1.0 if added.binary else mean_of_y.power + added.variance)
+def _averages(law: LabelLaw) -> Averages:
+    """What :meth:`LabelLaw.averages` returns, kept for the steps that a law has many of."""
+    averages = law.mean.averages()
+    return averages._replace(power=1.0 if law.channel else averages.power + law.variance)
 
 
 @lru_cache(maxsize=256)
