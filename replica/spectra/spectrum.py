@@ -25,7 +25,6 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, check_model, positive
 from ..saddle_point import RowCovariance, ridge
 from .batch_contour import batch_contour
-from .beside_bulk import atom, outliers
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
 from .resolvent import Resolvent
@@ -112,7 +111,6 @@ class Spectrum:
             if inside.any():
                 at = flat[inside]
                 V = self.resolvent.at(at.astype(complex), guide(_angle(at, low, high)))
-                V = _from_neighbours(self.resolvent, at, V)
                 density[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
         return density.reshape(x.shape)
 
@@ -213,8 +211,8 @@ def spectrum(
         alpha=float(ratio),
         edges=intervals,
         sharp=sharp,
-        atom=atom(resolvent.real.table, float(ratio)),
-        outliers=outliers(model, resolvent.real.table),
+        atom=_atom(resolvent.real.table, float(ratio)),
+        outliers=_outliers(model, resolvent.real.table),
         quadrature_error=settled.change,
         mass_error=np.nan,
         status=Status.QUADRATURE,
@@ -257,19 +255,26 @@ def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resol
     return Resolvent(real, ridge.responses_of(table), alpha)
 
 
-def _from_neighbours(resolvent: Resolvent, x: Array, V: Array) -> Array:
-    """V (P, D) at x (P,), with rows of NaN solved for once more, from those of the points next to
-    them."""
-    missing = np.isnan(V).any(axis=1)
-    if not missing.any() or missing.all():
-        return V
-    order = np.argsort(x[~missing])
-    near, known = np.log(x[~missing][order]), V[~missing][order]
-    start = np.stack([np.interp(np.log(x[missing]), near, column) for column in known.T], axis=1)
-    again, settled = resolvent.refine(x[missing].astype(complex), start)
-    V = V.copy()
-    V[missing] = np.where(settled[:, None], again, np.nan)
-    return V
+def _atom(table: Table, alpha: float) -> float:
+    """1 - (rank of the features) / p.
+
+    A group whose features are linear in the input given kappa adds to the rank only as long as
+    the input has directions left; one whose features are functions of kappa alone, nothing.
+    """
+    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
+    curved = table.mu2sq.max(axis=1) > 1e-13 * size
+    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
+    width = table.beta * table.fractions
+    rank = width[curved].sum() + min(1.0, width[straight].sum())
+    return float(max(0.0, 1 - min(alpha, rank) / table.beta))
+
+
+def _outliers(model: SpikedRandomFeatures, table: Table) -> Array:
+    """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
+    root = np.sqrt(model.geometry.fractions)
+    mean = root[:, None] * table.offsets[: len(root)]
+    values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
+    return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
 def _angle(x: Array, low: float, high: float) -> Array:
