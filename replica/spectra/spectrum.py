@@ -153,6 +153,8 @@ class Spectrum:
         for low, high in self.edges:
             V = self.resolvent.at(_place(angle, low, high).astype(complex))
             good = np.isfinite(V).all(axis=1)
+            if good.sum() < 2:  # guesses of 0 are too far: each point is then solved by itself
+                V, good = np.zeros_like(V), np.full_like(good, True)
             guides.append(CubicSpline(angle[good], V[good]))
         return guides
 
