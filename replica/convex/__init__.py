@@ -1,11 +1,11 @@
 """The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
-from .adaptive import LOSS_QUADRATURE_TOLERANCE, solve_convex
 from .averages import Losses
 from .classification import classification_error
 from .common_bias import objective, scores_of_ridge, slope_in_bias
 from .evaluation import Evaluation, assign, concatenate
 from .losses import LOSSES, Loss, loss
+from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 from .solve import LOSS_RESIDUAL_TOLERANCE
 
 __all__ = [

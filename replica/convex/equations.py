@@ -45,15 +45,6 @@ LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
 DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
 
 
-class PointsOnTable(NamedTuple):
-    """Points (alpha, lam), arrays (P,), of one loss on one table of labels."""
-
-    label_table: LabelTable
-    loss: Loss
-    alpha: Array
-    lam: Array
-
-
 class Update(NamedTuple):
     """What one pass makes of overlaps: the new ones, and the conjugates on the way."""
 

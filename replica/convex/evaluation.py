@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from solvers.results import Array, Rows, Status
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
-from .equations import PointsOnTable
+from .equations import LONGEST_STEP_OF_M, Equations
 from .label_tables import LabelTable, is_odd
 from .losses import Loss
+
+Record = TypeVar("Record")  # of arrays, or of records
 
 
 class GivenUp(Exception):
@@ -27,13 +29,14 @@ class GivenUp(Exception):
 
 class Task(NamedTuple):
     """P points of one model to be solved: ``alpha`` and ``lam`` are arrays (P,), and ``deadline``
-    is when they are given up, as ``time.monotonic`` tells it."""
+    is when they are given up, as ``time.monotonic`` tells it; ``tol`` is that of the quadrature."""
 
     model: Model
     loss: Loss
     alpha: Array
     lam: Array
     deadline: float = np.inf
+    tol: float = 1e-6
 
     def check_time(self) -> None:
         """Raise ``GivenUp`` past the deadline."""
@@ -49,9 +52,9 @@ class Task(NamedTuple):
         """Some of the points."""
         return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
 
-    def on(self, label_table: LabelTable) -> PointsOnTable:
-        """What is to be solved on one table."""
-        return PointsOnTable(label_table, self.loss, self.alpha, self.lam)
+    def on(self, given: LabelTable, longest_step: float = LONGEST_STEP_OF_M) -> Equations:
+        """The equations on one table."""
+        return Equations(given, self.loss, longest_step)
 
 
 @dataclass(frozen=True)
@@ -86,14 +89,16 @@ def concatenate(parts: list[Evaluation]) -> Evaluation:
     return _combine(lambda *arrays: np.concatenate(arrays), *parts)
 
 
-def assign(into: Evaluation, rows: Array, values: Evaluation) -> Evaluation:
-    """``into`` with its points ``rows`` overwritten in place by ``values``."""
+def assign(into: Record, rows: Array, values: Record) -> Record:
+    """``into``, an evaluation or a part of one, with its points ``rows`` overwritten in place by
+    ``values``."""
 
     def put(a: Array, b: Array) -> Array:
         a[rows] = b
         return a
 
-    return _combine(put, into, values)
+    found: Record = _combine(put, into, values)
+    return found
 
 
 def _combine(function: Callable[..., Array], *trees: Any) -> Any:

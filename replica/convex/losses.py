@@ -233,6 +233,12 @@ def quantile(q: float) -> Loss:
     return _piecewise(f"quantile:{q:g}", "residual", (0.0,), (0.0, q - 1, 0.0), (0.0, q, 0.0))
 
 
+def _logistic_curvature(t: Array) -> Array:
+    """1 / (2 cosh(t / 2))^2, by one exponential."""
+    small = np.exp(-np.abs(t))
+    return np.asarray(small / (1 + small) ** 2)
+
+
 SQUARE_PIECES = Pieces((), ((0.0, 0.0, 1.0),))
 PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
 LOSSES = {
@@ -251,7 +257,7 @@ LOSSES = {
         lambda t: np.logaddexp(0, -t),
         lambda t: -expit(-t),
         kind="margin",
-        curvature=lambda t: expit(t) * expit(-t),
+        curvature=_logistic_curvature,
         bends=(0.0,),
         name="logistic",
     ),

@@ -8,6 +8,7 @@ held fixed, and the equations solved on them.  docs/theory.md 6
 """
 
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,9 +25,9 @@ from .evaluation import GivenUp, Task
 from .label_tables import LabelTable, has_steps, label_table, labels_at, tau_kinks, tau_rule
 from .local_field import Field, Scores, field_on
 from .losses import Loss
+from .mixtures import UNLIKELY
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
-RADIUS_SQUARED = 60.0  # of kappa^2 + tau^2: two Gaussians are beyond with probability 1e-13
 FIRST_BREAKS = (
     -REACH,
     -5.0,
@@ -52,12 +53,10 @@ FINEST = 1e-9
 TINY = 1e-300
 
 
-def fitted_table(
-    task: Task, overlaps: Overlaps, accuracy: float, order: int, kronrod: bool
-) -> LabelTable:
-    """The labels on panels fitted to ``overlaps`` (P, ...) near the points of a task.
+class Fit(NamedTuple):
+    """How closely panels are fitted.
 
-    Parameters
+    Attributes
     ----------
     accuracy : float
         To which averages over kappa and tau by Gauss's rule are known, relative to their size.
@@ -65,22 +64,31 @@ def fitted_table(
         Nodes a panel along a proximal map.
     kronrod : bool
         Whether Kronrod's nodes are taken, or Gauss's alone.
+    """
+
+    accuracy: float
+    order: int
+    kronrod: bool
+
+
+def fitted_table(task: Task, overlaps: Overlaps, fit: Fit) -> LabelTable:
+    """The labels on panels fitted to ``overlaps`` (P, ...) near the points of a task.
 
     Raises
     ------
     GivenUp
         If they take too long, or too many nodes.
     """
+    accuracy, order, kronrod = fit
     averages = _Averages(task, overlaps, order)
     accuracy = min(accuracy, averages.accuracy)
     kappa, weights = averages.kappa_panels(accuracy).rule(kronrod)
     table = _moments(task.model, kappa)
-    over_tau = averages.tau_panels(table, accuracy)
-    if over_tau is None:
-        tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
-    else:
-        tau = _rule_over_tau(over_tau, kronrod)
+    if averages.along_tau:
+        tau = _rule_over_tau(averages.tau_panels_at(table.kappa[0]), kronrod)
         nodes = tau.weights.size
+    else:
+        tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
     table = table.at(slice(None), _gaussian(table.kappa[0], weights.ravel()))
@@ -107,6 +115,7 @@ class _Averages:
     def __init__(self, task: Task, overlaps: Overlaps, order: int) -> None:
         self.task, self.model, self.overlaps, self.order = task, task.model, overlaps, order
         self.along_tau = has_tau(self.model, task.loss)
+        self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
         table = _moments(self.model, self.first.nodes)
         weights = _gaussian(table.kappa[0], self.first.weights.ravel())
@@ -133,17 +142,22 @@ class _Averages:
 
         def integrand(owner: Array, kappa: Array) -> Array:
             table = _moments(self.model, kappa)
-            values = self._values(table, self.tau_panels(table, accuracy))
+            over_tau = self.tau_panels(table, accuracy) if self.along_tau else None
+            values = self._values(table, over_tau)
             return (values * table.weights / self.units).reshape(-1, kappa.size)
 
         return _found(
             adapt(partial(differences, integrand), self.first, accuracy, MOST_KAPPA_PANELS)
         )
 
-    def tau_panels(self, table: Table, accuracy: float) -> Panels | None:
-        """Panels over tau at every kappa of ``table``, None where there is no integral over it."""
-        if not self.along_tau:
-            return None
+    def tau_panels_at(self, kappa: Array) -> Panels:
+        """Panels over tau at some of the ``kappa`` (N,) that panels over kappa were fitted at."""
+        ends = [self.fitted[at] for at in kappa.tolist()]
+        owner = np.repeat(np.arange(len(ends)), [low.size for low, _ in ends])
+        return Panels(owner, *map(np.concatenate, zip(*ends, strict=True)))
+
+    def tau_panels(self, table: Table, accuracy: float) -> Panels:
+        """Panels over tau at every kappa of ``table``."""
         field = field_on(table, responses_of(table), self.overlaps)
         # what an error at one kappa may add to the averages over all
         density = table.weights * REACH * np.sqrt(2 / np.pi)
@@ -160,7 +174,11 @@ class _Averages:
             return np.abs(values * units[..., panels.owner]).max(axis=(0, 1))
 
         first = first_tau_panels(self.model, table.kappa)
-        return _found(adapt(difference, first, accuracy, MOST_NODES // GAUSS.size))
+        found = _found(adapt(difference, first, accuracy, MOST_NODES // GAUSS.size))
+        last = np.cumsum(np.bincount(found.owner))[:-1]
+        ends = (np.split(x, last) for x in (found.low, found.high))
+        self.fitted.update(zip(table.kappa[0].tolist(), zip(*ends, strict=True), strict=True))
+        return found
 
     def _values(self, table: Table, over_tau: Panels | None) -> Array:
         """The averages given kappa, (4, P, N), times what they are multiplied with there."""
@@ -196,7 +214,7 @@ def first_panels(model: Model, folded: bool) -> Panels:
 
 def first_tau_panels(model: Model, kappa: Array) -> Panels:
     """Panels over tau to begin with at each kappa (1, N): they end at the target's kinks."""
-    end = np.sqrt(np.maximum(RADIUS_SQUARED - kappa[0] ** 2, 1.0))[:, None]
+    end = np.sqrt(np.maximum(UNLIKELY - kappa[0] ** 2, 1.0))[:, None]
     even = end * np.linspace(-1, 1, FIRST_TAU_PANELS + 1)
     kinks = np.clip(tau_kinks(model, kappa), -end, end)
     return between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))

@@ -10,20 +10,20 @@ import numpy as np
 
 from solvers.fixed_point import Anderson, Limits, fixed_point
 from solvers.newton import newton
-from solvers.results import Array, Result, Rows, Status, largest
+from solvers.results import Array, Result, Rows, Status
 
-from ..saddle_point import Errors, Overlaps, ridge
-from .averages import Losses
-from .equations import LONGEST_STEP_OF_M, Equations, PointsOnTable
+from ..saddle_point import Overlaps, ridge
+from .equations import Equations
 
 COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of order one
 # Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
 # much rounding.
 LOSS_RESIDUAL_TOLERANCE = 1e-8
-ANDERSON_MEMORY = 6  # earlier passes that are combined
-ANDERSON_PASSES, NEWTON_STEPS = 30, 15  # at most
 # Unknowns, beyond which the differences for Newton's slopes take too long.
 MANY_UNKNOWNS = 40
+# Earlier passes that are combined, passes at most, where Newton's method follows and where not
+ANDERSON_FEW, ANDERSON_MANY = (6, 30), (20, 300)
+NEWTON_STEPS = 15  # at most
 # Largest change of a coordinate by passes that Anderson's method combines: less than m's longest
 # step, as a pass that takes m that far starts from where the map is not yet nearly linear.
 ANDERSON_BEGINS = 1.0
@@ -34,66 +34,55 @@ System = Callable[[Array, Rows], tuple[Array, Array]]
 
 
 def solve_points(
-    problem: PointsOnTable,
+    equations: Equations,
+    alpha: Array,
+    lam: Array,
     start: Overlaps | None = None,
     *,
     tol: float = COORDINATE_TOLERANCE,
-    longest_step: float = LONGEST_STEP_OF_M,
     check: Callable[[], None] = lambda: None,
-) -> tuple[ridge.Points, Losses]:
-    """Overlaps and errors at the P points of a problem.
+) -> tuple[Overlaps, Result]:
+    """Overlaps at the points (alpha[i], lam[i]), arrays (P,), and how they were reached.
 
-    Rows that did not converge hold whatever the solver left; callers mask them.  The residual is
-    the largest change of a coordinate in one pass.
+    Rows that did not converge hold whatever the solver left.  The residual is the largest change of
+    a coordinate in one pass.
 
     Parameters
     ----------
-    problem : PointsOnTable
+    equations : Equations
+    alpha, lam : arrays (P,)
     start : Overlaps, optional
         Guesses, such as the overlaps on another table; ridge regression's unless given.
     tol : float
         Estimated error of a coordinate.
-    longest_step : float
-        Of m in one pass.  Shorter ones find their way where E[mu_0 s] is all but a jump.
     check : callable
         Called before every pass: what it raises ends the iteration.
     """
-    equations = Equations(problem.label_table, problem.loss, longest_step)
     if start is None:
-        start = ridge.solve_points(equations.table, problem.alpha, problem.lam).overlaps
+        start = ridge.solve_points(equations.table, alpha, lam).overlaps
     first = np.nan_to_num(equations.coordinates.pack(start))
 
     def image(x: Array, rows: Rows) -> Array:
         check()
-        return equations.image(x, problem.alpha[rows], problem.lam[rows])
+        return equations.image(x, alpha[rows], lam[rows])
 
     def system(x: Array, rows: Rows) -> tuple[Array, Array]:
         check()
-        return equations.system(x, problem.alpha[rows], problem.lam[rows])
+        return equations.system(x, alpha[rows], lam[rows])
 
-    result = _iterated(image, first, tol)
-    if first.shape[1] <= MANY_UNKNOWNS:
-        result = _by_newton(system, first, result, tol)
-    overlaps = equations.coordinates.unpack(result.value)
-    with np.errstate(all="ignore"):
-        update = equations.update(problem.alpha, problem.lam, overlaps)
-        test, losses = equations.errors(overlaps)
-        residual = largest(equations.coordinates.pack(update.overlaps) - result.value)
-    errors = Errors(test, losses.train_square)
-    account = residual, result.iterations, result.status
-    return ridge.Points(overlaps, update.conjugates, errors, *account), losses
-
-
-def _iterated(image: Map, start: Array, tol: float) -> Result:
-    """Coordinates of the solutions, ``Result.value`` (P, k), by Anderson's method."""
-    return fixed_point(
+    many = first.shape[1] > MANY_UNKNOWNS
+    memory, passes = ANDERSON_MANY if many else ANDERSON_FEW
+    result = fixed_point(
         image,
-        start,
+        first,
         tol=tol,
         size=np.ones_like,
-        anderson=Anderson(ANDERSON_MEMORY, ANDERSON_BEGINS, ANDERSON_LONGEST),
-        limits=Limits(max_iterations=ANDERSON_PASSES),
+        anderson=Anderson(memory, ANDERSON_BEGINS, ANDERSON_LONGEST),
+        limits=Limits(max_iterations=passes),
     )
+    if not many:
+        result = _by_newton(system, first, result, tol)
+    return equations.coordinates.unpack(result.value), result
 
 
 def _by_newton(system: System, start: Array, first: Result, tol: float) -> Result:

@@ -8,7 +8,7 @@ import replica
 from replica import SpikedRandomFeatures
 from replica.convex.averages import scores
 from replica.convex.classification import classification_error
-from replica.convex.equations import Equations, PointsOnTable
+from replica.convex.equations import Equations
 from replica.convex.local_field import Field
 from replica.convex.solve import solve_points
 from replica.saddle_point import ridge
@@ -36,8 +36,9 @@ def test_steps_are_summed_exactly(model, loss):
     nodes of tau that split at the steps (1e-8, their own error)."""
     given = labels_on(model, trapezoid(54, 7.9))
     labels, of, summed = given.labels, replica.loss(loss), by_nodes(loss)
-    overlaps = solve_points(PointsOnTable(given, of, ONE, 0.1 * ONE))[0].overlaps
-    field = Equations(given, of).field(overlaps)
+    equations = Equations(given, of)
+    overlaps, _ = solve_points(equations, ONE, 0.1 * ONE)
+    field = equations.field(overlaps)
     assert labels.steps is not None
     exact = scores(labels, summed, field)
     for mine, theirs in zip(exact, scores(labels._replace(steps=None), summed, field), strict=True):

@@ -1,0 +1,282 @@
+"""Points of a convex loss, each on the nodes that resolve it.  docs/theory.md 6
+
+Points are solved on tables that all share, each larger than the last; what two successive solutions
+differ by is the estimate of the error.  A point that the next one is not expected to resolve goes
+on to panels of its own: they are fitted to overlaps near the solution (``panels``), their nodes
+held fixed, and the equations solved on them; then they are fitted anew, more closely and to the
+last solution, until two successive ones agree.  Where no solution is near, one is followed along a
+path from a point that is solved, or from an easy penalty.
+"""
+
+import time
+from functools import partial
+
+import numpy as np
+
+from solvers.results import Array, Rows, Status, largest
+
+from ..equivalence import table_at
+from ..problem import Model
+from ..saddle_point import Overlaps, relative_change, ridge
+from .averages import Losses, scores
+from .common_bias import slope_in_bias
+from .equations import LONGEST_STEP_OF_M, Equations
+from .evaluation import Evaluation, GivenUp, Task, assign
+from .label_tables import LabelTable, shared_tables
+from .losses import Loss
+from .panels import Fit, fitted_table, has_panels
+from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
+
+LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
+# Panels are fitted along a path like this,
+ROUGH_FIT = Fit(accuracy=1e-2, order=7, kronrod=False)
+# at its end to these accuracies, over the tolerance, one after the other until a finer one changes
+# the solution by less than that.
+FITS = (
+    Fit(accuracy=0.3, order=9, kronrod=False),
+    Fit(accuracy=0.03, order=13, kronrod=False),
+    Fit(accuracy=0.003, order=19, kronrod=True),
+    Fit(accuracy=3e-4, order=27, kronrod=False),
+)
+# Points that share panels: with more of them these have many nodes that most need not, with fewer
+# numpy's overhead is most of the time.
+TOGETHER = 8
+ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
+# Penalties from which a path may start, and the longest steps of m there.
+EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
+FACTOR = 4.0  # between the penalties of a path, at first
+FEW = 6  # passes: the next step may be twice as long
+SHORTEST = 1.05  # the same at least: nearer ones would take too many
+CLOSE = 1e-2  # tolerance of the unknowns, of that of the quadrature
+COARSE = 0.02  # error of the first shared table, and
+GAIN = 0.2  # of the next ones over those before: of panels it is better
+# Errors are sums that may cancel, or vanish: they are compared with no less than these parts, of
+# squared errors of the labels' power, and of the training loss of the loss on new samples.
+SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
+
+
+def solve_convex(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, time_limit: float
+) -> Evaluation:
+    """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol``.
+
+    Points that take longer than ``time_limit`` seconds each, on average over those that are solved
+    together, are given up.
+    """
+    deadline = time.monotonic() + time_limit * len(alpha)
+    task = Task(model, loss, alpha, lam, deadline, tol)
+    found, rows = _start(task), np.arange(len(alpha))
+    _on_shared_tables(task, found, rows)
+    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
+    rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
+    if has_panels(model):
+        # neighbours have their layers at nearly the same places
+        rows = rows[np.lexsort((alpha[rows], lam[rows]))]
+        for i in range(0, len(rows), TOGETHER):
+            _on_own_panels(task, found, rows[i : i + TOGETHER])
+    for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
+        alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
+        if _follow(alone, found, row):
+            solve_near(alone, found, row)
+    return found
+
+
+def _start(task: Task) -> Evaluation:
+    """Ridge regression's overlaps as those to start from, with errors that are not known."""
+    table = table_at(task.model, 0)
+    assert table is not None
+    points = ridge.solve_points(table, task.alpha, task.lam)
+    points.status[:] = Status.NO_PROGRESS
+    unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
+    losses = Losses(*(np.full_like(none, np.nan) for _ in Losses._fields))
+    nodes, slope, bias = none.astype(int), none, none.copy()
+    return Evaluation(points, losses, unknown.copy(), unknown, nodes, slope, bias)
+
+
+def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
+    """Solve points on the tables that all share, as long as the next is expected to do."""
+    last, error = None, np.full(len(task.alpha), COARSE)
+    try:
+        for given in shared_tables(task.model, task.folded):
+            equations, new = task.on(given), ~found.converged
+            _solve_on(task, found, rows, last, equations)
+            now = found.quadrature_error
+            on = ~(found.converged & (now <= task.tol))
+            if has_panels(task.model):
+                on &= found.converged & (new | (now < GAIN * error))
+            error = np.where(new, error, now)
+            last, rows = equations, rows[on[rows]]
+            if not rows.size:
+                return
+    except GivenUp as given_up:
+        found.points.status[rows] = given_up.status
+
+
+def _on_own_panels(
+    task: Task,
+    found: Evaluation,
+    rows: Rows,
+    fits: tuple[Fit, ...] = FITS,
+    last: Equations | None = None,
+) -> None:
+    """Solve points on panels that are fitted to all of them, ever more closely; of half of them at
+    a time where these would have too many nodes."""
+    done = 0
+    try:
+        for fit in fits:
+            exact = fit._replace(accuracy=fit.accuracy * task.tol)
+            given = fitted_table(task.at(rows), found.at(rows).points.overlaps, exact)
+            equations = task.on(given)
+            _solve_on(task, found, rows, last, equations)
+            last, done = equations, done + 1
+            rows = rows[found.converged[rows] & ~(found.quadrature_error[rows] <= task.tol)]
+            if not rows.size:
+                return
+    except GivenUp as given_up:
+        if given_up.status is Status.MEMORY and rows.size > 1:
+            for half in np.array_split(rows, 2):
+                _on_own_panels(task, found, half, fits[done:], last)
+        else:
+            found.points.status[rows] = given_up.status
+
+
+def _solve_on(
+    task: Task, found: Evaluation, rows: Rows, last: Equations | None, equations: Equations
+) -> None:
+    """Solve points that are ``found`` on the ``last`` table on the next.
+
+    What that changed is their error: the largest change of a coordinate, or of an error relative to
+    itself, which is looked at where the coordinates agree.
+    """
+    part, before = task.at(rows), found.at(rows).points.overlaps
+    was_solved = found.converged[rows]
+    close = min(CLOSE * task.tol, LOSS_RESIDUAL_TOLERANCE)
+    at = equations, part.alpha, part.lam, before
+    overlaps, result = solve_points(*at, tol=close, check=part.check_time)
+    solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
+    pack = equations.coordinates.pack
+    with np.errstate(all="ignore"):
+        moved = largest(pack(overlaps) - pack(before))
+    change = np.where(was_solved & solved & (last is not None), moved, np.inf)
+    assign(found.points.overlaps, rows, overlaps)
+    found.points.status[rows[solved]] = Status.CONVERGED
+    found.points.status[rows[~solved]] = Status.NO_PROGRESS
+    found.points.iterations[rows] = result.iterations
+    found.points.residual[rows] = found.residual[rows] = result.residual
+    found.nodes[rows] = equations.table.weights.size
+    near = np.flatnonzero(change <= task.tol)
+    if last is not None and near.size:
+        _measure(part.at(near), found, rows[near], equations)
+        was = last.errors(Overlaps(*(each[near] for each in before)))
+        changed = _difference(equations, was, found.at(rows[near]))
+        change[near] = np.maximum(change[near], changed)
+    found.quadrature_error[rows] = change
+
+
+def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
+    """Conjugates, errors, losses and the slope in the bias of points that are solved."""
+    points = found.at(rows).points
+    conjugates = equations.update(part.alpha, part.lam, points.overlaps).conjugates
+    test, losses = equations.errors(points.overlaps)
+    points = points._replace(
+        conjugates=conjugates, errors=points.errors._replace(test=test, train=losses.train_square)
+    )
+    score = partial(scores, equations.labels, part.loss)
+    slope = slope_in_bias(part.model, equations.table, part.alpha, points, score)
+    assign(found.points, rows, points)
+    assign(found.losses, rows, losses)
+    found.slope[rows] = slope
+
+
+def _difference(equations: Equations, was: tuple[Array, Losses], now: Evaluation) -> Array:
+    """The largest change of an error, (R,), relative to itself."""
+    table, (test, losses) = equations.table, was
+    power = table.weights @ (table.power + table.noise)
+    with np.errstate(all="ignore"):
+        changes = [
+            relative_change(test, now.points.errors.test, SMALLEST_SQUARE * power),
+            relative_change(losses.train_square, now.losses.train_square, SMALLEST_SQUARE * power),
+            relative_change(losses.train, now.losses.train, SMALLEST_TRAIN_LOSS * now.losses.test),
+            relative_change(losses.test, now.losses.test, 0.0),
+        ]
+        return np.asarray(np.max(changes, axis=0))
+
+
+def _follow(task: Task, found: Evaluation, row: Rows) -> bool:
+    """Put overlaps near the solution of one point where those it starts from are: followed from the
+    nearest point that is solved, or an easy penalty.  Whether they were found."""
+    try:
+        for begin in _nearest, _easy:
+            start = begin(task, found, row)
+            near = None if start is None else _along(task.at(row), *start)
+            if near is not None:
+                assign(found.points.overlaps, row, near)
+                return True
+    except GivenUp as given_up:
+        found.points.status[row] = given_up.status
+    return False
+
+
+def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
+    """Rough overlaps of one point, along a path from where they are ``near`` another's."""
+    start, end = (np.log([each.alpha[0], each.lam[0]]) for each in (begin, task))
+    length = np.abs(end - start).max()
+    done, step = 0.0, np.log(FACTOR)
+    while done < length:
+        ahead = min(done + step, length)
+        alpha, lam = np.exp(start + (end - start) * ahead / length)[:, None]
+        trial = _rough(task._replace(alpha=alpha, lam=lam), near)
+        if trial is not None:
+            near, passes = trial
+            done = ahead
+            step *= 2 if passes <= FEW else 1
+        elif (step := (ahead - done) / 2) < np.log(SHORTEST):
+            return None
+    return near
+
+
+def _rough(
+    task: Task, near: Overlaps, longest_step: float = LONGEST_STEP_OF_M
+) -> tuple[Overlaps, int] | None:
+    """Rough overlaps of one point, on nodes that are fitted to those near it, and the passes they
+    took; None where there are none."""
+    given = _rough_table(task, near)
+    if given is None:
+        return None
+    equations, check = task.on(given, longest_step), task.check_time
+    at = equations, task.alpha, task.lam, near
+    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=check)
+    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None
+
+
+def _rough_table(task: Task, near: Overlaps) -> LabelTable | None:
+    """Rough nodes for overlaps near one point; None where they would be too many."""
+    if not has_panels(task.model):
+        return next(shared_tables(task.model, task.folded), None)
+    try:
+        return fitted_table(task, near, ROUGH_FIT)
+    except GivenUp as given_up:
+        if given_up.status is Status.TIME:
+            raise
+        return None
+
+
+def _nearest(task: Task, found: Evaluation, row: Rows) -> tuple[Task, Overlaps] | None:
+    """The solved point that is nearest to one, and its overlaps."""
+    solved = np.flatnonzero(found.converged)
+    if not solved.size:
+        return None
+    places = np.log([task.alpha, task.lam])
+    away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
+    nearest = solved[[np.argmin(away)]]
+    return task.at(nearest), found.at(nearest).points.overlaps
+
+
+def _easy(task: Task, _: Evaluation, row: Rows) -> tuple[Task, Overlaps] | None:
+    """A point at an easy penalty in the place of its own, and its overlaps, roughly."""
+    for lam, longest_step in EASY:
+        there = task.at(row)._replace(lam=np.array([lam]))
+        near = _rough(there, _start(there).points.overlaps, longest_step)
+        if near is not None:
+            return there, near[0]
+    return None
