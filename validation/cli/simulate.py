@@ -66,7 +66,5 @@ def simulate(
         )
     document = simulation.document()
     if out is not None:
-        common.save_points(
-            out, document, lambda path: simulation.dataset().to_netcdf(path, engine="h5netcdf")
-        )
+        common.save_points(out, document, simulation.dataset)
     print_document(document, as_json)
