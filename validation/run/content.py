@@ -229,7 +229,8 @@ class _Digests:
             if isinstance(part, Iterator):
                 yield from self.all(*part)
             elif isinstance(part, dict):
-                yield self.of({k: v for k, v in part.items() if not _is_cached(value, k)})
+                own = {name: of for name, of in part.items() if not _is_cached(value, name)}
+                yield self.of(own or None)  # None where nothing was ever set
             else:
                 yield self.of(part)
 
