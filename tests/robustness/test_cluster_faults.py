@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import CancelledError, Executor, Future
@@ -105,3 +106,20 @@ def test_a_script_without_a_guard_is_told_so_in_one_sentence(tmp_path):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_the_page_on_simulation_runs_as_a_script(tmp_path):
+    """Its first example, at a size of seconds and in two processes."""
+    page = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
+    (code, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    small = code.replace("dimension=500", "dimension=30, workers=2")
+    assert small != code
+    script = tmp_path / "script.py"
+    script.write_text(small)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "test_error" in done.stdout

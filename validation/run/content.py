@@ -133,7 +133,10 @@ class _Digests:
         yield from self.all(*(_content(cell) for cell in cells))
         yield from self.all(value.__defaults__, value.__kwdefaults__)
         if _is_library(home):
-            yield f"{home}.{value.__code__.co_qualname}"
+            name = value.__code__.co_qualname
+            yield f"{home}.{name}"
+            if "<" in name:  # a lambda, or made inside another: not the only one of its name
+                yield self.of(value.__code__)
             return
         yield self.of(value.__code__)
         everything = _names(value.__code__)
