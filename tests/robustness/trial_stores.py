@@ -246,7 +246,7 @@ def disks(rng, faults):
         faults["silent acceptance"] += command(line, name, faults) != 2
         tries += 2
     for line in (f"replica curve {LINE}", f"replica curve {LINE} --json", simulation,
-                 "replica --help", "replica staircase --target z1*z2"):  # fmt: skip
+                 "replica --help", "replica --version", "replica staircase --target z1*z2"):  # fmt: skip
         with tempfile.TemporaryDirectory() as name, open("/dev/full", "wb") as full:
             command(line, name, faults, stdout=full)
             command(line, name, faults, close=True)
