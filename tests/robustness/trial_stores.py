@@ -23,6 +23,7 @@ import numpy as np
 
 from replica import InvalidArgument, SpikedRandomFeatures
 from tests.robustness import test_image_faults as pictures
+from tests.robustness.accidents import damaged
 from tests.robustness.cluster_fault import FAULTS
 from tests.validation import test_engine
 from validation import simulate
@@ -44,55 +45,6 @@ def same(one, other):
 
 
 # Damage
-
-
-def damaged(content, rng):
-    """What is left of a cell's bytes after one of a dozen accidents."""
-    start, stop = sorted(rng.integers(0, len(content) + 1, size=2))
-    some = rng.bytes(int(rng.integers(1, 30)))
-    document = json.loads(content)
-    match int(rng.integers(12)):
-        case 0:
-            return content[:start]
-        case 1:
-            return content[:start] + content[stop:]
-        case 2:
-            return content[:start] + some + content[start:]
-        case 3:
-            return content[:start] + bytes(stop - start) + content[stop:]
-        case 4:
-            flipped = bytearray(content)
-            flipped[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
-            return bytes(flipped)
-        case 5:
-            digits = [i for i, byte in enumerate(content) if chr(byte).isdigit()]
-            changed = bytearray(content)
-            place = digits[int(rng.integers(len(digits)))]
-            changed[place] = ord("0") + (changed[place] - ord("0") + int(rng.integers(1, 10))) % 10
-            return bytes(changed)
-        case 6:
-            return content + content
-        case 7:
-            return b"[" * int(rng.integers(1, 10**5))
-        case 8:
-            return some
-        case 9:
-            document["cell"]["seed"] += 1
-        case 10:
-            wrong = [None, True, -1.0, "0.5", [], 10**400, float("nan"), float("inf")]
-            document["errors"][0][0][0] = wrong[int(rng.integers(len(wrong)))]
-            document["sha256"] = checksum(document["errors"])
-        case 11:
-            document["errors"] = document["errors"][:-1]
-            document["sha256"] = checksum(document["errors"])
-    return json.dumps(document, sort_keys=True).encode() + b"\n"
-
-
-def checksum(errors):
-    """The checksum that a forger would write."""
-    from validation.run import store
-
-    return store._digest(errors)
 
 
 def damage(rng, faults):
@@ -245,8 +197,8 @@ def disks(rng, faults):
         line = "validation figure mixtures/3 --quick --images im.npz --plot a.png"
         faults["silent acceptance"] += command(line, name, faults) != 2
         tries += 2
-    for line in (f"replica curve {LINE}", f"replica curve {LINE} --json", simulation,
-                 "replica --help", "replica --version", "replica staircase --target z1*z2"):  # fmt: skip
+    for line in (f"replica curve {LINE}", f"replica curve {LINE} --json", "replica --help",
+                 "replica --version", "replica staircase --target z1*z2", simulation):  # fmt: skip
         with tempfile.TemporaryDirectory() as name, open("/dev/full", "wb") as full:
             command(line, name, faults, stdout=full)
             command(line, name, faults, close=True)
