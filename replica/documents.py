@@ -1,41 +1,94 @@
 """Results as documents and files.  A file appears whole or not at all."""
 
 import csv
+import errno
 import io
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from .errors import InvalidArgument
 
+TEMPORARY = ".replica-"  # how names of files that are being written begin
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then put it in place.
 
-    A crash, a full disk or Ctrl-C leaves the old file, if there was one, untouched.
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Make ``content`` the whole of a file, at once: all files of this library are written here.
+
+    A temporary file beside it is synced and renamed.  Whatever goes wrong before that (a full
+    disk, Ctrl-C) leaves an old file untouched and nothing else behind.  A symbolic link stays one:
+    what it leads to is replaced, and keeps its mode.
+
+    Raises
+    ------
+    OSError
+        With ``path`` as its file name.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")  # short, as names may not be
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        write(temporary)
-        os.replace(temporary, path)
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, new, 0o666)) as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Write the folder's entries to the disk, so that a rename survives a power cut, on POSIX."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read it, where it is one: a pipe is not waited for, a device not drained.
+
+    Raises
+    ------
+    OSError
+    """
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, os.O_RDONLY | at_once | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "neither a folder, a pipe nor a device is read", str(path))
+    return os.fdopen(handle, "rb")
 
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     """Refuse now what could not be written after the computation."""
     if path.suffix not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
-    if not path.parent.is_dir():
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
         raise InvalidArgument(option, str(path), "in a folder that exists")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    there = os.path.lexists(target)  # also where links go round in a circle
+    if (there and not target.is_file()) or not os.access(
+        target if there else target.parent, os.W_OK
+    ):
         raise InvalidArgument(option, str(path), "a file that can be written")
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise InvalidArgument(option, str(path), "in a folder that can be written to")
 
 

@@ -13,17 +13,37 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+)
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any, NamedTuple
 
 MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
+UNGUARDED = 86  # how a worker leaves that is told to start workers while it imports the script
+NO_GUARD = (
+    "this script starts worker processes, which import it again: put what it does, below its "
+    'imports and functions, under a line that says if __name__ == "__main__":'
+)
 
 Results = Iterator[tuple[int, Any]]
 
 
 class WorkerDied(ChildProcessError):
-    """Workers died again and again, or those of an executor given by the caller died."""
+    """Workers died again and again, or an executor given by the caller failed."""
+
+
+class _Outcome(NamedTuple):
+    """What became of a cell: its result, or the error that it raised itself."""
+
+    result: Any
+    error: Exception | None
 
 
 def cores() -> int:
@@ -71,16 +91,40 @@ def results(
     elif executor is None:
         yield from ((cell, task(cell)) for cell in cells)
     else:
-        try:
-            yield from _completed(executor, task, cells)
-        except BrokenExecutor as error:
-            raise _died(f"one of the executor's died ({error})") from error
+        for cell, outcome in _outcomes(executor, task, cells):
+            if outcome.error is not None:
+                raise outcome.error
+            yield cell, outcome.result
+
+
+def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
+    """The outcomes from an executor; whatever it raises is no error of a cell.
+
+    Raises
+    ------
+    WorkerDied
+    """
+    try:
+        yield from _completed(executor, partial(_attempt, task), cells)
+    except Exception as error:  # each executor has its own
+        what = " ".join(f"{type(error).__name__} {error}".split())
+        raise _died(f"the executor failed ({what:.200})") from error
+
+
+def _attempt(task: Callable[[int], Any], cell: int) -> _Outcome:
+    """Run a cell in an executor."""
+    try:
+        return _Outcome(task(cell), None)
+    except Exception as error:
+        return _Outcome(None, error)
 
 
 def _completed(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
     """The results from an executor; what has not begun is cancelled at the end."""
-    futures = {executor.submit(task, cell): cell for cell in cells}
+    futures: dict[Future[Any], int] = {}
     try:
+        for cell in cells:
+            futures[executor.submit(task, cell)] = cell
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     finally:
@@ -90,31 +134,47 @@ def _completed(executor: Executor, task: Callable[[int], Any], cells: Sequence[i
 
 def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
     """The results from pools of our own: a new one takes over when one breaks."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        os._exit(UNGUARDED)  # in silence, as the parent says it
     left, deaths = list(cells), 0
     while left:
+        spawn = _Spawn()
         try:
-            with _pool(min(workers, len(left))) as pool:
+            with _pool(min(workers, len(left)), spawn) as pool:
                 for cell, result in _completed(pool, task, left):
                     left.remove(cell)
                     deaths = 0
                     yield cell, result
         except BrokenExecutor as error:
+            if any(process.exitcode == UNGUARDED for process in spawn.started):
+                raise WorkerDied(errno.ECHILD, NO_GUARD, sys.argv[0]) from None
             deaths += 1
             if deaths == MAX_DEATHS:
                 raise _died(f"some died {MAX_DEATHS} times in a row") from error
 
 
+class _Spawn(SpawnContext):
+    """Starts processes anew, never by a fork, and knows which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]
+        """A process of this context."""
+        self.started.append(SpawnProcess(*arguments, **options))
+        return self.started[-1]
+
+
 @contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
+def _pool(workers: int, spawn: _Spawn) -> Iterator[Executor]:
     """A pool of spawned processes, which are ended if anything fails."""
-    before = set(multiprocessing.active_children())
-    spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
+        for process in spawn.started:
             process.terminate()
         raise
     pool.shutdown()
@@ -137,7 +197,8 @@ def _follow_parent() -> None:
 def _died(what: str) -> WorkerDied:
     """The error to raise, ``what`` happened, with what can be done about it."""
     advice = (
-        "memory may have run out (give less, or fewer workers), or a script lacks "
-        "if __name__ == '__main__'; a store keeps what was finished"
+        "memory may have run out (give less, or fewer workers), or the machine or the cluster that "
+        "they were on is gone; what was finished is in the store, if there is one, and the same "
+        "call with a new executor goes on from there exactly"
     )
     return WorkerDied(errno.ECHILD, f"{what}: {advice}", "workers")

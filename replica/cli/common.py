@@ -5,7 +5,10 @@ point did not converge; 2 for bad input, with one line that names the option, it
 what is allowed; 130 when interrupted.
 """
 
+import io
 import logging
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,8 +29,23 @@ from .problem_file import read_config
 PICTURES = (".png", ".pdf", ".svg")
 
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
-Out = Annotated[Path | None, typer.Option(help="Save the points: .csv, .json or .nc.")]
-Plot = Annotated[Path | None, typer.Option(help="Save a figure: .png, .pdf or .svg.")]
+
+
+def file_name(text: str) -> Path:
+    """What is typed as a file to write; a path would lose the slash that makes it a folder."""
+    if text.endswith(("/", os.sep)):
+        raise typer.BadParameter(f"a file is written there, and {text!r} is a folder")
+    return Path(text)
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Save the points: .csv, .json or .nc.", parser=file_name, metavar="PATH"),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Save a figure: .png, .pdf or .svg.", parser=file_name, metavar="PATH"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
 
 Command = Callable[Concatenate[Options, ...], None]
@@ -81,23 +99,29 @@ def check_outputs(
 
 
 def save_points(
-    path: Path, document: dict[str, Any], netcdf: Callable[[Path], object] | None = None
+    path: Path, document: dict[str, Any], dataset: Callable[[], Any] | None = None
 ) -> None:
-    """Write ``document`` (.json), its points (.csv) or what ``netcdf`` writes (.nc)."""
-    if path.suffix == ".nc" and netcdf is not None:
-        documents.write_atomically(path, netcdf)
+    """Write ``document`` (.json), its points (.csv) or an xarray.Dataset (.nc)."""
+    if path.suffix == ".nc" and dataset is not None:
+        # in memory, since HDF5 does not survive a disk that is full
+        content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
+    elif path.suffix == ".json":
+        content = (documents.to_json(document) + "\n").encode()
     else:
-        if path.suffix == ".json":
-            text = documents.to_json(document) + "\n"
-        else:
-            text = documents.to_csv(document["points"])
-        documents.write_atomically(path, lambda temporary: temporary.write_text(text))
-    typer.echo(f"wrote {path}", err=True)
+        content = documents.to_csv(document["points"]).encode()
+    _save(path, content)
 
 
 def save_figure(path: Path, figure: Any) -> None:
     """Write a matplotlib Figure."""
-    documents.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], dpi=150)
+    _save(path, picture.getvalue())
+
+
+def _save(path: Path, content: bytes) -> None:
+    """Write a file, and say so."""
+    documents.write_file(path, content)
     typer.echo(f"wrote {path}", err=True)
 
 
@@ -130,6 +154,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int:
     """Run a command line; every foreseeable failure becomes one line and an exit status."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:
         status = application(args=arguments, standalone_mode=False)

@@ -48,9 +48,7 @@ def curve(
         )
     document = curve_document(grid)
     if out is not None:
-        common.save_points(
-            out, document, lambda path: grid.dataset().to_netcdf(path, engine="h5netcdf")
-        )
+        common.save_points(out, document, grid.dataset)
     if plot is not None:
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:

@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+from ..documents import open_regular
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from .options import FLAGS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
@@ -18,7 +19,8 @@ def read_config(path: Path) -> Options:
     from pydantic import ValidationError
 
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            content = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
     mistakes: dict[str, str] = {}

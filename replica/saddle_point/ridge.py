@@ -75,7 +75,11 @@ def compiled_points(
 
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    columns = one_group.solve(fine, coarse or fine, alpha, lam, coarse is not None).T
+    arguments = fine, coarse or fine, alpha, lam, coarse is not None
+    try:
+        columns = one_group.solve(*arguments).T
+    except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
+        columns = one_group.solve(*arguments).T
     overlaps = record_of_one(Overlaps, columns[:7])
     conjugates = record_of_one(Conjugates, columns[7:14])
     test, train, residual, error, iterations, status = columns[14:]

@@ -57,7 +57,7 @@ def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
     as they are, and the result is that of an undisturbed run."""
     whole = mixtures.data("1a", True)
     assert mixtures.data("1a", True, folder=tmp_path) == whole
-    cells = sorted(tmp_path.iterdir())
+    cells = sorted(tmp_path.glob("*.json"))
     assert len(cells) == 6
     cells[1].unlink()
     cells[4].unlink()
@@ -70,7 +70,7 @@ def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
 
 def test_the_map_goes_on_row_by_row(tmp_path):
     whole = mixtures.data("4", True, folder=tmp_path)
-    rows = sorted(tmp_path.iterdir())
+    rows = sorted(tmp_path.glob("*.json"))
     assert len(rows) == 10  # 5 rows of 2 seeds
     written = {path: path.stat().st_mtime_ns for path in rows}
     rows[3].unlink()

@@ -19,21 +19,28 @@ from replica import (
 )  # fmt: skip
 from validation import simulate
 from validation.run import store
-from validation.run.identity import describe_cell
+from validation.run.identity import describe_cells
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
 CELL = {"seed": 1, "alpha": [0.5]}
-ERRORS = np.array([[[0.1 + 0.2, 1e-300]], [[np.pi, np.nan]], [[1.0, np.inf]]])
+ERRORS = np.array([[[0.1 + 0.2, 1e-300]], [[np.pi, 0.0]], [[1.0, 1e300]]])
+
+
+def read(folder, cell=CELL):
+    return store.read(folder, {1: cell}, ERRORS.shape).get(1)
 
 
 def test_round_trip(tmp_path):
     folder = store.open_folder(tmp_path / "a" / "b")
-    assert store.read(folder, CELL, ERRORS.shape) is None
+    assert read(folder) is None
     store.write(folder, CELL, ERRORS)
-    np.testing.assert_array_equal(store.read(folder, CELL, ERRORS.shape), ERRORS)
-    assert store.read(folder, CELL | {"seed": 2}, ERRORS.shape) is None
-    assert [path.name for path in folder.iterdir()] == [store.file_of(folder, CELL).name]
+    np.testing.assert_array_equal(read(folder), ERRORS)
+    assert read(folder, CELL | {"seed": 2}) is None
+    assert {path.name for path in folder.iterdir()} == {
+        store.file_of(folder, CELL).name,
+        store.LOCK,
+    }
 
 
 DAMAGE = {
@@ -53,37 +60,38 @@ def test_damage_is_reported_and_kept(tmp_path, caplog, damage):
     file = store.file_of(tmp_path, CELL)
     damaged = damage(file.read_text())
     file.write_text(damaged)
-    assert store.read(tmp_path, CELL, ERRORS.shape) is None
+    assert read(tmp_path) is None
     assert str(file) in caplog.text
     assert file.read_text() == damaged
     store.write(tmp_path, CELL, ERRORS)
-    np.testing.assert_array_equal(store.read(tmp_path, CELL, ERRORS.shape), ERRORS)
+    np.testing.assert_array_equal(read(tmp_path), ERRORS)
     assert file.with_suffix(".damaged-1").read_text() == damaged
 
 
 def test_a_folder_in_the_place_of_a_cell(tmp_path, caplog):
     store.file_of(tmp_path, CELL).mkdir()
-    assert store.read(tmp_path, CELL, ERRORS.shape) is None
+    assert read(tmp_path) is None
     store.write(tmp_path, CELL, ERRORS)
-    np.testing.assert_array_equal(store.read(tmp_path, CELL, ERRORS.shape), ERRORS)
+    np.testing.assert_array_equal(read(tmp_path), ERRORS)
 
 
 def test_strange_files_are_reported_and_left_alone(tmp_path, caplog):
     expected = simulate(MODEL, **OPTIONS)
     (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / ".cell-abc").write_text("half a c")
+    (tmp_path / ".replica-abc").write_text("half a c")
     (tmp_path / ("0" * 40 + ".json")).write_text("a cell of something else")
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
     assert "notes.txt is not a cell" in caplog.text
-    assert ".cell-abc is not a cell" in caplog.text
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert (tmp_path / ".cell-abc").read_text() == "half a c"
+    # what a killed writer left is swept, without a word
+    assert ".replica-" not in caplog.text
+    assert not list(tmp_path.glob(".replica-*"))
 
 
 def test_a_damaged_cell_is_computed_again(tmp_path, caplog):
     expected = simulate(MODEL, store=tmp_path, **OPTIONS)
-    victim = store.file_of(tmp_path, describe_cell(expected.experiment, 1))
+    victim = store.file_of(tmp_path, describe_cells(expected.experiment, [1])[1])
     victim.write_text(victim.read_text().replace("0.", "1."))
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
@@ -129,7 +137,7 @@ def test_everything_that_matters_is_in_the_name(tmp_path):
     variants = [base, *(simulate(MODEL, **OPTIONS | change).experiment for change in CHANGES)]
     variants += [replace(base, problem=problem) for problem in PROBLEMS]
     variants += [replace(base, loss=of) for of in LOSSES]
-    cells = [describe_cell(one, seed) for one in variants for seed in (0, 1)]
+    cells = [cell for one in variants for cell in describe_cells(one, (0, 1)).values()]
     assert cells[0]["version"] == replica.__version__
     names = [store.file_of(tmp_path, cell) for cell in (*cells, cells[0] | {"version": "0.0.0"})]
     assert len(set(names)) == len(names)

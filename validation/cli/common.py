@@ -31,6 +31,13 @@ Shard = Annotated[
     str | None,
     typer.Option(help="i/N: only this part of the seeds, into --store; without it, join them."),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        help="Tells a compiled function from an edited one in --store: any text that you change "
+        "when it changes."
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(help="Processes, of one thread each (what pays, unless given).")
 ]

@@ -16,6 +16,7 @@ from .common import (
     TABLES,
     Device,
     Dimension,
+    Key,
     Memory,
     Rng,
     Seeds,
@@ -43,6 +44,7 @@ def compare(
         bool, typer.Option("--finite-size", help="Theory at the simulated d, not its limit.")
     ] = False,
     store: Store = None,
+    key: Key = None,
     workers: Workers = None,
     memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
@@ -68,6 +70,7 @@ def compare(
         "loss": asked.loss,
         "model": asked.model,
         "store": store,
+        "key": key,
         "workers": workers,
         "memory": memory,
         "device": device,

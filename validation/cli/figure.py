@@ -15,10 +15,19 @@ from ..figures import figure as find_figure
 
 def figure(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES + PANELS)}.")],
-    plot: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")],
+    plot: Annotated[
+        Path,
+        typer.Option(
+            help="The picture: .png, .pdf or .svg.", parser=common.file_name, metavar="PATH"
+        ),
+    ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Its data: .json.  Beside the picture, for a panel of a family."),
+        typer.Option(
+            help="Its data: .json.  Beside the picture, for a panel of a family.",
+            parser=common.file_name,
+            metavar="PATH",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small and fast.")] = False,
     images: Annotated[

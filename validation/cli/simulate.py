@@ -8,6 +8,7 @@ from ..run import simulate as run_simulation
 from .common import (
     Device,
     Dimension,
+    Key,
     Memory,
     Rng,
     Seeds,
@@ -30,6 +31,7 @@ def simulate(
     simulated: What = Simulated.network,
     store: Store = None,
     shard: Shard = None,
+    key: Key = None,
     workers: Workers = None,
     memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
@@ -59,6 +61,7 @@ def simulate(
             loss=asked.loss,
             store=store,
             shard=shard,
+            key=key,
             workers=workers,
             memory=memory,
             device=device,
@@ -66,7 +69,5 @@ def simulate(
         )
     document = simulation.document()
     if out is not None:
-        common.save_points(
-            out, document, lambda path: simulation.dataset().to_netcdf(path, engine="h5netcdf")
-        )
+        common.save_points(out, document, simulation.dataset)
     print_document(document, as_json)

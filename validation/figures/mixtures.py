@@ -31,6 +31,7 @@ from solvers.results import Array
 from ..mixtures import (
     EquivalenceWarning,
     Errors,
+    ImageSet,
     Scaling,
     image_task,
     images,
@@ -45,6 +46,7 @@ from ..mixtures import (
 from ..run import standard_error, store
 from .mixtures_drawing import draw_map, draw_sweep
 
+METHOD = 1  # to be raised with every change that moves the numbers of a cell
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
 WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 Progress = Callable[[int, int], None] | None
@@ -118,12 +120,12 @@ SWEEP_PANELS = {
 MAP_SIZES = {"dimension": 400, "samples": 500, "width": 500, "lam": 1e-4}
 
 
-def cell(setting: Setting, seed: int) -> Array:
-    """Errors (3, students, 2) of one draw, of the network and its Hermite model."""
+def cell(setting: Setting, pixels: ImageSet | None, seed: int) -> Array:
+    """Errors (3, students, 2) of one draw, of the network and its Hermite model; on images where
+    there are ``pixels``."""
     data, labels, rest = SeedSequence(seed).spawn(3)
     order = order_of(setting.data_spread)
-    if setting.images:
-        pixels = images(setting.images, classes=setting.classes)
+    if pixels is not None:
         n = pixels.first.shape[1]
         # The classes are broad: theta is the trace, not one eigenvalue.
         theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
@@ -173,18 +175,23 @@ def proved(data_spread: float) -> bool:
 
 
 def stored(
-    folder: Path | None, what: dict[str, Any], compute: Callable[[], Array], *shape: int
+    folder: Path | None,
+    what: dict[str, Any],
+    compute: Callable[[], Array],
+    shape: tuple[int, ...],
+    bounds: store.Bounds = store.ERRORS,
 ) -> Array:
-    """Errors of the cell described by ``what``, of ``shape``: read from the store in ``folder``, or
-    computed and written there; only computed without a folder."""
+    """Errors of the cell described by ``what``, of ``shape`` and in ``bounds``: read from the store
+    in ``folder``, or computed and written there; only computed without a folder."""
     if folder is None:
         return compute()
-    what = {"figure": "mixtures", "version": replica.__version__} | what
-    errors = store.read(folder, what, shape)
-    if errors is None:
-        errors = compute()
-        store.write(folder, what, errors)
-    return errors
+    what = {"figure": "mixtures", "version": replica.__version__, "method": METHOD} | what
+    found = store.read(folder, {0: what}, shape, bounds)
+    if not found:
+        store.check_writable(folder, 1)
+        found[0] = compute()
+        store.write(folder, what, found[0], bounds)
+    return found[0]
 
 
 def sweep(
@@ -197,14 +204,20 @@ def sweep(
     points: list[dict[str, Any]] = []
     total = len(plan.others) * len(values) * draws
     for other in plan.others:
+        classes = replace(base, **other).classes
+        pixels = images(path, classes=classes) if path else None
+        # not the name of a file, but what is in it
+        content = {"images": None if pixels is None else pixels.digest}
+        wrong = (np.nan, np.nan) if pixels is None else (0.0, 1.0)  # misclassification, of images
+        low, high = np.array([(0.0, np.inf), (0.0, np.inf), wrong]).T[:, :, None, None]
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
             setting = replace(base, **changes)
             errors = np.empty((draws, 3, len(setting.students), 2))
             for seed in range(draws):
-                what = {"setting": asdict(setting), "seed": seed}
-                shape = errors.shape[1:]
-                errors[seed] = stored(folder, what, partial(cell, setting, seed), *shape)
+                what = {"setting": asdict(setting) | content, "seed": seed}
+                compute = partial(cell, setting, pixels, seed)
+                errors[seed] = stored(folder, what, compute, errors.shape[1:], (low, high))
                 if progress is not None:
                     progress(len(points) * draws + seed + 1, total)
             points.append(
@@ -234,7 +247,7 @@ def heat_map(quick: bool, progress: Progress, folder: Path | None) -> dict[str, 
         part = pairs[row * side : (row + 1) * side]
         compute = partial(map_row, part, seed, sizes)
         what = {"map": sizes, "side": side, "row": row, "seed": seed}
-        errors[seed, row] = stored(folder, what, compute, side)
+        errors[seed, row] = stored(folder, what, compute, (side,))
         if progress is not None:
             progress(seed * side + row + 1, draws * side)
     mean, stderr = errors.mean(axis=0), standard_error(errors)

@@ -1,26 +1,44 @@
 """Two classes of images, read from IDX and NPZ files as rows x in [0, 1]^n.
 
 IDX is the format of MNIST and Fashion-MNIST: two zero bytes, a type, the number of axes, the
-axes' lengths as big-endian 32-bit integers, then the numbers; gzip or not.
+axes' lengths as big-endian 32-bit integers, then the numbers; gzip or not.  NPZ is a ZIP archive
+of NPY files.  Either way a header says how many numbers follow, and no more than these are read:
+neither what a header promises nor what compressed data would unfold to is allocated before.
 """
 
 import gzip
+import hashlib
 import math
 import os
 import struct
-import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import BinaryIO, Protocol, TypeVar
+from zipfile import ZipFile
 
 import numpy as np
 
+from replica.documents import open_regular
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
 # By the number in an IDX file's header; and the names that arrays of NPZ files go by, in pairs.
 IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 NPZ_NAMES = (("x_train", "y_train"), ("x_test", "y_test"), ("images", "labels"), ("x", "y"))
+MOST_AXES = 8  # images, rows, columns, colours, and room
+MOST_BYTES = 2**30  # of one array: twice the largest set of this kind, EMNIST
+CHUNK = 2**20  # bytes, as they are read
+
+Content = TypeVar("Content")
+
+
+class Readable(Protocol):
+    """Bytes that are read one after the other."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next ones, none at the end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +60,14 @@ class ImageSet:
     classes: tuple[int, int]
     shape: tuple[int, ...]
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the pixels, in hexadecimal."""
+        digest = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
+        digest.update(self.first.tobytes())
+        digest.update(self.second.tobytes())
+        return digest.hexdigest()
+
 
 def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSet:
     """Read the images of two classes.
@@ -62,8 +88,8 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     Raises
     ------
     InvalidArgument
-        If a file is missing, truncated, mislabelled or not of these kinds, saying which and why;
-        or if a class has fewer than two images.
+        If a file is missing, truncated, mislabelled, not of these kinds or larger than a
+        gigabyte, saying which and why; or if a class has fewer than two images.
     """
     first, second = (int(label) for label in classes)
     if first == second:
@@ -72,7 +98,10 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     if where.suffix == ".npz":
         pairs = _npz(where)
     elif where.is_dir():
-        files = sorted(file for file in where.iterdir() if "images" in file.name)
+        try:
+            files = sorted(file for file in where.iterdir() if "images" in file.name)
+        except OSError as error:
+            raise _bad(where, f"a folder that can be read ({error.strerror})") from None
         if not files:
             raise _bad(where, "a folder with IDX files named …images… and …labels…")
         pairs = [_pair(file) for file in files]
@@ -82,15 +111,56 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     if len(shapes) > 1:
         raise _bad(where, f"images of one shape, not of {sorted(shapes)}")
     (shape,) = shapes
-    rows = np.concatenate([pixels.reshape(len(pixels), -1) for pixels, _ in pairs])
     labels = np.concatenate([labels for _, labels in pairs])
-    chosen = [np.asarray(rows[labels == label], dtype=float) for label in (first, second)]
+    chosen = [
+        np.concatenate([_rows(where, pixels[own == label]) for pixels, own in pairs])
+        for label in (first, second)
+    ]
     for label, own in zip((first, second), chosen, strict=True):
         if len(own) < 2:
             known = ", ".join(map(str, np.unique(labels)[:12]))
             allowed = f"labels with two images or more in {where} (it has {known}), not {label}"
             raise InvalidArgument("classes", classes, allowed)
     return ImageSet(chosen[0], chosen[1], (first, second), shape)
+
+
+def _decoded(path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:
+    """What ``decode`` makes of a file: every image file is read here.
+
+    Raises
+    ------
+    InvalidArgument
+        If it cannot be read, or is not ``what``.
+    """
+    try:
+        stream = open_regular(path)
+    except OSError as error:
+        raise _bad(path, f"a file that can be read ({error.strerror or error})") from None
+    with stream:
+        try:
+            return decode(stream)
+        except InvalidArgument:
+            raise
+        except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
+            reason = str(error) or type(error).__name__
+            raise _bad(path, f"a whole {what}, not truncated or damaged ({reason:.200})") from None
+
+
+def _array(path: Path, stream: Readable, shape: tuple[int, ...], kind: np.dtype) -> Array:
+    """The array that the rest of a file holds, and nothing after it."""
+    expected = math.prod(shape) * kind.itemsize
+    if not 1 <= len(shape) <= MOST_AXES or not 0 < expected <= MOST_BYTES:
+        allowed = f"an array of 1 to {MOST_AXES} axes with numbers in it, at most 1 GiB of them"
+        raise _bad(path, f"{allowed}, not one of shape {shape!s:.100}")
+    content = bytearray()
+    while len(content) <= expected and (chunk := stream.read(CHUNK)):
+        content += chunk
+    if len(content) < expected:
+        fault = f"truncated, {len(content)} bytes for the {expected} of {shape}"
+        raise _bad(path, f"a whole file; this one is {fault}")
+    if len(content) > expected:
+        raise _bad(path, f"a file that ends after the {expected} bytes of {shape}")
+    return np.frombuffer(content, dtype=kind).reshape(shape)
 
 
 def read_idx(path: Path) -> Array:
@@ -101,31 +171,25 @@ def read_idx(path: Path) -> Array:
     InvalidArgument
         If the file is not IDX, or shorter or longer than its header says.
     """
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-    except OSError as error:
-        reason = error.strerror or f"not a gzip file after all: {error}"
-        raise _bad(path, f"a file that can be read ({reason})") from None
-    except (EOFError, zlib.error) as error:
-        raise _bad(path, f"a whole gzip file, not truncated or damaged ({error})") from None
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX_TYPES:
-        raise _bad(path, f"an IDX file, which begins with 00 00, not {content[:4].hex(' ')!r}")
-    axes, kind = content[3], np.dtype(IDX_TYPES[content[2]])
-    start = 4 + 4 * axes
-    if len(content) < start:
-        raise _bad(path, "a whole IDX file; this one ends inside its header")
-    shape = struct.unpack(f">{axes}I", content[4:start])
-    expected = start + math.prod(shape) * kind.itemsize
-    if len(content) != expected:
-        fault = "truncated" if len(content) < expected else "with something after its end"
-        raise _bad(path, f"a whole IDX file: {fault}, {len(content)} bytes for {expected}")
-    return np.frombuffer(content, dtype=kind, offset=start).reshape(shape)
+
+    def decode(stream: BinaryIO) -> Array:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        content: Readable = gzip.GzipFile(fileobj=stream) if packed else stream
+        start = content.read(4)
+        if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in IDX_TYPES:
+            raise _bad(path, f"an IDX file, which begins with 00 00, not {start.hex(' ')!r}")
+        axes = content.read(4 * start[3])
+        if len(axes) < 4 * start[3]:
+            raise _bad(path, "a whole IDX file; this one ends inside its header")
+        shape = struct.unpack(f">{start[3]}I", axes)
+        return _array(path, content, shape, np.dtype(IDX_TYPES[start[2]]))
+
+    return _decoded(path, "IDX file, plain or gzip", decode)
 
 
 def _pair(file: Path) -> tuple[Array, Array]:
-    """Pixels in [0, 1] and labels of an images file and the labels file beside it."""
+    """Pixels and labels of an images file and the labels file beside it."""
     pixels = read_idx(file)
     if pixels.ndim < 2:
         raise _bad(file, f"a file of images: its array has {pixels.ndim} axis, as labels have")
@@ -138,34 +202,55 @@ def _pair(file: Path) -> tuple[Array, Array]:
 
 
 def _npz(path: Path) -> list[tuple[Array, Array]]:
-    """Pixels in [0, 1] and labels of every pair of arrays in an NPZ file."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            names = [pair for pair in NPZ_NAMES if all(name in arrays for name in pair)]
+    """Pixels and labels of every pair of arrays in an NPZ file."""
+
+    def decode(stream: BinaryIO) -> list[tuple[Array, Array]]:
+        with ZipFile(stream) as archive:
+            members = {name.removesuffix(".npy") for name in archive.namelist()}
+            names = [pair for pair in NPZ_NAMES if members.issuperset(pair)]
             if not names:
                 wanted = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
-                raise _bad(path, f"an NPZ file with arrays {wanted}, not {sorted(arrays)}")
-            return [_checked(path, arrays[x], arrays[y]) for x, y in names]
-    except InvalidArgument:
-        raise
-    except OSError as error:
-        raise _bad(path, f"a file that can be read ({error.strerror or error})") from None
-    except (ValueError, BadZipFile, EOFError, zlib.error) as error:
-        raise _bad(path, f"a whole NPZ file of plain arrays ({error})") from None
+                there = str(sorted(members)[:12])
+                raise _bad(path, f"an NPZ file with arrays {wanted}, not {there:.200}")
+            pairs = [[_member(path, archive, name) for name in pair] for pair in names]
+        return [_checked(path, pixels, labels) for pixels, labels in pairs]
+
+    return _decoded(path, "NPZ file of plain arrays", decode)
+
+
+def _member(path: Path, archive: ZipFile, name: str) -> Array:
+    """One array of an NPZ file."""
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    with archive.open(f"{name}.npy") as member:
+        shape, by_columns, kind = headers[np.lib.format.read_magic(member)](member)
+        if kind.kind not in "iuf":
+            raise _bad(path, f"an NPZ file of plain arrays of numbers; {name} is of {kind}")
+        array = _array(path, member, shape[::-1] if by_columns else shape, kind)
+    return array.T if by_columns else array
 
 
 def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
-    """Pixels, over 255 where they are integers, and labels, checked: one integer for each image."""
+    """Pixels and labels, checked: one integer for each image."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise _bad(path, f"a file of labels, one integer each, not an array {labels.shape}")
     if pixels.ndim < 2 or pixels.dtype.kind not in "iuf":
         raise _bad(path, f"images, an array of numbers with an axis of its own, not {pixels.shape}")
     if len(labels) != len(pixels):
         raise _bad(path, f"as many labels as images: {len(labels)} for {len(pixels)}")
-    if not np.isfinite(pixels).all():
+    return pixels, labels
+
+
+def _rows(path: Path, pixels: Array) -> Array:
+    """Images as rows of floats, in [0, 1] where they are integers."""
+    rows = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
+    with np.errstate(over="ignore"):
+        scaled = np.asarray(rows / 255.0 if rows.dtype.kind in "iu" else rows, dtype=np.float32)
+    if not np.isfinite(scaled).all():
         raise _bad(path, "images of finite pixels")
-    whole = pixels.dtype.kind in "iu"
-    return np.asarray(pixels / 255.0 if whole else pixels, dtype=np.float32), labels
+    return scaled.astype(float)
 
 
 def _bad(path: Path, allowed: str) -> InvalidArgument:

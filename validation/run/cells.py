@@ -23,6 +23,9 @@ from solvers.threads import one_thread
 from ..draws import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
 from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 
+# To be raised with every change of the method that moves the numbers of a cell: stored ones are
+# those of a method.
+METHOD = 1
 SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
 
 
@@ -66,6 +69,15 @@ class Experiment:
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
         classification = ("classification_error",) if self.model.labels.binary else ()
         return *SQUARED_ERRORS, *losses, *classification
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Least and largest values that the ``measures`` can have, (M, 1, 1) each."""
+        ranges = dict.fromkeys(SQUARED_ERRORS, (0.0, np.inf))
+        ranges |= {"classification_error": (0.0, 1.0)}
+        own = [ranges.get(name, (-np.inf, np.inf)) for name in self.measures]  # a loss: any number
+        low, high = np.array(own).T[:, :, None, None]
+        return low, high
 
     @property
     def sizes(self) -> Array:

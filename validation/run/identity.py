@@ -1,10 +1,12 @@
 """What a cell is, in plain values: equal descriptions mean equal draws and equal errors.
 
-Functions are told apart by their values, on top of their names: a user's functions may share
-a name, and may be edited.
+Functions are told apart by their content, on top of their names: a user's functions may share
+a name, and may be edited.  Their values at some points are compared too, for what a function
+reads from elsewhere when it is called.
 """
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import singledispatch
 from typing import Any
@@ -15,25 +17,45 @@ from replica import __version__
 from replica.convex import Loss
 from replica.problem import Activation, LabelNoise, Law, MultiIndex, describe
 
-from .cells import Experiment
+from .cells import METHOD, Experiment
+from .content import digest
 
 # Where functions are compared: off the zeros of the usual ones.
 FINGERPRINT_POINTS = np.linspace(-6.07, 5.93, 121)
 
 
-def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
-    """Everything the errors of a cell depend on, and the library's version."""
+def describe_cells(
+    experiment: Experiment, indices: Iterable[int], key: str | None = None
+) -> dict[int, dict[str, Any]]:
+    """Of each cell, everything its errors depend on, and the versions of library and method.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    indices : iterable of int
+        Of the seeds.
+    key : str, optional
+        What stands for functions of which the content cannot be seen.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are such functions and no key.
+    """
     problem = experiment.problem
     values = {
         f.name: fingerprint(getattr(problem, f.name))
         for f in fields(problem)
         if _values.dispatch(type(getattr(problem, f.name))) is not _values.dispatch(object)
     }
-    return {
+    shared = {
         "version": __version__,
+        "method": METHOD,
         "problem": describe(problem),
         "kind": type(problem).__name__,
         "values": values,
+        "content": [digest(problem, key), digest(experiment.loss, key)],
+        "key": key,
         "simulated": str(experiment.simulated),
         "beta": experiment.beta,
         "dimension": experiment.dimension,
@@ -45,8 +67,8 @@ def describe_cell(experiment: Experiment, index: int) -> dict[str, Any]:
         "pool_size": experiment.pool_size,
         "device": experiment.device,
         "loss": [experiment.loss.name, experiment.loss.kind, fingerprint(experiment.loss)],
-        "seed": index,
     }
+    return {index: shared | {"seed": index} for index in indices}
 
 
 def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:

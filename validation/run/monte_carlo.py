@@ -25,7 +25,7 @@ from ..draws import check_device, seed_sequence, spiked_model, whole
 from . import store as cell_store
 from .arguments import byte_count, fraction
 from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell
-from .identity import describe_cell
+from .identity import describe_cells
 from .resources import bytes_needed, check_memory, cost
 from .simulation import Simulation
 
@@ -57,6 +57,7 @@ def simulate(
     memory: str | float = DEFAULT_MEMORY,
     store: str | PathLike[str] | None = None,
     shard: str | tuple[int, int] | None = None,
+    key: str | None = None,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
@@ -103,6 +104,9 @@ def simulate(
     shard : "i/N" or (i, N)
         Only the seeds of the i-th of N parts (from 1), for arrays of jobs that share a
         ``store``.  The call without a shard joins them.
+    key : str
+        For a store, what tells a function from an edited one where its content cannot be seen,
+        as of compiled code: any text, another one whenever what the function computes changes.
     device : str
         "cpu", or a device of torch such as "cuda": same draws, same errors to rounding.
     progress : callable (done, total)
@@ -160,6 +164,7 @@ def simulate(
         [int(index) for index in indices],
         Machine(executor, processes, limit),
         folder=None if store is None else cell_store.open_folder(store),
+        key=key,
         progress=progress,
     )
     measured = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
@@ -232,17 +237,18 @@ def run_cells(
     machine: Machine,
     *,
     folder: Path | None,
+    key: str | None,
     progress: Callable[[int, int], None] | None,
 ) -> Array:
     """What is measured on the cells (S, M, A, L), read from the store where it is there."""
-    shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
     measured: dict[int, Array] = {}
     if folder is not None:
-        for index in indices:
-            errors = cell_store.read(folder, describe_cell(experiment, index), shape)
-            if errors is not None:
-                measured[index] = errors
+        described, bounds = describe_cells(experiment, indices, key), experiment.bounds
+        shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
+        measured = cell_store.read(folder, described, shape, bounds)
     left = [index for index in indices if index not in measured]
+    if folder is not None and left:
+        cell_store.check_writable(folder, len(left))
     if progress is not None:
         progress(len(measured), len(indices))
     processes = 1
@@ -254,7 +260,7 @@ def run_cells(
     task = partial(run_cell, experiment, keep=keep)
     for index, errors in executors.results(task, left, machine.executor, processes):
         if folder is not None:
-            cell_store.write(folder, describe_cell(experiment, index), errors)
+            cell_store.write(folder, described[index], errors, bounds)
         measured[index] = errors
         if progress is not None:
             progress(len(measured), len(indices))

@@ -1,0 +1,125 @@
+"""Executors and clusters that fail: the library's own error, and a store that goes on exactly."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import CancelledError, Executor, Future
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solvers import executors
+from tests.robustness.cluster_fault import FAULTS
+from tests.validation.test_engine import MODEL, OPTIONS
+from validation import simulate
+from validation.run import WorkerDied
+
+ROOT = Path(__file__).parents[2]
+
+
+class Failing(Executor):
+    """Runs ``good`` cells, and raises ``error`` in the place of the next one's result, or as it is
+    submitted."""
+
+    def __init__(self, good, error, at_once=False):
+        self.left, self.error, self.at_once = good, error, at_once
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        if self.left:
+            future.set_result(function(*arguments))
+        elif self.at_once:
+            raise self.error
+        else:
+            future.set_exception(self.error)
+        self.left -= self.left > 0
+        return future
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    "error", [CancelledError(), RuntimeError("cannot schedule"), OSError("Timed out"), KeyError(1)]
+)
+def test_whatever_an_executor_raises(tmp_path, error, at_once):
+    expected = simulate(MODEL, **OPTIONS)
+    with pytest.raises(WorkerDied, match=f"the executor failed \\({type(error).__name__}"):
+        simulate(MODEL, store=tmp_path, executor=Failing(2, error, at_once), **OPTIONS)
+    found = simulate(MODEL, store=tmp_path, **OPTIONS)
+    np.testing.assert_array_equal(found.test_error, expected.test_error)
+
+
+def test_an_error_of_a_cell_is_its_own():
+    """In an executor as in this process: it is not the executor that failed."""
+    with pytest.raises(ZeroDivisionError):
+        list(executors.results((0).__rfloordiv__, [1, 2], Failing(2, None), 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_a_dask_cluster(tmp_path, fault):
+    pytest.importorskip("distributed")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.robustness.cluster_fault", fault, tmp_path],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert "the executor failed" in found["error"]
+    assert "the same call with a new executor goes on from there exactly" in found["error"]
+    assert found["seconds"] < 60
+    assert len(list(tmp_path.glob("*.json"))) == (
+        0 if fault == "worker" else pytest.approx(2, abs=1)
+    )
+    resumed = simulate(MODEL, store=tmp_path, **OPTIONS)
+    np.testing.assert_array_equal(resumed.test_error, simulate(MODEL, **OPTIONS).test_error)
+
+
+UNGUARDED = """
+from replica import SpikedRandomFeatures
+from validation import simulate
+
+model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
+print(simulate(model, alpha=1, lam=1, dimension=30, seeds=4, rng=0, workers=2).test_mean)
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_is_told_so_in_one_sentence(tmp_path):
+    """Each worker used to print how it failed, three times over: 336 lines in all."""
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    *trace, sentence = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert 'if __name__ == "__main__":' in sentence
+    assert sum(line.startswith("Traceback") for line in trace) == 1
+    guarded = UNGUARDED.replace("print(", 'if __name__ == "__main__":\n    print(')
+    script.write_text(guarded)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_the_page_on_simulation_runs_as_a_script(tmp_path):
+    """Its first example, at a size of seconds and in two processes."""
+    page = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
+    (code, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    small = code.replace("dimension=500", "dimension=30, workers=2")
+    assert small != code
+    script = tmp_path / "script.py"
+    script.write_text(small)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "test_error" in done.stdout

@@ -1,0 +1,154 @@
+"""Files that are written: whole or not at all, on full disks, through links, and when stopped."""
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from replica.cli.common import run
+from replica.cli.main import app
+from replica.documents import TEMPORARY, open_regular, write_file
+from validation.cli.main import app as validation_app
+
+POINT = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1 --lam .1"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@contextmanager
+def full_disk(size):
+    """Files end at ``size`` bytes: the system refuses what follows, as where no space is left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "size"),
+    [
+        ("--out", "a.nc", 4000), ("--out", "a.csv", 10), ("--out", "a.json", 10),
+        ("--plot", "a.pdf", 4000), ("--plot", "a.png", 0), ("--plot", "a.svg", 4000),
+    ],
+)  # fmt: skip
+def test_a_full_disk_is_one_line(tmp_path, capsys, option, name, size):
+    """HDF5 used to end the process there, and the writer of PDF to raise as it closed."""
+    target = tmp_path / name
+    target.write_text("old")
+    with full_disk(size):
+        assert run(app, [*POINT.split(), option, str(target)]) == 2
+    assert capsys.readouterr().err == f"error: {target}: File too large\n"
+    assert target.read_text() == "old"
+    assert names(tmp_path) == [name]
+
+
+def test_a_link_stays_and_a_mode_too(tmp_path):
+    file, link, dangling = tmp_path / "file.csv", tmp_path / "link.csv", tmp_path / "new.csv"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file.name)
+    dangling.symlink_to("made.csv")
+    for path in (link, dangling):
+        assert run(app, [*POINT.split(), "--out", str(path)]) == 0
+        assert path.is_symlink()
+    assert file.read_text() == (tmp_path / "made.csv").read_text() != "old"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "made.csv").stat().st_mode) == 0o666 & ~umask
+
+
+def make_circle(path):
+    path.symlink_to(path)
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, make_pipe, make_circle])
+def test_what_is_no_file_is_not_replaced(tmp_path, capsys, make):
+    make(tmp_path / "a.csv")
+    assert run(app, [*POINT.split(), "--out", str(tmp_path / "a.csv")]) == 2
+    assert "--out must be a file that can be written" in capsys.readouterr().err
+    assert names(tmp_path) == ["a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("application", "line"),
+    [(app, f"{POINT} --out"), (app, f"{POINT} --plot"), (validation_app, "figure steps --plot")],
+)
+def test_a_folder_is_not_a_file(tmp_path, monkeypatch, capsys, application, line):
+    """A path drops the slash by which one says so."""
+    monkeypatch.chdir(tmp_path)
+    assert run(application, [*line.split(), "x.json/"]) == 2
+    assert "'x.json/' is a folder" in capsys.readouterr().err
+    assert not names(tmp_path)
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    write_file(tmp_path / ("x" * 255), b"1")
+    assert (tmp_path / ("x" * 255)).read_bytes() == b"1"
+
+
+def test_pipes_and_devices_are_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        with pytest.raises(OSError, match="neither a folder, a pipe nor a device"):
+            open_regular(path)
+
+
+def test_a_terminated_command_sweeps_its_files(tmp_path):
+    """SIGTERM between the temporary file and its renaming, as from a scheduler of jobs."""
+    code = (
+        "import os, time\n"
+        "os.fsync = lambda handle: (print('writing', flush=True), time.sleep(60))\n"
+        "from replica.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code, *POINT.split(), "--out", str(tmp_path / "a.csv")]
+    options = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, **options) as process:
+        assert process.stdout.readline() == "writing\n"
+        assert [name[: len(TEMPORARY)] for name in names(tmp_path)] == [TEMPORARY]
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "error: interrupted; no file was left half-written\n")
+    assert not names(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
+    """It keeps what it has compiled on the disk, the first time."""
+    done = subprocess.run(
+        [sys.executable, "-m", "replica", *POINT.split()],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_is_one_line_at_most(tmp_path):
+    """The reader of standard output goes away, as ``head`` does."""
+    command = [sys.executable, "-m", "replica", *POINT.split(), "--alpha", "1:2:200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        err = process.stderr.read().decode()
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert process.returncode in (0, 1, 2, 141), err
+    assert "Traceback" not in err
+    assert len(err.splitlines()) <= 3

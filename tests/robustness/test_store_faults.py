@@ -1,0 +1,164 @@
+"""Stores that are damaged or forged: nothing false is believed, nothing is lost."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from replica import SpikedRandomFeatures
+from validation import simulate
+from validation.run import store
+
+CELL = {"seed": 1, "alpha": [0.5]}
+ERRORS = np.array([[[0.25, 1e-300]], [[np.pi, 0.0]]])
+MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
+OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)
+
+
+def read(folder):
+    return store.read(folder, {1: CELL}, ERRORS.shape).get(1)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != store.LOCK)
+
+
+# One cell
+
+
+def forged(value):
+    """A cell's text with ``value`` as one of its numbers, and the checksum that belongs to it."""
+    errors = [[[0.25, 1e-300]], [[value, 0.0]]]
+    return json.dumps({"cell": CELL, "errors": errors, "sha256": store._digest(errors)})
+
+
+@pytest.mark.parametrize(
+    "value", [None, np.nan, np.inf, "inf", "0.5", -0.5, -1e-300, True, 1, [0.5], {}, 10**400]
+)
+def test_a_forged_number_is_refused(tmp_path, value):
+    store.file_of(tmp_path, CELL).write_text(forged(value))
+    assert read(tmp_path) is None
+    store.file_of(tmp_path, CELL).write_text(forged(0.5))  # the way it is forged is right
+    assert read(tmp_path) is not None
+
+
+def test_ranges_are_those_of_what_is_measured(tmp_path):
+    """Losses may be negative, classification errors are shares, what is not measured is NaN."""
+    low, high = np.array([0.0, np.nan])[:, None, None], np.array([0.5, np.nan])[:, None, None]
+    good = np.array([[[0.1, 0.5]], [[np.nan, np.nan]]])
+    store.write(tmp_path, CELL, good, (low, high))
+    found = store.read(tmp_path, {1: CELL}, good.shape, (low, high))[1]
+    np.testing.assert_array_equal(found, good)
+    assert not store.read(tmp_path, {1: CELL}, good.shape, (0.0, np.inf))
+    assert not store.read(tmp_path, {1: CELL}, good.shape, (low, high - 0.1))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_impossible_numbers_are_not_kept(tmp_path, value):
+    """They would be refused, and set aside, in every later run."""
+    store.write(tmp_path, CELL, np.full((2, 1, 2), value))
+    assert not files(tmp_path)
+
+
+def make_brackets(path):
+    path.write_text("[" * 100_000)
+
+
+def make_nested(path):
+    path.write_text('{"errors": ' + "[" * 500 + "]" * 500 + "}")
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+def make_device(path):
+    path.symlink_to("/dev/zero")
+
+
+def make_circle(path):
+    path.symlink_to(path)
+
+
+def make_large(path):
+    with path.open("wb") as stream:
+        stream.truncate(2**40)  # sparse
+
+
+@pytest.mark.parametrize(
+    "make",
+    [make_brackets, make_nested, make_pipe, make_device, make_circle, make_large, Path.mkdir],
+)
+def test_what_is_no_cell_is_set_aside(tmp_path, caplog, make):
+    """Nothing is waited for, and no more is read than a cell can have."""
+    file = store.file_of(tmp_path, CELL)
+    make(file)
+    assert read(tmp_path) is None
+    assert len(caplog.messages) == 1
+    store.write(tmp_path, CELL, ERRORS)
+    np.testing.assert_array_equal(read(tmp_path), ERRORS)
+    assert files(tmp_path) == [file.stem + ".damaged-1", file.name]
+
+
+def test_many_faults_are_two_lines(tmp_path, caplog):
+    expected = simulate(MODEL, store=tmp_path, **OPTIONS)
+    for i, file in enumerate(sorted(tmp_path.glob("*.json"))):
+        file.write_text("")
+        (tmp_path / f"notes-{i}").touch()
+    found = simulate(MODEL, store=tmp_path, **OPTIONS)
+    np.testing.assert_array_equal(found.test_error, expected.test_error)
+    strange, damaged = caplog.messages
+    assert "notes-0 is not a cell of this library (nor are 2 others)" in strange
+    assert "is damaged or not what its name says, and so are 2 others" in damaged
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_a_damaged_cell_is_never_believed(data):
+    """Bytes changed, cut, moved or put in: the numbers are those that were written, or none."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store.write(folder, CELL, ERRORS)
+        file = store.file_of(folder, CELL)
+        content = file.read_bytes()
+        start = data.draw(st.integers(0, len(content)))
+        stop = data.draw(st.integers(start, min(len(content), start + 40)))
+        put_in = data.draw(
+            st.binary(max_size=40) | st.text("0123456789.e-[],", max_size=9).map(str.encode)
+        )
+        damaged = content[:start] + put_in + content[stop:]
+        file.write_bytes(damaged)
+        found = read(folder)
+        if found is not None:
+            np.testing.assert_array_equal(found, ERRORS)
+        store.write(folder, CELL, ERRORS)
+        np.testing.assert_array_equal(read(folder), ERRORS)
+        kept = file if found is not None else file.with_suffix(".damaged-1")
+        assert kept.read_bytes() == damaged
+
+
+scalars = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=4)
+json_values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(json_values, json_values, st.none() | json_values)
+def test_any_document_can_be_in_the_place_of_a_cell(cell, errors, checksum):
+    with tempfile.TemporaryDirectory() as name:
+        sha256 = store._digest(errors) if checksum is None else checksum
+        document = {"cell": CELL if checksum is None else cell, "errors": errors, "sha256": sha256}
+        store.file_of(Path(name), CELL).write_text(json.dumps(document))
+        assert read(Path(name)) is None
