@@ -54,7 +54,7 @@ def curve(
     if plot is not None:
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
     else:
         optional = ("loss_error", "train_loss", "classification_error")
         known = [name for name in optional if name in grid.columns]

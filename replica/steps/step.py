@@ -22,11 +22,14 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     assign,
+    flag,
     label_noise,
     law,
     number,
     target,
 )
+
+ALPHA0 = f"positive or inf (n0/d), {1 / FINITE:g} or more"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +95,8 @@ class Step(Problem):
             step_noise=step_noise,
             readout=law("readout", self.readout),
             bias=bias,
-            intercept=bool(self.intercept),
-            train_bias=bool(self.train_bias),
+            intercept=flag("intercept", self.intercept),
+            train_bias=flag("train_bias", self.train_bias),
             label_noise=label_noise(self.label_noise),
         )
         self.check_noise()
@@ -140,7 +143,7 @@ class Step(Problem):
             pairs = [(alpha0, eta) for alpha0, eta in (self.steps if given else (single,))]
             return tuple(
                 (
-                    number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),
+                    number("alpha0", alpha0, 1 / FINITE, np.inf, ALPHA0),
                     number("eta", eta, 0, FINITE, "0 or more"),
                 )
                 for alpha0, eta in pairs

@@ -97,7 +97,7 @@ def compare(
         common.save_figure(plot, plot_comparison(comparison, line, published).figure)
     print_document(document, as_json)
     if not as_json:
-        typer.echo(comparison.verdict)
+        common.answer(comparison.verdict)
     if not comparison.agrees:
         raise typer.Exit(1)
 

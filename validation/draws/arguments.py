@@ -6,10 +6,13 @@ from typing import Any
 from numpy.random import Generator, SeedSequence
 
 from replica.errors import InvalidArgument
+from replica.problem import takes
+
+MOST = 10**12  # samples or neurons: more than any memory or patience has room for
 
 
-def whole(name: str, value: Any, low: int, meaning: str) -> int:
-    """``value`` as an int of at least ``low``, or InvalidArgument.
+def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
+    """``value`` as an int from ``low`` to ``high``, or InvalidArgument.
 
     Examples
     --------
@@ -23,6 +26,8 @@ def whole(name: str, value: Any, low: int, meaning: str) -> int:
         raise InvalidArgument(name, value, allowed) from None
     if number < low:
         raise InvalidArgument(name, value, allowed)
+    if number > high:
+        raise InvalidArgument(name, value, f"{allowed}, at most {high:.0e}")
     return number
 
 
@@ -40,6 +45,10 @@ def size(name: str, ratio: float, dimension: int) -> int:
     600
     """
     count = round(ratio * dimension)
+    if count > MOST:
+        need = takes(8.0 * count, 1e-9 * count * dimension)  # of one column, and of reading it
+        allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension} ({need} at least)"
+        raise InvalidArgument(name, ratio, allowed)
     if count < 1:
         raise InvalidArgument(
             name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
