@@ -1,4 +1,5 @@
-"""What `import replica` does before anything that takes time, or that may be the wrong thing.
+"""What ``import replica`` does first, before anything that takes time or may be the wrong thing: it
+imports this module.
 
 A file of the same name beside a user's script is found before the packages that are installed with
 this one; and a command that is interrupted while it is still being loaded has nothing to trace.
@@ -62,3 +63,7 @@ def end_quietly() -> None:
             before(kind, error, trace)
 
     sys.excepthook = hook
+
+
+end_quietly()
+check_names()

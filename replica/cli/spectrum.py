@@ -52,8 +52,8 @@ def spectrum(
             ]
             common.answer(f"density from {ends[0]} to {ends[1]}")
         common.answer(f"atom at 0: {result.atom:.10g}")
-        for value in result.outliers:
-            common.answer(f"outlier at p times {value:.10g}")
+        for value, n in zip(result.outliers, result.outliers_from, strict=True):
+            common.answer(f"outlier at p times {value:.10g}, beyond the bulk from n = {n:.3g}")
     leave_unless_converged(result)
 
 
@@ -74,6 +74,7 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
         "sharp": result.sharp,
         "atom": result.atom,
         "outliers": result.outliers,
+        "outliers_from": result.outliers_from,
         "converged": result.converged,
         "quadrature_error": result.quadrature_error,
         "mass_error": result.mass_error,
