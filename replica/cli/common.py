@@ -24,10 +24,12 @@ from solvers.results import ConvergenceError
 
 from .. import documents
 from ..errors import SHOWN, InvalidArgument, shorten
+from ..observables import Solution
 from .options import FLAGS, HELP, Options
 from .problem_file import read_config
 
 PICTURES = (".png", ".pdf", ".svg")
+NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
@@ -113,6 +115,17 @@ def save_figure(path: Path, figure: Any) -> None:
     """Write a matplotlib Figure."""
     documents.write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=150))
     typer.echo(f"wrote {path}", err=True)
+
+
+def note_finite_size(point: Solution) -> None:
+    """Say on standard error where the limit d -> inf is far from networks of ordinary size."""
+    shift = point.finite_size_shift
+    if abs(shift) > NOTED_SHIFT:
+        _say(
+            f"note: these are limits d -> inf; at d = 1000 the test error at alpha = "
+            f"{point.alpha:g}, lam = {point.lam:g} differs by {shift:+.0%} "
+            "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
+        )
 
 
 def answer(text: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from .. import documents
-from ..observables import TIME_LIMIT, Grid, sweep
+from ..observables import TIME_LIMIT, Grid, solve, sweep
 from ..plotting import plot_curve
 from ..problem import describe
 from ..steps import GradientStep, after_each_step
@@ -60,6 +60,9 @@ def curve(
         known = [name for name in optional if name in grid.columns]
         columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
         common.print_table(document["points"], columns)
+    # where the price of m is highest: at few samples and a large penalty
+    alpha, lam = grid.axes["alpha"].min(), grid.axes["lam"].max()
+    common.note_finite_size(solve(grid.models[0], alpha=alpha, lam=lam, loss=grid.loss))
     if not grid.converged:
         raise typer.Exit(1)
 

@@ -1,7 +1,5 @@
 """Which outliers of a spectrum are eigenvalues of their own at the size of a simulation."""
 
-import numpy as np
-
 import replica
 from validation.measure import eigenvalues
 
