@@ -126,7 +126,7 @@ def solve(
         :func:`replica.loss`.
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
-        other than the square.
+        other than the square, and for the square where labels are +-1 at random.
     method : {"newton", "damped"}
         Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
         do, where one group of neurons has no intercept; the answer is the same where both converge.

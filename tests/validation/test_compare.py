@@ -153,10 +153,7 @@ def test_the_picture_shows_the_srf_as_thinner_lines(which, thin):
     own = [one for one in lines if "theory" in str(one.get_label())]
     others = [one for one in lines if "sRF" in str(one.get_label())]
     assert (len(own), len(others)) == (2, thin)
-    models = (
-        step.network(beta=1.0) if which == "network" else step.srf(beta=1.0),
-        step.srf(beta=1.0),
-    )
+    model = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
     # solved with the curve's other points, which rounds differently
     of = model, step.srf(beta=1.0)
     point, srf = (solve(replace(each, dimension=60), alpha=2, lam=0.1) for each in of)
