@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
             return f"status {self.status}"
         if len(self.err.splitlines()) > LINES or len(self.err) > CHARACTERS:
             return "long message"
-        if self.status == 2 and not any(x.startswith("error: ") for x in self.err.splitlines()):
+        if self.status == 2 and "error: " not in self.err:
             return "no sentence"
         return ""
 

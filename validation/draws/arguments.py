@@ -1,6 +1,7 @@
 """Checks of the arguments that every finite-size experiment has: sizes and seeds."""
 
 import operator
+import os
 from typing import Any
 
 from numpy.random import Generator, SeedSequence
@@ -54,6 +55,20 @@ def size(name: str, ratio: float, dimension: int) -> int:
             name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
         )
     return count
+
+
+def check_array(rows: int, columns: int) -> None:
+    """Refuse, before it is made, an array that no memory of this machine holds.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 8.0 * rows * columns > memory:
+        need = takes(8.0 * rows * columns, 1e-9 * rows * columns)
+        allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {need} to draw"
+        raise InvalidArgument("dimension, alpha or beta", None, allowed)
 
 
 def seed_sequence(rng: Any) -> SeedSequence:
