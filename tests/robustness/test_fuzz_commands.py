@@ -14,7 +14,7 @@ from .inputs import toml_value
 
 pytestmark = pytest.mark.slow
 LIMITS = settings(
-    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
 
 LEVELS = st.floats(allow_nan=True, allow_infinity=True)
