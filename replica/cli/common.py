@@ -24,7 +24,6 @@ from solvers.results import ConvergenceError
 
 from .. import documents
 from ..errors import SHOWN, InvalidArgument, shorten
-from ..observables import Solution
 from .options import FLAGS, HELP, Options
 from .problem_file import read_config
 
@@ -117,13 +116,12 @@ def save_figure(path: Path, figure: Any) -> None:
     typer.echo(f"wrote {path}", err=True)
 
 
-def note_finite_size(point: Solution) -> None:
+def note_finite_size(alpha: float, lam: float, shift: float) -> None:
     """Say on standard error where the limit d -> inf is far from networks of ordinary size."""
-    shift = point.finite_size_shift
     if abs(shift) > NOTED_SHIFT:
         _say(
             f"note: these are limits d -> inf; at d = 1000 the test error at alpha = "
-            f"{point.alpha:g}, lam = {point.lam:g} differs by {shift:+.0%} "
+            f"{alpha:g}, lam = {lam:g} differs by {shift:+.0%} "
             "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
         )
 

@@ -52,7 +52,8 @@ def optimum(
         common.answer(documents.to_json(document))
     else:
         common.print_table(points, [name for name in points[0] if name != "minima"])
-    common.note_finite_size(optima[0].point)
+    first = optima[0].point
+    common.note_finite_size(first.alpha, first.lam, first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

@@ -91,13 +91,23 @@ class Solution:
         converge, 0 of a model that has a finite dimension.  Other corrections, of order 1 / d, are
         not in it.  docs/readout.md
         """
-        if np.isfinite(self.model.dimension):
-            return 0.0
-        finite = replace(self.model, dimension=DIMENSION)
-        there = solve(finite, alpha=self.alpha, lam=self.lam, loss=self.loss)
-        name = "classification_error" if self.model.labels.binary else "test_error"
-        before, now = getattr(self, name), getattr(there, name)
-        return now / before - 1 if before else np.nan
+        name = error_shown(self.model)
+        at = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
+        return shift_from_limit(self.model, getattr(self, name), **at)
+
+
+def error_shown(model: SpikedRandomFeatures) -> str:
+    """The name of the error that matters most: of the classification where labels are +-1."""
+    return "classification_error" if model.labels.binary else "test_error"
+
+
+def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> float:
+    """``Solution.finite_size_shift`` of a point whose ``error_shown`` is known; ``at`` are the
+    arguments of :func:`solve`."""
+    if np.isfinite(model.dimension):
+        return 0.0
+    there: float = getattr(solve(replace(model, dimension=DIMENSION), **at), error_shown(model))
+    return there / error - 1 if error else np.nan
 
 
 def solve(
