@@ -5,6 +5,7 @@ curves come out (``solve``, ``learning_curve``), to machine precision and with a
 how far they can be trusted.
 """
 
+from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
 from .observables import (

@@ -2,6 +2,15 @@
 
 from typing import Any
 
+SHOWN = 200  # characters of a value in a message: a person looks for the mistake in them
+
+
+def shorten(text: str, most: int) -> str:
+    """``text``, or its beginning and its end where it has more than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]} ... {text[-(most // 2) :]} ({len(text)} characters)"
+
 
 class InvalidArgument(ValueError):
     """An argument outside its range.
@@ -13,7 +22,7 @@ class InvalidArgument(ValueError):
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
-        super().__init__(f"{name} must be {allowed}, got {value!r}")
+        super().__init__(f"{name} must be {allowed}, got {shorten(repr(value), SHOWN)}")
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:  # crosses process boundaries whole

@@ -59,9 +59,9 @@ def bounds(
             ax = plot_functions(of_each[0])
         common.save_figure(plot, ax.figure)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
     else:
         common.print_table(points, list(points[0]))
-        typer.echo(f"best linear predictor: {linear:.7g}")
+        common.answer(f"best linear predictor: {linear:.7g}")
     if not all(limits.converged for limits in of_each):
         raise typer.Exit(1)

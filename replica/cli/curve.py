@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from .. import documents
-from ..observables import TIME_LIMIT, Grid, sweep
+from ..observables import TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
 from ..plotting import plot_curve
 from ..problem import describe
 from ..steps import GradientStep, after_each_step
@@ -52,14 +52,25 @@ def curve(
     if plot is not None:
         common.save_figure(plot, plot_curve(grid.dataset()).figure)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
     else:
         optional = ("loss_error", "train_loss", "classification_error")
         known = [name for name in optional if name in grid.columns]
         columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
         common.print_table(document["points"], columns)
+    _note_finite_size(grid)
     if not grid.converged:
         raise typer.Exit(1)
+
+
+def _note_finite_size(grid: Grid) -> None:
+    """Note how far the limit is at one point of the first model: where the price of m is highest,
+    at few samples and a large penalty."""
+    model, alpha, lam = grid.models[0], grid.axes["alpha"], grid.axes["lam"]
+    i, j = int(alpha.argmin()), int(lam.argmax())
+    error = float(grid.columns[error_shown(model)][i * lam.size + j])
+    shift = shift_from_limit(model, error, alpha=alpha[i], lam=lam[j], loss=grid.loss)
+    common.note_finite_size(float(alpha[i]), float(lam[j]), shift)
 
 
 def _swept(grid: Grid) -> list[str]:

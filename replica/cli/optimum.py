@@ -49,9 +49,11 @@ def optimum(
         flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
         common.save_points(out, {"points": flat} if out.suffix == ".csv" else document)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
     else:
         common.print_table(points, [name for name in points[0] if name != "minima"])
+    first = optima[0].point
+    common.note_finite_size(first.alpha, first.lam, first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

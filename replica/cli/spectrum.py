@@ -11,7 +11,7 @@ from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from . import common
-from .options import Options, parse_request, single_number
+from .options import LARGEST_GRID, Options, parse_request, single_number
 
 
 @common.problem_options(without=("lam", "loss"))
@@ -20,7 +20,9 @@ def spectrum(
     *,
     out: common.Out = None,
     plot: common.Plot = None,
-    points: Annotated[int, typer.Option(help="Points of the density, in all.")] = 1000,
+    points: Annotated[
+        int, typer.Option(min=2, max=LARGEST_GRID, help="Points of the density, in all.")
+    ] = 1000,
     as_json: common.Json = False,
 ) -> None:
     """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
@@ -41,17 +43,17 @@ def spectrum(
     if plot is not None:
         common.save_figure(plot, plot_spectrum(result).figure)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
     else:
         for (low, high), (left, right) in zip(result.edges, result.sharp, strict=True):
             ends = [
                 f"{x:.10g}{'' if sharp else ' (not sharp)'}"
                 for x, sharp in ((low, left), (high, right))
             ]
-            typer.echo(f"density from {ends[0]} to {ends[1]}")
-        typer.echo(f"atom at 0: {result.atom:.10g}")
-        for value in result.outliers:
-            typer.echo(f"outlier at p times {value:.10g}")
+            common.answer(f"density from {ends[0]} to {ends[1]}")
+        common.answer(f"atom at 0: {result.atom:.10g}")
+        for value, n in zip(result.outliers, result.outliers_from, strict=True):
+            common.answer(f"outlier at p times {value:.10g}, beyond the bulk from n = {n:.3g}")
     leave_unless_converged(result)
 
 
@@ -72,6 +74,7 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
         "sharp": result.sharp,
         "atom": result.atom,
         "outliers": result.outliers,
+        "outliers_from": result.outliers_from,
         "converged": result.converged,
         "quadrature_error": result.quadrature_error,
         "mass_error": result.mass_error,

@@ -13,6 +13,7 @@ from ..steps import staircase as staircase_of
 from . import common
 
 
+@common.answers_only()
 def staircase(
     target: Annotated[
         str | None,
@@ -45,11 +46,11 @@ def staircase(
     if plot is not None:
         common.save_figure(plot, plot_staircase(result).figure)
     if as_json:
-        typer.echo(documents.to_json(document))
+        common.answer(documents.to_json(document))
         return
     if result.stages:
         common.print_table(document["points"], list(document["points"][0]))
-    typer.echo(summary(result))
+    common.answer(summary(result))
 
 
 def staircase_document(result: Staircase) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, imported, number
+from ..problem import FINITE, imported, names_code, number, real
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
 FAR_OUT = 1e30  # where a loss has nothing left but its leading power
@@ -100,7 +100,7 @@ class Loss:
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
-                result = np.asarray(getattr(self, part)(t), dtype=float)
+                result = real(f"loss {self.name}", getattr(self, part)(t))
             if result.shape != t.shape or not np.isfinite(result).all():
                 raise InvalidArgument(
                     "loss", f"{self.name} ({part})", "elementwise and finite (numpy functions)"
@@ -282,7 +282,7 @@ def loss(spec: Any) -> Loss:
     if spec is None:
         return LOSSES["square"]
     text = spec.strip() if isinstance(spec, str) else ""
-    name, colon, parameter = text.partition(":")
+    name, _, parameter = text.partition(":")
     if text in LOSSES:
         return LOSSES[text]
     if name == "exponential":
@@ -293,7 +293,7 @@ def loss(spec: Any) -> Loss:
         except ValueError:
             raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}") from None
         return PARAMETER_LOSSES[name](value)
-    named = imported(text, "loss") if colon else None
+    named = imported(text, "loss") if names_code(text) else None
     if isinstance(named, Loss):
         return named
     raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}")

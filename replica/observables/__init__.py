@@ -8,7 +8,7 @@ from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
 from .learning_curve import Grid, learning_curve, models_on_grid, sweep
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .solution import Solution, solve
+from .solution import Solution, error_shown, shift_from_limit, solve
 from .trained_bias import BIAS_SCAN
 
 __all__ = [
@@ -27,12 +27,14 @@ __all__ = [
     "best_bounds",
     "bounds",
     "calibration",
+    "error_shown",
     "gradient",
     "learned_function",
     "learning_curve",
     "models_on_grid",
     "optimal_eta",
     "optimal_lambda",
+    "shift_from_limit",
     "solve",
     "sweep",
 ]

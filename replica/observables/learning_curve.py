@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from solvers.threads import one_thread
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
 from ..errors import InvalidArgument
-from ..problem import Problem, SpikedRandomFeatures, attributes, axis, check_problem, positive
+from ..problem import (
+    Problem,
+    SpikedRandomFeatures,
+    attributes,
+    axis,
+    check_points,
+    check_problem,
+    positive,
+)
 from .evaluate import TIME_LIMIT, Scheme
 from .solution import evaluate
 
@@ -30,6 +39,7 @@ logger = logging.getLogger(__name__)
 # less each, fewer leave workers idle.  The last digits depend on it, so it is the same for any
 # number of workers.
 BLOCK = 64
+LARGEST_GRID = 10**7  # points, whose results take 5 GB
 
 
 @dataclass(frozen=True)
@@ -94,8 +104,11 @@ def sweep(
     of :func:`replica.observables.solution.evaluate`.
     """
     axes = {name: axis(name, grid) for name, grid in grids.items()}
+    ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    sizes = [values.size for values in (axes | ends).values()]
+    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
     models = list(models_on_grid(problem, axes))
-    axes |= {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    axes |= ends
     mesh = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
     a, b = (coordinate.ravel() for coordinate in mesh)
     minimised, count = as_loss(loss), len(a)

@@ -4,14 +4,24 @@ A problem is made and checked here, once; everything above takes it as it is.
 """
 
 from .activation import MOMENT_TOLERANCE, Activation
-from .checks import FINITE, axis, logarithms, number, positive
+from .checks import (
+    FINITE,
+    axis,
+    check_points,
+    flag,
+    logarithms,
+    number,
+    positive,
+    real,
+    takes,
+)
 from .describe import attributes, describe
 from .expressions import Expression
 from .geometry import Geometry, distinct, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law
 from .moments import ConditionalMoments, Moments
-from .named import ACTIVATIONS, activation, hermite, imported
+from .named import ACTIVATIONS, activation, hermite, imported, names_code
 from .problem import Problem, assign, check_problem, check_step
 from .srf import Model, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, target
@@ -39,19 +49,24 @@ __all__ = [
     "attributes",
     "axis",
     "check_model",
+    "check_points",
     "check_problem",
     "check_step",
     "describe",
     "distinct",
+    "flag",
     "hermite",
     "imported",
     "label_noise",
     "law",
     "logarithms",
     "multi_index",
+    "names_code",
     "number",
     "positive",
+    "real",
     "remainder",
+    "takes",
     "target",
     "zeros",
 ]

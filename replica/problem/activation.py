@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import check_elementwise
+from .checks import check_elementwise, real
 from .moments import Averages, ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
@@ -88,7 +88,7 @@ class Activation:
 
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
-        return np.asarray(self.function(np.asarray(x, dtype=float)), dtype=float)
+        return real(self.name, self.function(np.asarray(x, dtype=float)))
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
@@ -103,7 +103,7 @@ class Activation:
         """sigma'(x), elementwise, away from the kinks."""
         x = np.asarray(x, dtype=float)
         if self.derivative is not None:
-            return np.asarray(self.derivative(x), dtype=float)
+            return real(self.name, self.derivative(x))
         return _difference(self, x)
 
     @property

@@ -11,34 +11,67 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 
-FINITE = np.finfo(float).max  # an upper bound that leaves out inf alone
+# The largest number that is taken for one, and the inverse of the smallest, far beyond any use:
+# their powers in the equations, up to the fourth of a rate and of a readout, stay finite.
+FINITE = 1e30
+SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and variances do
+# Of a point of ridge regression with its entry in a document; other losses take longer.
+POINT_BYTES, POINT_SECONDS = 4e3, 5e-5
 
 
 def number(
     name: str, value: Any, low: float, high: float, allowed: str, *, open_low: bool = False
 ) -> float:
-    """``value`` as a float in [low, high] (or (low, high]), or InvalidArgument."""
+    """``value`` as a float in [low, high] (or (low, high]), or InvalidArgument.
+
+    ``allowed`` need not speak of ``FINITE`` where that is the end of the range; a positive number
+    is then its inverse at least.
+    """
     try:
+        if np.iscomplexobj(value) or isinstance(value, (bool, np.bool_)):
+            raise TypeError  # float() would drop an imaginary part, and make a number of True
         x = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, value, allowed) from None
+    if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
+        allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
+        raise InvalidArgument(name, value, allowed)
     if not low <= x <= high or (open_low and x == low):  # catches NaN too
         raise InvalidArgument(name, value, allowed)
     return x
+
+
+def flag(name: str, value: Any) -> bool:
+    """``value`` as a bool; what is none, such as "no", is refused rather than taken for true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidArgument(name, value, "True or False")
+    return bool(value)
+
+
+def real(name: str, values: Any) -> Array:
+    """The values of a function called ``name`` as floats; complex ones are refused, as their
+    imaginary part would be lost."""
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise InvalidArgument(name, "complex values", "real on the whole line")
+    return np.asarray(array, dtype=float)
 
 
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
     """A float, or nested tuples of floats, each in range: hashable either way."""
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
         return tuple(numbers(name, item, low, allowed, **options) for item in value)
-    return number(name, value, low, FINITE, allowed, **options)
+    return number(name, value, low, SQUARABLE, allowed, **options)
 
 
 def axis(name: str, values: ArrayLike) -> Array:
     """``values`` of a parameter as a one-dimensional array of at least one number."""
     try:
-        array = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
+        given = np.asarray(values)
+        if given.dtype.kind in "bc":
+            raise TypeError
+        array = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError, OverflowError):
         array = np.empty(0)
     if array.ndim != 1 or not array.size:
         raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
@@ -48,15 +81,35 @@ def axis(name: str, values: ArrayLike) -> Array:
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha or lam as a one-dimensional array of allowed ones."""
     allowed = {
-        "alpha": "positive and finite (n/d)",
-        "lam": "positive and finite: at 0 the ridge problem has no unique minimiser; "
-        "take 1e-12 for its limit",
+        "alpha": f"positive, from {1 / FINITE:g} to {FINITE:g} (n/d)",
+        "lam": f"positive, from {1 / FINITE:g} to {FINITE:g}: at 0 the ridge problem has no unique "
+        "minimiser; take 1e-12 for its limit",
     }[name]
     array = axis(name, values)
-    refused = array[~((array > 0) & (array <= FINITE))]  # NaN too
+    refused = array[~((array >= 1 / FINITE) & (array <= FINITE))]  # NaN too
     if refused.size:
         raise InvalidArgument(name, float(refused[0]), allowed)
     return array
+
+
+def takes(memory: float, seconds: float) -> str:
+    """Bytes and seconds in words.
+
+    >>> takes(3.6e9, 7200)
+    '3.6 GB of memory and 2 hours'
+    """
+    years = seconds / 3.15e7
+    times = (seconds, "seconds"), (seconds / 3600, "hours"), (years, "years")
+    time = next((f"{x:.2g} {unit}" for x, unit in times if x < 2000), f"{years:.0e} years")
+    return f"{memory / 1e9:.2g} GB of memory and {time}"
+
+
+def check_points(name: str, value: Any, count: int, most: int) -> None:
+    """Refuse, before it is made, a grid of more than ``most`` points; ``value`` describes it."""
+    if count > most:
+        need = takes(POINT_BYTES * count, POINT_SECONDS * count)
+        allowed = f"a grid of at most {most} points ({count:.3g} would take {need})"
+        raise InvalidArgument(name, value, allowed)
 
 
 def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
@@ -79,8 +132,10 @@ def check_elementwise(
     x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
-            y = np.asarray(function(*x), dtype=float)
-    except Exception as error:  # whatever a user's function raises
+            y = real(argument, function(*x))
+    except InvalidArgument as error:
+        raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
+    except (Exception, SystemExit) as error:  # whatever a user's function raises
         seen, allowed = f"{type(error).__name__}: {error}", f"applicable to arrays ({dimension})"
         raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
     if y.shape != x[0].shape:

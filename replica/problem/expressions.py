@@ -18,8 +18,13 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from .checks import real
 from .named import ACTIVATIONS
 
+# Levels of brackets and operations inside each other, of which a chain of n terms has n: far fewer
+# than Python's calls may be deep, wherever the expression is evaluated.
+MOST_LEVELS = 100
+MOST_CHARACTERS = 10_000
 ARGUMENT = re.compile(r"z([1-4])")
 HERMITE = re.compile(r"he(\d{1,2})")
 OPERATORS: dict[type, Callable[..., Any]] = {
@@ -39,7 +44,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 GRAMMAR = (  # what may be written, for messages
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
-    f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2"
+    f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2, "
+    f"at most {MOST_LEVELS} terms or levels of brackets"
 )
 
 
@@ -64,6 +70,8 @@ class Expression:
     def __post_init__(self) -> None:
         try:
             with np.errstate(all="ignore"):
+                if len(self.text) > MOST_CHARACTERS or _levels(self._tree) > MOST_LEVELS:
+                    raise ValueError
                 self(*np.ones(4))  # meets every part of the text
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
             raise InvalidArgument("target", self.text, GRAMMAR) from None
@@ -80,12 +88,21 @@ class Expression:
 
     def __call__(self, *z: Array) -> Array:
         """The value at arrays z1, ..., zr of one shape."""
-        return np.asarray(_value(self._tree, z) + np.zeros_like(z[0]), dtype=float)
+        return real("target", _value(self._tree, z) + np.zeros_like(z[0]))
 
 
 def is_expression(text: str) -> bool:
     """Whether ``text`` mentions one of z1, z2, ... and so is meant as an expression."""
     return ":" not in text and re.search(r"\bz\d", text) is not None
+
+
+def _levels(tree: ast.AST) -> int:
+    """How many nodes lie inside each other at most; without recursion."""
+    levels, inside = 0, [tree]
+    while inside:
+        levels += 1
+        inside = [child for node in inside for child in ast.iter_child_nodes(node)]
+    return levels
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:

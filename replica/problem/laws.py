@@ -14,6 +14,7 @@ from scipy.special import roots_legendre
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from .checks import FINITE
 
 READOUT_LAWS = ("gaussian", "rademacher", "uniform")  # by name
 
@@ -92,9 +93,9 @@ def law(name: str, spec: Any) -> Law:
             f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
         )
         raise InvalidArgument(name, spec, allowed) from None
-    good = np.isfinite(values).all() and (fractions >= 0).all()
+    good = (np.abs(values) <= FINITE).all() and (fractions >= 0).all()
     if not (good and abs(fractions.sum() - 1) < 1e-9):
-        raise InvalidArgument(name, spec, "finite values with fractions >= 0 that sum to 1")
+        raise InvalidArgument(name, spec, f"values up to {FINITE:g}, fractions >= 0 of sum 1")
     return Law(tuple(values.tolist()), tuple((fractions / fractions.sum()).tolist()))
 
 

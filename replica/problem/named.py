@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -109,9 +109,9 @@ def activation(spec: Any, argument: str = "activation") -> Activation:
         return spec
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument)
-    if callable(spec):
+    if callable(spec) and isinstance(spec, Hashable):
         return _wrapped(spec, getattr(spec, "__name__", "custom"), argument)
-    raise InvalidArgument(argument, spec, "a name, a callable or an Activation")
+    raise InvalidArgument(argument, spec, "a name, a function or an Activation")
 
 
 @lru_cache(maxsize=256)
@@ -132,6 +132,8 @@ def _by_name(text: str, argument: str) -> Activation:
         function = imported(text, argument)
         if isinstance(function, Activation):
             return function
+        if not (callable(function) and isinstance(function, Hashable)):
+            raise InvalidArgument(argument, text, "the name of a function")
         return _wrapped(function, text, argument)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
@@ -151,6 +153,12 @@ def _by_name(text: str, argument: str) -> Activation:
     )
 
 
+def names_code(text: Any) -> bool:
+    """Whether ``text`` has the form module:name, of something to import."""
+    parts = text.strip().split(":") if isinstance(text, str) else ()
+    return len(parts) == 2 and all(part.isidentifier() for part in ".".join(parts).split("."))
+
+
 def imported(text: str, argument: str) -> Any:
     """What ``module:name`` names; modules in the working folder are found too.
 
@@ -159,10 +167,12 @@ def imported(text: str, argument: str) -> Any:
     InvalidArgument
         If it cannot be imported.
     """
-    module, _, name = text.partition(":")
+    module, _, name = text.strip().partition(":")
+    if not names_code(text):
+        raise InvalidArgument(argument, text, "importable as module:function")
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:
         return getattr(importlib.import_module(module), name)
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None

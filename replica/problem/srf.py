@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, number, numbers
+from .checks import FINITE, SQUARABLE, flag, number, numbers
 from .geometry import Geometry
 from .labels import label_noise
 from .named import activation
@@ -94,22 +94,22 @@ class SpikedRandomFeatures(Problem):
     rows: Any = None
 
     def __post_init__(self) -> None:
-        shares = None
+        shares, least = None, -SQUARABLE
         if self.fractions is not None:
             shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
         assign(
             self,
             student=activation(self.student, "student"),
             target=target(self.target),
-            r=numbers("r", self.r, -FINITE, "a finite number, or an array of them"),
+            r=numbers("r", self.r, least, "a finite number, or an array of them"),
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
-            gamma=numbers("gamma", self.gamma, -FINITE, "a cosine in [-1, 1], or an array of them"),
+            gamma=numbers("gamma", self.gamma, least, "a cosine in [-1, 1], or an array of them"),
             beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
             noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             fractions=shares,
-            bias=numbers("bias", self.bias, -FINITE, "a finite number, or an array of them"),
-            intercept=bool(self.intercept),
-            train_bias=bool(self.train_bias),
+            bias=numbers("bias", self.bias, least, "a finite number, or an array of them"),
+            intercept=flag("intercept", self.intercept),
+            train_bias=flag("train_bias", self.train_bias),
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),

@@ -21,7 +21,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import check_elementwise
+from .checks import check_elementwise, real
 from .expressions import Expression, is_expression
 from .geometry import remainder
 from .moments import Averages, ConditionalMoments
@@ -80,7 +80,7 @@ class MultiIndex:
 
     def __call__(self, *z: Array) -> Array:
         """sigma_*(z_1, ..., z_T), elementwise."""
-        return np.asarray(self.function(*z), dtype=float)
+        return real(self.name, self.function(*z))
 
     def averages(self) -> Averages:
         """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""

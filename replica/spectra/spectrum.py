@@ -27,6 +27,7 @@ from ..saddle_point import RowCovariance, ridge
 from .batch_contour import batch_contour
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
+from .outliers import outliers_from
 from .resolvent import Resolvent
 
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
@@ -57,6 +58,9 @@ class Spectrum:
         Share of eigenvalues that are exactly 0.
     outliers : (O,)
         Leading eigenvalues over p: those of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), [C] Eq. (191).
+    outliers_from : (O,)
+        The number of samples n from which each of them lies above the bulk: with fewer it is part
+        of that, and no eigenvalue of its own.  Eq. (9.2)
     quadrature_error : float
         Largest change of x times the density from the next coarser rule.
     mass_error : float
@@ -73,6 +77,7 @@ class Spectrum:
     sharp: NDArray[np.bool_]
     atom: float
     outliers: Array
+    outliers_from: Array
     quadrature_error: float
     mass_error: float
     status: Status
@@ -208,13 +213,15 @@ def spectrum(
     intervals, sharp = support(resolvent, x, settled.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
+    leading = _outliers(model, resolvent.real.table)
     found = Spectrum(
         model=model,
         alpha=float(ratio),
         edges=intervals,
         sharp=sharp,
         atom=_atom(resolvent.real.table, float(ratio)),
-        outliers=_outliers(model, resolvent.real.table),
+        outliers=leading,
+        outliers_from=outliers_from(resolvent, float(intervals.max()), len(leading)),
         quadrature_error=settled.change,
         mass_error=np.nan,
         status=Status.QUADRATURE,

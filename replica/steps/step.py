@@ -22,11 +22,14 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     assign,
+    flag,
     label_noise,
     law,
     number,
     target,
 )
+
+ALPHA0 = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +95,8 @@ class Step(Problem):
             step_noise=step_noise,
             readout=law("readout", self.readout),
             bias=bias,
-            intercept=bool(self.intercept),
-            train_bias=bool(self.train_bias),
+            intercept=flag("intercept", self.intercept),
+            train_bias=flag("train_bias", self.train_bias),
             label_noise=label_noise(self.label_noise),
         )
         self.check_noise()
@@ -139,10 +142,7 @@ class Step(Problem):
         try:
             pairs = [(alpha0, eta) for alpha0, eta in (self.steps if given else (single,))]
             return tuple(
-                (
-                    number("alpha0", alpha0, 0, np.inf, "positive or inf (n0/d)", open_low=True),
-                    number("eta", eta, 0, FINITE, "0 or more"),
-                )
+                (_alpha0(alpha0), number("eta", eta, 0, FINITE, "0 or more"))
                 for alpha0, eta in pairs
             )
         except (TypeError, ValueError):
@@ -153,3 +153,9 @@ class Step(Problem):
                 self.steps,
                 "a sequence of pairs (alpha0, eta): alpha0 positive or inf, eta 0 or more",
             ) from None
+
+
+def _alpha0(value: Any) -> float:
+    """A checked alpha0: a number as others are, or inf."""
+    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, ALPHA0)
+    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, ALPHA0)

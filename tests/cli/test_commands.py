@@ -151,7 +151,7 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
         "r = [[1, 0.5], [1, -0.5]]\nc = [1, 1.5]\nfractions = [0.25, 0.75]\n"
         "gamma = [[0.9, 0], [0, 0.8]]\n"
     )
-    (point,) = document(capsys, "curve --config problem.toml")["points"]
+    (point,) = document(capsys, "curve --config problem.toml --allow-import")["points"]
 
     model = SpikedRandomFeatures(
         student="tanh", target=MultiIndex(lambda a, b: a + a * b, dimension=2), c=[1, 1.5],

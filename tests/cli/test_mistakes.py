@@ -44,7 +44,7 @@ BARE = "--student tanh --target sin --alpha0 20"
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
         (f"{POINT} --student he1/0", ["--student", "he1/0"]),
-        (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "start:stop:count"]),
+        (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
         (f"{POINT} --bias x", ["--bias"]),
         (f"{SINE} --readout 1", ["--readout", "--alpha0"]),

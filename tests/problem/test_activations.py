@@ -99,7 +99,7 @@ def test_far_tails(name):
         (lambda x: np.log(np.abs(x) - 1), "finite"),
         (lambda x: float(x), "applicable to arrays"),
         ("tan", "tanh, erf"),
-        (3, "a name, a callable"),
+        (3, "a name, a function"),
         ("numpy:nothing", "importable"),
         ("he1+x", "Hermite sum"),
     ],

@@ -11,6 +11,7 @@ ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
+    "replica.start",
     "solvers",
     "replica.errors", "replica.documents",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
+from replica.observables import sweep
 from tests.problems import FLIPPED, OUTLIERS, PUBLISHED
 from tests.validation.test_conditional_gaussian import MODEL as TWO_GROUPS
 from validation import compare
@@ -109,7 +110,7 @@ AT_SIZE = [
     # Groups with the price of m at that d.  At lam = 0.02 single draws spread by 15 % with a tail,
     # and five seeds can agree among each other on too low a mean.
     *runs(
-        GENERAL, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=800, seeds=10, rng=4, finite_size=True
+        GENERAL, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=800, seeds=10, rng=4
     ),
     # A bias common to all neurons, minimised over in theory and in every draw
     *runs(TRAINED, alpha=1.5, lam=0.1, dimension=200, seeds=6, rng=3),
@@ -162,8 +163,10 @@ def test_large_overlaps_cost_at_finite_size(step, points):
     """Where m is large, the theory at the simulated dimension agrees and its limit does not."""
     size = dict(dimension=300, seeds=8, rng=7)
     model = step.srf(beta=1.0)
-    assert compare(model, finite_size=True, **points, **size).agrees
-    assert not compare(model, **points, **size).agrees
+    found = compare(model, **points, **size)
+    assert found.agrees
+    limit = sweep(model, **points, grids={}).columns["test_error"].reshape(found.test.theory.shape)
+    assert not replace(found.test, theory=limit).agrees(found.allowance).all()
 
 
 # The network itself
@@ -180,7 +183,7 @@ def several(alpha, lam, beta, **changes):
     """A step of several readouts or noises, and its point: theory at d = 500 without further
     allowance for its size than 1 %."""
     at = dict(alpha=alpha, lam=lam, beta=beta, dimension=500, seeds=10, rng=3)
-    return GradientStep(**NETWORK | changes), at | dict(finite_size=True, allowance=0.01)
+    return GradientStep(**NETWORK | changes), at | dict(allowance=0.01)
 
 
 @pytest.mark.slow
@@ -190,10 +193,10 @@ def several(alpha, lam, beta, **changes):
         # 2 % for finite size; ten seeds know the errors to 1 to 4 %
         (PUBLISHED, THOUSAND | dict(alpha=[0.2, 0.9, 1.6, 2.3, 3.0], lam=0.1)),
         # 2.5 %
-        *((STEPS[name], READOUTS | dict(finite_size=True))
+        *((STEPS[name], READOUTS)
           for name in ("four readouts", "gaussian readout", "two signs")),
         # no theory of its own: beside those, the network's difference from its sRF, up to 5 %
-        (STEPS["biases"], READOUTS | dict(finite_size=True, allowance=0.07)),
+        (STEPS["biases"], READOUTS | dict(allowance=0.07)),
         (GradientStep(**RELU, eta=1.0),
          THOUSAND | dict(alpha=[0.5, 1.5, 3.0], lam=0.1, allowance=0.07)),
         several(2.0, 0.05, 1.0, target="sin", alpha0=0.3, readout=[0.5, 1.5]),

@@ -112,7 +112,7 @@ def test_verdict_counts():
         "theory and simulation agree to within 4 standard errors and 0 of the theory for finite "
         "size; 75% of the errors are within 2 standard errors, where 82% are expected of 3 seeds "
         "without such a bias (the points of a seed share its draw, and miss together); theory of "
-        "the sRF, which is what is simulated"
+        "the sRF, which is what is simulated; the price of m at d = 60 included"
     )
     apart = replace(spread, train=Check(ones, 2 * ones, 0.1 * ones))
     assert "disagree" in apart.verdict
@@ -148,13 +148,15 @@ def test_the_picture_shows_the_srf_as_thinner_lines(which, thin):
         None if of is None else sweep(of, alpha=dense(found.alpha), lam=found.lam, grids={})
         for of in (theory.model, theory.published)
     )
-    lines = plot_comparison(found, line, published).get_lines()
+    beside = {} if published is None else {"sRF": published}
+    lines = plot_comparison(found, line, beside).get_lines()
     own = [one for one in lines if "theory" in str(one.get_label())]
     others = [one for one in lines if "sRF" in str(one.get_label())]
     assert (len(own), len(others)) == (2, thin)
     model = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
     # solved with the curve's other points, which rounds differently
-    point, srf = (solve(of, alpha=2, lam=0.1) for of in (model, step.srf(beta=1.0)))
+    of = model, step.srf(beta=1.0)
+    point, srf = (solve(replace(each, dimension=60), alpha=2, lam=0.1) for each in of)
     assert own[0].get_ydata()[-1] == pytest.approx(point.test_error, rel=1e-12)
     for one, value in zip(others, (srf.test_error, srf.train_error), strict=False):
         assert one.get_linewidth() < own[0].get_linewidth()

@@ -121,7 +121,7 @@ def test_command(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("more", "option"),
-    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder"), ("--finite-size", "--finite-size")],
+    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder")],
 )
 def test_bad_lines(more, option, capsys):
     assert option in refusal(capsys, f"{LINE} {more}", validate)

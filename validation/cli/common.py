@@ -48,7 +48,7 @@ Device = Annotated[str, typer.Option(help="cpu, or cuda (needs torch).")]
 def print_document(document: dict[str, Any], as_json: bool) -> None:
     """Write the document to standard output as JSON, or else its points as a table."""
     if as_json:
-        typer.echo(files.to_json(document))
+        common.answer(files.to_json(document))
     else:
         common.print_table(document["points"], list(document["points"][0]))
 

@@ -1,7 +1,9 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from replica.cli import Options, common, parse_request
@@ -40,9 +42,6 @@ def compare(
     seeds: Seeds = 5,
     rng: Rng = None,
     simulated: What = Simulated.network,
-    finite_size: Annotated[
-        bool, typer.Option("--finite-size", help="Theory at the simulated d, not its limit.")
-    ] = False,
     store: Store = None,
     key: Key = None,
     workers: Workers = None,
@@ -54,6 +53,7 @@ def compare(
 ) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
+    The theory is that of the simulated dimension; a figure has the limit as thin lines.
     With --ladder, the limit that simulations at several dimensions point to; --seeds is then
     for the largest of them.
     """
@@ -79,41 +79,38 @@ def compare(
     with common.progress("draws") as advance:
         settings["progress"] = advance
         if ladder is not None:
-            sizes = dimensions(ladder, finite_size)
+            sizes = dimensions(ladder)
             comparison = run_ladder(problem, dimensions=sizes, **settings)
         else:
-            comparison = run_comparison(
-                problem, dimension=dimension, finite_size=finite_size, **settings
-            )
+            comparison = run_comparison(problem, dimension=dimension, **settings)
     document = comparison.document()
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
         theory = comparison.theory
-        line, published = (
-            None
-            if of is None
-            else sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={}, loss=asked.loss)
-            for of in (theory.model, theory.published)
+        beside = {} if theory.published is None else {"sRF": theory.published}
+        if np.isfinite(theory.model.dimension):
+            beside["limit"] = replace(theory.model, dimension=np.inf)
+        line, *others = (
+            sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={}, loss=asked.loss)
+            for of in (theory.model, *beside.values())
         )
-        assert line is not None
-        common.save_figure(plot, plot_comparison(comparison, line, published).figure)
+        drawn = plot_comparison(comparison, line, dict(zip(beside, others, strict=True)))
+        common.save_figure(plot, drawn.figure)
     print_document(document, as_json)
     if not as_json:
-        typer.echo(comparison.verdict)
+        common.answer(comparison.verdict)
     if not comparison.agrees:
         raise typer.Exit(1)
 
 
-def dimensions(ladder: str, finite_size: bool) -> list[int]:
+def dimensions(ladder: str) -> list[int]:
     """The sizes of ``--ladder``.
 
     Raises
     ------
     InvalidArgument
     """
-    if finite_size:
-        raise InvalidArgument("finite_size", None, "left out: --ladder is compared with the limit")
     try:
         return [int(part) for part in ladder.split(",")]
     except ValueError:

@@ -67,9 +67,9 @@ def spectrum(
     if plot is not None:
         common.save_figure(plot, plot_spectrum(predicted, eigenvalues=values).figure)
     if as_json:
-        typer.echo(files.to_json(document))
+        common.answer(files.to_json(document))
     else:
-        typer.echo(theory.note)
+        common.answer(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
-        typer.echo(f"relative differences of the Stieltjes transform: {off}")
+        common.answer(f"relative differences of the Stieltjes transform: {off}")
     leave_unless_converged(predicted)

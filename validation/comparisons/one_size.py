@@ -1,6 +1,6 @@
 """A simulation at one dimension beside the theory: ``compare``."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -101,7 +101,6 @@ def compare(
     beta: float | None = None,
     simulated: str = "network",
     allowance: float | None = None,
-    finite_size: bool = False,
     model: str | None = None,
     **options: Any,
 ) -> Comparison:
@@ -113,9 +112,6 @@ def compare(
         As in :func:`simulate`.
     allowance : float
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless given.
-    finite_size : bool
-        Take the theory at the simulated dimension instead of its limit (the ``dimension`` of
-        SpikedRandomFeatures): what large overlaps m cost, below.
     model : {"network", "srf"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless given.
@@ -142,12 +138,14 @@ def compare(
     lam = 0.001, alpha = 0.5, d = 500 it was found 26 % below the theory, and spread by more
     than its mean.  A disagreement there calls for a larger d before anything else.
 
-    *Large m.*  The overlap m is free in the limit, but costs m^2 / p at finite width.  Where m
-    is large - groups with nearly dependent mu_0, such as relu with biases +-1 and a short
-    spike (m = -40), or a Gaussian readout and a target that one mu_0 does not fit - the limit
-    is reached only at p >> m^2, and ``finite_size`` is called for: relu with biases +-1 was
-    simulated at .261 +- .003 (d = 600) and .198 +- .002 (d = 2400), where the theory has .252
-    and .194 at those d, and .145 in the limit.
+    *Large m.*  The overlap m is free in the limit, but costs m^2 / p at finite width: the theory is
+    taken at the simulated dimension (the ``dimension`` of SpikedRandomFeatures), of a model that
+    has none of its own.  That tells where m is large - groups with nearly dependent mu_0, such as
+    relu with biases +-1 and a short spike (m = -40), or a Gaussian readout and a target that one
+    mu_0 does not fit - and where lam is not much less than n.  Relu with biases +-1 was simulated
+    at .261 +- .003 (d = 600) and .198 +- .002 (d = 2400), where the theory has .252 and .194 at
+    those d, and .145 in the limit; tanh/sin at lam = 1e4, d = 100 at .437 +- .003, where it has
+    .430, and .046 in the limit.
 
     *The network.*  Where the step has a theory of its own network (:class:`replica.Network`),
     that is taken.  Elsewhere it is that of the sRF, the published equivalent, from which the
@@ -175,8 +173,7 @@ def compare(
         simulated=simulated,
         **options,
     )
-    if finite_size:
-        theory = replace(theory, model=replace(theory.model, dimension=simulation.dimension))
+    theory = theory.at(simulation.dimension)
     expected, known = theory_at(theory.model, simulation), simulation.columns()
     measured = {
         name: Check(expected[name], known[f"simulated_{name}"], known[f"stderr_{name}"])

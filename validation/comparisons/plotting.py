@@ -1,5 +1,6 @@
 """The figure of a comparison: theory as lines, simulation as points with error bars."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ BARS = 2  # standard errors shown
 def plot_comparison(
     comparison: Comparison | Ladder,
     theory: Grid,
-    published: Grid | None = None,
+    beside: Mapping[str, Grid] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Test (filled) and training error (open) against alpha, a colour for each lam.
@@ -29,8 +30,8 @@ def plot_comparison(
     comparison : Comparison or Ladder
     theory : Grid
         The theory over a denser alpha and the same lam, drawn as lines.
-    published : Grid, optional
-        The sRF's, where that is another theory, drawn as thinner lines.
+    beside : dict of label -> Grid, optional
+        Other theories at the same points, drawn as thinner lines: the sRF's, the limit d -> inf.
     ax : matplotlib Axes, optional
         Where to draw; a new figure's when absent.
 
@@ -51,15 +52,15 @@ def plot_comparison(
             prefix = rf"$\lambda$ = {lam:.3g}, " if lams.size > 1 else ""
             alpha = theory.axes["alpha"]
             ax.plot(alpha, curve[:, i], line, color=colour, label=f"{prefix}{label}, theory")
-            if published is not None:
+            for width, (other, grid) in zip((0.7, 0.4), (beside or {}).items(), strict=False):
                 ax.plot(
                     alpha,
-                    published.columns[f"{name}_error"].reshape(shape)[:, i],
+                    grid.columns[f"{name}_error"].reshape(shape)[:, i],
                     line,
                     color=colour,
-                    linewidth=0.7,
+                    linewidth=width,
                     alpha=0.6,
-                    label=f"{prefix}{label}, sRF",
+                    label=f"{prefix}{label}, {other}",
                 )
             ax.errorbar(
                 comparison.alpha,

@@ -1,7 +1,9 @@
 """Which theory a simulation is put beside."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
+
+import numpy as np
 
 from replica.errors import InvalidArgument
 from replica.problem import Problem, SpikedRandomFeatures
@@ -26,6 +28,18 @@ class Theory:
     model: SpikedRandomFeatures
     published: SpikedRandomFeatures | None
     note: str
+
+    def at(self, dimension: int) -> "Theory":
+        """The same at a finite ``dimension``, where m has its price, unless it has its own."""
+        if np.isfinite(self.model.dimension):
+            return self
+        of = (
+            None if model is None else replace(model, dimension=dimension)
+            for model in (self.model, self.published)
+        )
+        model, published = of
+        assert model is not None
+        return Theory(model, published, f"{self.note}; the price of m at d = {dimension} included")
 
 
 def theory_of(

@@ -1,7 +1,7 @@
 """First layers, inputs and labels of finite size, drawn at random."""
 
 from . import arrays
-from .arguments import seed_sequence, size, whole
+from .arguments import check_array, seed_sequence, size, whole
 from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
@@ -11,6 +11,7 @@ __all__ = [
     "INPUT_BLOCK",
     "Instance",
     "arrays",
+    "check_array",
     "check_device",
     "draw",
     "draw_gaussian",

@@ -1,15 +1,19 @@
 """Checks of the arguments that every finite-size experiment has: sizes and seeds."""
 
 import operator
+import os
 from typing import Any
 
 from numpy.random import Generator, SeedSequence
 
 from replica.errors import InvalidArgument
+from replica.problem import takes
+
+MOST = 10**12  # samples or neurons: more than any memory or patience has room for
 
 
-def whole(name: str, value: Any, low: int, meaning: str) -> int:
-    """``value`` as an int of at least ``low``, or InvalidArgument.
+def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
+    """``value`` as an int from ``low`` to ``high``, or InvalidArgument.
 
     Examples
     --------
@@ -23,6 +27,8 @@ def whole(name: str, value: Any, low: int, meaning: str) -> int:
         raise InvalidArgument(name, value, allowed) from None
     if number < low:
         raise InvalidArgument(name, value, allowed)
+    if number > high:
+        raise InvalidArgument(name, value, f"{allowed}, at most {high:.0e}")
     return number
 
 
@@ -40,11 +46,29 @@ def size(name: str, ratio: float, dimension: int) -> int:
     600
     """
     count = round(ratio * dimension)
+    if count > MOST:
+        need = takes(8.0 * count, 1e-9 * count * dimension)  # of one column, and of reading it
+        allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension} ({need} at least)"
+        raise InvalidArgument(name, ratio, allowed)
     if count < 1:
         raise InvalidArgument(
             name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
         )
     return count
+
+
+def check_array(rows: int, columns: int) -> None:
+    """Refuse, before it is made, an array that no memory of this machine holds.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 8.0 * rows * columns > memory:
+        need = takes(8.0 * rows * columns, 1e-9 * rows * columns)
+        allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {need} to draw"
+        raise InvalidArgument("dimension, alpha or beta", None, allowed)
 
 
 def seed_sequence(rng: Any) -> SeedSequence:

@@ -29,7 +29,7 @@ from replica.steps import GradientStep
 from solvers.results import Array
 
 from . import arrays
-from .arguments import seed_sequence, size, whole
+from .arguments import check_array, seed_sequence, size, whole
 from .inputs import gaussian_inputs
 
 
@@ -127,6 +127,7 @@ def draw(
     least = spikes + L.shape[1]
     d = whole("dimension", dimension, max(2, least), "the input dimension d")
     rows = default_rng(seed_sequence(rng).spawn(1)[0])
+    check_array(size("beta", model.beta, d), d)
     W = sphere_rows(size("beta", model.beta, d), d, rows)
     axes = np.eye(least, d)
     directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
@@ -162,6 +163,7 @@ def trajectory(
     d = whole("dimension", dimension, max(2, T + 1), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
+    check_array(size("beta", beta, d), d)
     W = sphere_rows(size("beta", beta, d), d, rows)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
     directions = np.eye(T, d)

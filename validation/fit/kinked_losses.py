@@ -4,19 +4,23 @@ The dual is a quadratic program in a box,
 
     max_u  D(u) = u.y - |Z' u|^2 / (2 lam),  u in a box,  a = Z' u / lam,
 
-solved by a primal-dual interior-point method; the multiplier of sum u = 0 is the intercept.
+solved by a primal-dual interior-point method; the multiplier of sum u = 0 is the intercept.  Where
+lam is so small that Z Z' / lam leaves it too few digits, the samples that it says are met exactly
+give the readout itself, by linear algebra in which nothing is divided by lam.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, qr, solve, solve_triangular
 
 from replica.convex import Loss
 from solvers.results import Array
 
 from .design import GAP, MAX_STEPS, Design, Minimum, objective
+
+MAX_EXCHANGES = 30  # of samples that are met with others: each takes a decomposition
 
 
 class Iterate(NamedTuple):
@@ -62,6 +66,55 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
         centring = float(complement / (2 * n) * (left / complement) ** 3)
         step = _direction(at, solve, slope, centring, predictor, intercept)
         at = _moved(at, step, 0.995 * _longest(at, step))
+    if best.gap > GAP:
+        exact = _exchanged(design, y, lam, loss, at, intercept)
+        best = min(best, exact, key=lambda minimum: minimum.gap)
+    return best
+
+
+def _exchanged(
+    design: Design, y: Array, lam: float, loss: Loss, at: Iterate, intercept: bool
+) -> Minimum:
+    """The minimum, from the samples that the iterate meets: where they turn out to be others, from
+    those, and so on.
+
+    Met samples E have y - f = 0 and any u in the box, others u at an end.  With x = (a, b),
+    X = (Z, 1) and D = lam but for b, the conditions are X_E x = y_E and D x = X' u.  With
+    X_E' = Q R and Q' the rest of a basis, x = Q R^-T y_E + Q' w, where Q'' D x = Q'' X_N' u_N
+    gives w, and then u_E = R^-1 Q' (D x - X_N' u_N).
+    """
+    low, high = _box(y, loss)
+    X = np.column_stack([design.Z, np.ones(len(y))]) if intercept else design.Z
+    D = np.full(X.shape[1], lam)
+    D[design.Z.shape[1] :] = 0.0
+    free = np.minimum(at.below / at.z_below, at.above / at.z_above)  # large where a sample is met
+    met = free > max([1.0, *np.sort(free)[: -X.shape[1]][-1:]])  # no more than there are unknowns
+    u = np.where(at.below < at.above, low, high)
+    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.inf, np.inf)
+    for _ in range(MAX_EXCHANGES):
+        k = int(met.sum())
+        if k > X.shape[1]:
+            break
+        basis, R = qr(X[met].T)
+        first, rest, R = basis[:, :k], basis[:, k:], R[:k]
+        pull = X[~met].T @ u[~met]
+        try:
+            x = first @ solve_triangular(R, y[met], trans="T")
+            x = x + rest @ solve((rest.T * D) @ rest, rest.T @ (pull - D * x), assume_a="pos")
+            u[met] = solve_triangular(R, first.T @ (D * x - pull))
+        except (LinAlgError, ValueError):  # samples that are not independent
+            break
+        a, b = x[: design.Z.shape[1]], float(x[-1]) if intercept else 0.0
+        f = design.Z @ a
+        inside = np.clip(u, low, high)
+        now = _gap(y, lam, loss, at._replace(u=inside, nu=b), a, f)
+        best = min(best, now, key=lambda minimum: minimum.gap)
+        left = y - f - b
+        leave = met & (u != inside)
+        enter = ~met & np.where(u == high, left < 0, left > 0)
+        if best.gap <= GAP / 10 or not (leave.any() or enter.any()):
+            break
+        u, met = inside, (met & ~leave) | enter
     return best
 
 

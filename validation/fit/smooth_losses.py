@@ -11,6 +11,8 @@ from solvers.results import Array
 
 from .design import GAP, MAX_STEPS, Design, Minimum, objective
 
+REFINEMENTS = 8  # steps where the objective is its minimum to rounding
+
 
 def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Minimum:
     """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
@@ -21,12 +23,16 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
     n, p = design.Z.shape
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     value = objective(y, lam, loss, a, f)
+    best, refined = Minimum(a, b, value, np.inf), 0
     for _ in range(MAX_STEPS):
         t, slope = _slope(y, loss, f)
         gradient = design.Z.T @ slope + lam * a
         gap = float(gradient @ gradient) / (2 * lam)
         gradient_b = float(slope.sum()) if intercept else 0.0
-        if gap <= 1e-3 * GAP * value and abs(gradient_b) <= 1e-9 * np.abs(slope).sum():
+        balanced = abs(gradient_b) <= 1e-9 * np.abs(slope).sum()
+        if balanced and gap / value < best.gap:
+            best = Minimum(a, float(b), value, gap / value)
+        if gap <= 1e-3 * GAP * value and balanced:
             break
         weight = loss.second(t)
         columns = np.stack([gradient, design.Z.T @ weight], axis=1)
@@ -38,12 +44,14 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
             step_b = -(gradient_b - weight @ (design.Z @ solved[:, 0])) / max(rest, 1e-9 * n)
         step = -solved[:, 0] - step_b * solved[:, 1]
         size = _step_size(y, lam, loss, (a, step), (f, design.Z @ step + step_b))
-        if size == 0:
-            break
+        if size == 0:  # the objective cannot tell any more, but the gradient can
+            size, refined = 1.0, refined + 1
+            if refined > REFINEMENTS:
+                break
         a, b = a + size * step, b + size * step_b
         f = design.Z @ a + b
         value = objective(y, lam, loss, a, f)
-    return Minimum(a, float(b), value, gap / value)
+    return best
 
 
 def _slope(y: Array, loss: Loss, f: Array) -> tuple[Array, Array]:

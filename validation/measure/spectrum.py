@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draws import draw, seed_sequence, size, spiked_model, whole
+from ..draws import check_array, draw, seed_sequence, size, spiked_model, whole
 
 
 def eigenvalues(
@@ -53,7 +53,8 @@ def eigenvalues(
     (ratio,) = positive("alpha", [alpha])
     d = whole("dimension", dimension, 2, "the input dimension d")
     n = size("alpha", float(ratio), d)
-    seeds = whole("seeds", seeds, 1, "independent draws")
+    check_array(n, d)
+    seeds = whole("seeds", seeds, 1, "independent draws", 10**6)
     spectra = []
     for seed in seed_sequence(rng).spawn(seeds):
         layer, inputs = seed.spawn(2)

@@ -26,7 +26,7 @@ from . import store as cell_store
 from .arguments import byte_count, fraction
 from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell
 from .identity import describe_cells
-from .resources import bytes_needed, check_memory, cost
+from .resources import bytes_needed, check_memory, check_time, cost
 from .simulation import Simulation
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 TEST_INPUTS = 8
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
+MOST_SEEDS = 10**6
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
@@ -137,7 +138,7 @@ def simulate(
     >>> simulation.test_error.shape, simulation.test_mean.shape
     ((3, 2, 2), (2, 2))
     """
-    seeds = whole("seeds", seeds, 2, "a standard error needs two draws")
+    seeds = whole("seeds", seeds, 2, "a standard error needs two draws", MOST_SEEDS)
     experiment = plan(
         problem,
         alpha=alpha,
@@ -158,6 +159,7 @@ def simulate(
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
     check_memory(experiment, limit)
+    check_time(len(indices) * cost(experiment) / CORE_SPEED)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
     cells = run_cells(
         experiment,

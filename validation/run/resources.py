@@ -9,6 +9,7 @@ from ..fit import CHOLESKY_COST, GRAM_COST, routes
 from .cells import Experiment, Simulated
 
 PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
+LONGEST = 3e7 * 1000  # seconds of one core: a year of a thousand of them
 CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
 BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
 
@@ -51,6 +52,18 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
     return PROCESS_BYTES + 8 * numbers
+
+
+def check_time(seconds: float) -> None:
+    """Refuse what would take one core longer than anyone waits, with all others.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if seconds > LONGEST:
+        allowed = f"smaller: all draws would take one core {seconds / 3.15e7:.1e} years or more"
+        raise InvalidArgument("dimension, alpha0, alpha or seeds", None, allowed)
 
 
 def check_memory(experiment: Experiment, limit: float) -> None:

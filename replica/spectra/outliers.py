@@ -1,0 +1,40 @@
+"""From which size an outlier lies beyond the bulk.  docs/theory.md 9"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..saddle_point import penalty_on_m
+from .resolvent import Resolvent
+
+BEYOND = 1 + 1e-6  # just above an edge: there V, like the root of the distance, has changed by 1e-3
+
+
+def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
+    """The number of samples n from which each of ``count`` outliers lies above the bulk, whose
+    upper end is ``edge``; NaN where the resolvent was not found there.  Eq. (9.2)
+
+    At finite d an eigenvalue is where the equations (4.5) of m and theta have a solution without
+    labels.  In m alone, that is where E mu_0 mu_0' / (1 + V), less what theta takes of it, has the
+    eigenvalue 1 / d relative to the penalty of m at d = 1.
+    """
+    table, alpha = resolvent.real.table, resolvent.alpha
+    U = resolvent.at(np.array([edge * BEYOND], dtype=complex))
+    if not np.isfinite(U).all():
+        return np.full(count, np.nan)
+    V2 = U[:, -resolvent.responses.groups :].real
+    total = 1 + resolvent.responses.from_analytic(U).real @ resolvent.real.coefficients
+    groups, weights = len(table.classes), table.weights / total[0]
+    penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
+    of_m = table.offsets[:groups]
+    of_theta = (table.kappa * table.mu1[:, None]).reshape(-1, len(weights))
+    # theta = response E[kappa mu_1 s], without a spike as with one
+    response = np.repeat(alpha * table.c * V2[0], len(table.kappa))
+    mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
+    taken = (mixed * response) @ np.linalg.solve(np.eye(len(own)) + own * response, mixed.T)
+    size = np.sqrt(-penalty)  # above the bulk V_2 < 0
+    values = np.linalg.eigvalsh(((of_m * weights) @ of_m.T - taken) / np.outer(size, size))
+    values = values[::-1][:count]
+    return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)

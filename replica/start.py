@@ -1,0 +1,69 @@
+"""What ``import replica`` does first, before anything that takes time or may be the wrong thing: it
+imports this module.
+
+A file of the same name beside a user's script is found before the packages that are installed with
+this one; and a command that is interrupted while it is still being loaded has nothing to trace.
+"""
+
+import os
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def check_names() -> None:
+    """Say which file hides one of the packages that come with this one.
+
+    Raises
+    ------
+    ImportError
+        If it is ``solvers``, without which nothing works.
+    """
+    hidden = _hiding("solvers")
+    if hidden:
+        raise ImportError(
+            f"{hidden} hides the package solvers, which replica needs: give it another name, or "
+            "start Python elsewhere"
+        )
+    hidden = _hiding("validation")
+    if hidden:
+        warnings.warn(
+            f"{hidden} hides the package validation of replica-srf: to import that, give it "
+            "another name",
+            ImportWarning,
+            stacklevel=3,
+        )
+
+
+def _hiding(name: str) -> str:
+    """The file that is imported as ``name`` in the place of the package beside this one, if any."""
+    here = Path(__file__).resolve().parents[1] / name
+    spec = find_spec(name)
+    if spec is None or not here.is_dir():
+        return ""
+    found = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+    inside = Path(found).resolve()
+    return "" if here in (inside, inside.parent) else found
+
+
+def end_quietly() -> None:
+    """Let Ctrl-C end a command in one line while its imports are running; afterwards ``cli.run``
+    sees to that.  A script or a notebook that imports the library keeps its traceback."""
+    command = os.path.basename(sys.argv[0]).partition(".")[0] if sys.argv else ""
+    if command not in ("-m", "replica", "replica-validate"):
+        return
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print("error: interrupted while starting", file=sys.stderr)
+        else:
+            before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+end_quietly()
+check_names()

@@ -1,0 +1,322 @@
+"""Bad inputs for both command lines, by theme: what people type by mistake, and what nobody would
+type but a file may hold.  ``all_inputs`` makes them anew, for the tests and for ``trial``."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+STEP = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
+POINT = [*STEP, "--alpha", "1", "--lam", "0.1"]
+SRF = ["--student", "tanh", "--target", "sin", "--r", "1", "--c", "1", "--gamma", ".9"]
+SMALL = ["--rng", "0", "--dimension", "30", "--seeds", "2"]
+SIMULATE = ["replica-validate", "simulate", *POINT, *SMALL]
+
+
+class Input(NamedTuple):
+    """A command line with the files it finds, and whether it must be refused with status 2."""
+
+    theme: str
+    arguments: list[str]
+    files: dict[str, bytes]
+    refused: bool
+
+
+def all_inputs() -> Iterator[Input]:
+    """Every bad input."""
+    for theme in (numbers, integers, names, expressions, files, outputs, combinations, sizes):
+        for made in theme():
+            arguments, *more = made if isinstance(made, tuple) else (made,)
+            content = next((x for x in more if isinstance(x, dict)), {})
+            yield Input(theme.__name__, arguments, content, False not in more)
+
+
+def numbers():
+    """Numbers that are none, or out of range, of every option that takes one."""
+    bad = ["", " ", "x", "nan", "-inf", "1e300", "1e400", "1,,2", "1,x", "1:2", "1:2:0", "1:2:-3"]
+    bad += ["1:2:1e3", "1:2:3:lin", "1:2:3:log:", "0:1:3:log", "1:nan:3", "0x10", "1+2j", "True"]
+    bad += [
+        "1:2:1000000000000",
+        "1:2:" + "9" * 5001,
+        "1" * 5001,
+        "\u0663\u066b\u0665",
+        "1;2",
+        "1/2",
+    ]
+    for name in ("alpha", "lam", "alpha0", "eta", "beta", "noise", "step-noise"):
+        for text in bad:
+            infinite = name == "alpha0" and text in ("1e400", "1" * 5001)  # which it may be
+            yield ["replica", "curve", *POINT, f"--{name}={text}"], not infinite
+        if name not in ("alpha0", "eta", "noise", "step-noise"):
+            yield ["replica", "curve", *POINT, f"--{name}=0"]
+        yield ["replica", "curve", *POINT, f"--{name}=-1"]
+    for name in ("r", "c", "gamma"):
+        for text in bad[:9]:
+            yield ["replica", "curve", *SRF, "--alpha", "1", "--lam", "1", f"--{name}={text}"]
+    for text in ("0", "-1", "nan", "x", ""):
+        yield ["replica", "curve", *POINT, f"--time-limit={text}"]
+
+
+def integers():
+    """Counts that are none, negative, or of far too much."""
+    bad = ["0", "-1", "1.5", "x", "", "nan", "99999999999999999999", "1e3", "1" * 5001]
+    for name in ("dimension", "seeds", "workers"):
+        for text in bad:
+            yield [*SIMULATE, f"--{name}={text}"]
+    for text in bad[1:6]:
+        yield [*SIMULATE, f"--rng={text}"]
+    for text in bad:
+        yield ["replica", "spectrum", *STEP, "--alpha", "2", f"--points={text}"]
+        yield ["replica", "staircase", "--target", "z1", f"--degree={text}"]
+        yield ["replica", "staircase", "--target", "numpy:sin", f"--dimension={text}"]
+    for text in ("0", "-1", "1.5", "x", ""):
+        yield ["replica", "curve", *POINT, f"--workers={text}"]
+    yield ["replica", "spectrum", *STEP, "--alpha", "2", "--points=1"]
+    yield ["replica", "spectrum", *STEP, "--alpha", "2", "--points=200000000"]
+
+
+def names():
+    """Functions, losses, laws and models that there are not, or that do something else."""
+    code = ["builtins:exit", "builtins:print", "builtins:input", "builtins:eval", "sys:exit"]
+    code += ["os:abort", "os:system", "os:_exit", "builtins:breakpoint", "sys:path"]
+    code += ["numpy:sum", "numpy:nothing", "nowhere:f", ":f", "f:", "a:b:c", "..x:y", "a b:c"]
+    code += ["numpy.lib.scimath:sqrt", "numpy.random:standard_normal", "sys:maxsize", "json:dumps"]
+    text = [
+        "",
+        " ",
+        "tan",
+        "he1+x",
+        "he1/0",
+        "he999",
+        "1*",
+        "x" * 10**5,
+        "\x1b[31m",
+        "\n",
+        "z0",
+        "é",
+    ]
+    for name in ("student", "target"):
+        for given in (*code, *text):
+            yield ["replica", "curve", *POINT, f"--{name}={given}"]
+    laws = ["", "cauchy", "1,x", "nan", "1e308", "inf", "normal", "[1,2]", "x" * 10**5]
+    for given in laws:
+        yield ["replica", "curve", *POINT, f"--readout={given}"]
+        yield ["replica", "curve", *POINT, f"--bias={given}"]
+    losses = ["", "huber", "huber:", "huber:0", "huber:-1", "huber:1e300", "huber:nan", "huber:x"]
+    losses += ["quantile:0", "quantile:1", "quantile:2", "exponential", "hinge", "logistic", "l1"]
+    losses += ["numpy:sin", "nowhere:f", "x" * 10**5, "square:1", "huber:1:2", "HUBER:1"]
+    for given in losses:
+        yield ["replica", "curve", *POINT, f"--loss={given}"]
+        yield [*SIMULATE, f"--loss={given}"]
+    noises = ["", "student:1", "student:x", "student", "outliers:2:1", "outliers:.1:-1", "flip:2"]
+    noises += ["outliers:.1", "flip", "flip:nan", "logistic:1", "nowhere:f", "outliers:.1:1e300"]
+    for given in noises:
+        yield ["replica", "curve", *POINT, f"--label-noise={given}"]
+    for given in ("", "SRF", "x", "gaussian"):
+        yield ["replica", "curve", *POINT, f"--model={given}"]
+        yield [*SIMULATE, f"--simulated={given}x"]
+
+
+def expressions():
+    """Targets written as text that is not arithmetic, or far too much of it."""
+    bad = [
+        "z9",
+        "z1 +",
+        "z1 z2",
+        "(z1",
+        "z1)",
+        "z1; z2",
+        "z1 = 2",
+        "lambda z1: z1",
+        "z1 if z1 else 0",
+    ]
+    bad += [
+        "__import__('os')+z1",
+        "z1.real",
+        "z1[0]",
+        "exit(z1)",
+        "print(z1)",
+        "eval('z1')",
+        "z1 @ z2",
+    ]
+    bad += [
+        "z1 // 2",
+        "z1 % 2",
+        "z1 & 1",
+        "~z1",
+        "z1 < 0",
+        "not z1",
+        "z1 and z2",
+        "f'{z1}'",
+        "'z1'",
+    ]
+    bad += ["z1**1j", "1j*z1", "he100(z1)", "he(z1)", "he1(z1, z2)", "tanh()*z1", "tanh(x=z1)"]
+    bad += [
+        "z1 + (-8)**(1/3)*z2",
+        "z1/0",
+        "log(z1)",
+        "1/(z1-z1)",
+        "exp(exp(exp(z1*z1)))",
+        "z1*1e400",
+    ]
+    bad += ["z1**.5", "+".join(["z1"] * 5000), "*".join(["z1"] * 2000), "-" * 5000 + "z1"]
+    bad += [
+        "(" * 5000 + "z1" + ")" * 5000,
+        "tanh(" * 2000 + "z1" + ")" * 2000,
+        "z1" + "**z1" * 3000,
+    ]
+    bad += ["z1 + " + "9" * 10**5, "z1 # comment\n+", "z1\n\nz2", "z1 + é", "z1 + \x00", "z1:=2"]
+    for text in bad:
+        if "\x00" not in text:  # no argument of a program has one
+            yield ["replica", "staircase", f"--target={text}"]
+        yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(target=text)}
+
+
+def files():
+    """Problem files that are none, are no problem, or are made to break what reads them."""
+    base = _toml()
+    bad = [b"", b"\xff\xfe", b"student", b"[", b"=1", b"alpha = ", b"[groups]", b"student = 3"]
+    bad += [base + b"x = 1", base + b"alpha = 1", base + b'[groups]\nr = "x"\nc = 1\ngamma = 0']
+    bad += [base + b"y=" + b"[" * 900 + b"]" * 900, base + b"y=" + b"{a=" * 900 + b"1" + b"}" * 900]
+    bad += [base + b"y=" + b"1" * 5001, b"a." * 100_000 + b"b = 1", b'"a".' * 50_000 + b"b = 1"]
+    bad += [
+        b"[" + b"a." * 100_000 + b"b]",
+        base + b"y=[" + b"1," * 12_000_000 + b"]",
+        b"\0" * 10**6,
+    ]
+    bad += [b"# " + b"x" * 2 * 10**6, base + b"y = 1e400", base + b'y = "' + b"x" * 10**6 + b'"']
+    for content in bad:
+        yield ["replica", "curve", "--config", "p.toml"], {"p.toml": content}
+    for name in ("alpha", "lam", "eta", "alpha0", "beta", "noise"):
+        for value in (True, [], [[1]], ["x"], [True], "x", {}, -1, [1, -1], "1:2", 10**400):
+            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
+    for name in ("intercept", "train_bias"):
+        for value in ("yes", "no", "", 1, 0, [True], 1.0):
+            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
+    for name in ("student", "target", "loss"):
+        yield (
+            ["replica", "curve", "--config", "p.toml"],
+            {"p.toml": _toml(**{name: "evil:f"}), "evil.py": b"open('ran', 'w')\nf = abs\n"},
+        )
+    for name in ("student", "target", "loss", "readout", "bias", "label_noise", "model", "steps"):
+        for value in (1e400, {"a": 1}, [["x"]], [[[1]]], True):
+            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
+    for path in (".", "/", "nowhere.toml", "/dev/zero", "/dev/null", "/proc/self/mem", "x" * 5000):
+        yield ["replica", "curve", "--config", path]
+
+
+def outputs():
+    """Files that cannot be written, refused before anything is computed."""
+    bad = [
+        "",
+        ".",
+        "..",
+        "/",
+        "x",
+        "x.txt",
+        "x.csv/",
+        "no/x.csv",
+        "/proc/x.csv",
+        "/dev/null",
+        ".csv",
+    ]
+    for path in (*bad, "x" * 300 + ".csv", "a\nb"):
+        yield ["replica", "curve", *POINT, f"--out={path}"], path != ".csv"
+        yield ["replica", "curve", *POINT, f"--plot={path}"]
+        yield [*SIMULATE, f"--out={path}"], path != ".csv"
+    yield ["replica", "staircase", "--target", "z1", "--out=x.nc"]
+    yield ["replica-validate", "figure", "nothing", "--plot=x.png"]
+    yield ["replica-validate", "figure", "spectra"]
+    yield ["replica-validate", "figure", "spectra", "--plot=x.txt"]
+    yield ["replica-validate", "figure", "spectra", "--plot=x.png", "--images=x"]
+
+
+def combinations():
+    """Options that are missing, unknown, or do not go together."""
+    for line in (
+        "replica curve",
+        "replica nothing",
+        "replica curve --student tanh",
+        "replica curve --student tanh --target sin --alpha 1 --lam 1",
+        "replica curve --student tanh --target sin --alpha0 1 --alpha 1 --lam 1",
+        "replica curve --student tanh --target sin --alpha 1 --lam 1 --r 1",
+        "replica curve --bogus 1",
+        "replica curve --alpha",
+        "replica curve 1 2 3",
+        "replica --bogus",
+        "replica-validate",
+        "replica-validate compare",
+        "replica-validate simulate --student",
+        "replica-validate alignment --student tanh --target sin",
+        "replica optimum --student tanh --target sin --alpha0 1",
+        "replica bounds --student tanh --target sin",
+    ):
+        yield line.split(), line != "replica-validate"
+    point, srf = ["replica", "curve", *POINT], ["replica", "curve", *SRF]
+    yield [*point, "--r", "1"]
+    yield [*point, "--steps", "1:1,1:1"]
+    yield [*srf, "--alpha", "1", "--lam", "1", "--model", "network"]
+    yield [*srf, "--alpha", "1", "--lam", "1", "--readout", "1,2"]
+    plain = ["replica", "curve", *POINT[:4], "--alpha", "1", "--lam", "1"]
+    for steps in ("", "1", "1:", "1:1:1", "1:x", "0:1", "-1:1", "nan:1", "1:1e300", "," * 1000):
+        yield [*plain, f"--steps={steps}"]
+    for memory in ("", "x", "-1GB", "0", "1e400GB", "nan", "1KB", "1 potato"):
+        yield [*SIMULATE, f"--memory={memory}"]
+    for shard in ("", "1", "0/2", "3/2", "1/0", "x/y", "1/99", "-1/2", "1/2"):
+        yield [*SIMULATE, f"--shard={shard}"]
+    for device in ("", "gpu", "cuda:99", "x" * 10**4):
+        yield [*SIMULATE, f"--device={device}"]
+    for ladder in ("", "40", "x", "0,1", "-1,-2", "40,40", "1e9,2e9", "99999999999999999999,3"):
+        yield ["replica-validate", "compare", *POINT, "--rng=0", "--seeds=2", f"--ladder={ladder}"]
+
+
+def sizes():
+    """Values within their range of which nobody has the memory or the time; and extremes."""
+    for name in ("dimension", "seeds"):
+        for value in (10**7, 10**9, 10**12, 10**18, 10**30):
+            yield [*SIMULATE, f"--{name}={value}"]
+    for name in ("alpha", "beta", "alpha0"):
+        for value in ("1e12", "1e18", "1e25", "1e300"):
+            yield [*SIMULATE, f"--{name}={value}"]
+            for command in ("spectrum", "alignment"):
+                if (command, name) != ("alignment", "alpha"):
+                    of = STEP if command == "alignment" else [*STEP, "--alpha", "2"]
+                    line = ["replica-validate", command, *of, *SMALL, f"--{name}={value}"]
+                    # the theory of a spectrum comes first, and may not be found
+                    yield line, command == "alignment"
+        yield [*SIMULATE, f"--{name}=1e-9"]
+    for command in ("spectrum", "alignment", "compare"):
+        of = {"alignment": STEP, "spectrum": [*STEP, "--alpha", "2"]}.get(command, POINT)
+        for value in (10**7, 10**12, 10**18):
+            yield ["replica-validate", command, *of, *SMALL, f"--dimension={value}"]
+    grid = "1:2:100000"
+    yield ["replica", "curve", *STEP, f"--alpha={grid}", f"--lam={grid}"]
+    yield ["replica", "curve", *POINT, f"--eta={grid}", f"--beta={grid}"]
+    yield ["replica", "bounds", *STEP, f"--eta={grid}", "--alpha", grid]
+    for name in ("alpha", "lam", "beta", "alpha0", "eta", "noise"):
+        for value in ("1e18", "1e30", "1e-18", "1e-30"):
+            yield ["replica", "curve", *POINT, f"--{name}={value}"], False
+    for beta in ("1e-9", "1e-30", "1e9", "1e30"):
+        yield ["replica", "spectrum", *STEP, "--alpha", "2", f"--beta={beta}"], False
+    for loss, lam in (("quantile:0.3", "1e-4"), ("absolute", "1e-6"), ("huber:1", "1e-12")):
+        yield [*SIMULATE, f"--loss={loss}", f"--lam={lam}"], False
+    for lam in ("1e18", "1e30", "1e-30"):
+        yield [*SIMULATE, f"--lam={lam}"], False
+
+
+def _toml(**changes) -> bytes:
+    """A problem file with some values changed."""
+    values = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "alpha": 1, "lam": 0.1}
+    return "".join(f"{key} = {toml_value(x)}\n" for key, x in (values | changes).items()).encode()
+
+
+def toml_value(value) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return '"' + escaped.replace("\x00", "\\u0000") + '"'
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml_value(x)}" for key, x in value.items()) + "}"
+    return repr(value)

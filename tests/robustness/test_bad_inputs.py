@@ -1,0 +1,27 @@
+"""Every bad input of the trial is refused in a sentence; a few of each kind in an ordinary run."""
+
+import itertools
+
+import pytest
+
+from .inputs import all_inputs
+from .trial import judge
+
+INPUTS = list(all_inputs())
+EACH = 67  # of the inputs one is tried in an ordinary run
+
+
+def name(given):
+    return f"{given.theme}: {' '.join(given.arguments)[:120]}"
+
+
+@pytest.mark.parametrize("given", INPUTS[::EACH], ids=name)
+def test_a_bad_input_is_refused(given):
+    assert not judge(given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", sorted({given.theme for given in INPUTS}))
+def test_all_of_a_theme_are_refused(theme):
+    faults = [(given, judge(given)) for given in INPUTS if given.theme == theme]
+    assert not list(itertools.islice((f"{name(g)} {fault}" for g, fault in faults if fault), 5))

@@ -1,0 +1,46 @@
+"""Where the penalty is not much less than n, the limit d -> inf is far from any network."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import replica
+from replica.cli.common import run
+from replica.cli.main import app
+from validation import compare
+
+STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+
+
+def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
+    found = compare(
+        STEP, alpha=1.0, lam=1e4, dimension=100, seeds=5, rng=0, beta=1.0, simulated="srf"
+    )
+    assert found.agrees
+    assert found.test.theory[0, 0] == pytest.approx(0.430, abs=0.001)  # simulated: .437 +- .003
+    limit = replica.solve(STEP.srf(beta=1.0), alpha=1.0, lam=1e4)
+    assert limit.test_error == pytest.approx(0.046, abs=0.001)
+
+
+@pytest.mark.parametrize("loss", ["square", "huber:0.3"])
+@pytest.mark.parametrize(("lam", "least"), [(0.1, 0.0), (1e4, 5.0)])
+def test_a_solution_says_how_far_it_is_from_dimension_1000(lam, least, loss):
+    model = STEP.srf(beta=1.0)
+    limit = replica.solve(model, alpha=1.0, lam=lam, loss=loss)
+    there = replica.solve(replace(model, dimension=1000), alpha=1.0, lam=lam, loss=loss)
+    shift = limit.finite_size_shift
+    # 1e-6 is what is known of the loss's errors
+    assert shift == pytest.approx(there.test_error / limit.test_error - 1, abs=3e-6)
+    assert least <= shift < 20
+    assert there.finite_size_shift == 0.0
+
+
+@pytest.mark.parametrize(("lam", "noted"), [("0.1", False), ("1e4", True), ("0.1,1e4", True)])
+def test_the_command_line_notes_it_above_two_percent(lam, noted, capsys):
+    line = f"curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam {lam}"
+    assert run(app, line.split()) == 0
+    out, err = capsys.readouterr()
+    note = re.search(r"note: .* d = 1000 .* lam = 10000 differs by \+789%", err)
+    assert (note is not None) == noted
+    assert "note" not in out

@@ -1,0 +1,61 @@
+"""What hides a package of ours, and Ctrl-C while a command is starting."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = str(Path(__file__).parents[2])
+
+
+def python(folder, *arguments):
+    environment = os.environ | {"PYTHONPATH": ROOT}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["solvers.py", "solvers/__init__.py"])
+def test_a_file_that_hides_solvers_is_named(name, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("1 / 0\n")  # and is not run
+    (tmp_path / "mine.py").write_text("import replica\n")
+    last = python(tmp_path, "mine.py").stderr.splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert str(tmp_path / name) in last
+    assert "hides the package solvers" in last
+
+
+def test_a_file_that_hides_validation_is_named_and_does_no_harm(tmp_path):
+    (tmp_path / "validation.py").write_text("own = 1\n")
+    (tmp_path / "mine.py").write_text("import replica, validation\nprint(validation.own)\n")
+    result = python(tmp_path, "-W", "default", "mine.py")
+    assert result.stdout == "1\n"
+    assert "hides the package validation" in result.stderr
+
+
+@pytest.mark.parametrize("module", ["replica", "validation"])
+def test_an_interrupted_start_is_one_line(module, tmp_path):
+    (tmp_path / "typer.py").write_text("import time\nprint(1, flush=True)\ntime.sleep(60)\n")
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.argv[0] = '-m'; import {module}.cli"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.readline()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert err == "error: interrupted while starting\n"

@@ -1,0 +1,43 @@
+"""Readouts at penalties so small that the Gram matrix over lam has few digits left."""
+
+import numpy as np
+import pytest
+
+from replica import loss
+from validation.fit import fit_convex_readout
+
+
+def design(n, p):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, p))
+    hidden = x @ rng.standard_normal((p, p)) / np.sqrt(p) + x[:, :1]
+    return np.tanh(hidden), np.sin(x[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def fit(Phi, y, name, lam):
+    sizes, penalties = np.array([len(y)]), np.array([lam])
+    return fit_convex_readout(lambda: [(Phi, y)], sizes, penalties, loss(name)).readouts[:, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "lam"), [("quantile:0.3", 1e-4), ("absolute", 1e-6), ("huber:1", 1e-9)]
+)
+def test_fewer_samples_than_features_are_interpolated_with_the_least_norm(name, lam):
+    """The limit lam -> 0 of every such loss: met exactly from a small lam on by those with a kink,
+    up to lam over the least eigenvalue of Z Z', 1e-3, by the others."""
+    Phi, y = design(40, 60)
+    least = np.linalg.lstsq(Phi / np.sqrt(60), y, rcond=None)[0]
+    assert np.abs(fit(Phi, y, name, lam) - least).max() < 1e-5 * np.abs(least).max()
+
+
+@pytest.mark.parametrize("name", ["quantile:0.3", "absolute", "huber:1"])
+@pytest.mark.parametrize("n", [60, 120])
+def test_a_thousandth_of_a_small_penalty_changes_the_loss_by_little(name, n):
+    """The loss at the minimum is concave and increasing in lam: between two penalties it lies below
+    lam |a|^2 / 2 of the smaller one's readout."""
+    Phi, y = design(n, 60)
+    small, smaller = (fit(Phi, y, name, lam) for lam in (1e-4, 1e-5))
+    losses = [loss(name)(y, Phi @ a / np.sqrt(60)).sum() for a in (small, smaller)]
+    price = 1e-4 / 2 * (smaller @ smaller - small @ small)
+    # 1e-8 of the objective, a few, is what a readout is known to
+    assert -1e-7 * max(losses[0], 1.0) <= losses[0] - losses[1] <= price + 1e-7
