@@ -169,7 +169,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
     features, size = _feature_moments(model, kappa)
     mu1 = features.first / np.sqrt(groups.c[:, None])
     loadings = mu1[:, None] * kappa
-    if rows is not None and rows.covariance.v > 0:
+    if rows is not None and rows.v > 0:
         slopes = _slope_in_norm(model, kappa, size)
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
     constant = np.ones((1 if model.intercept else 0, N))

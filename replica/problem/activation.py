@@ -263,6 +263,31 @@ class Activation:
 
         return self.second_hermite(s, c) / c, self._average(spread, s, c, self.slope_tolerance)
 
+    def slope_moments_at(self, s: Array, c: float) -> Array:
+        """E sigma', E z sigma', E (z^2 - 1) sigma', E (z^3 - 3 z) sigma' at s + sqrt(c) z, and of
+        st = sigma' - E sigma' - z E z sigma' the moments E z^j st^k for (j, k) = (0, 2), (1, 2),
+        (2, 2), (0, 3), (1, 3), (0, 4): (10, n) for ``s`` (n,).  Eq. (18.3)
+
+        Raises
+        ------
+        QuadratureError
+            If the integrals do not settle.
+        """
+
+        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+            z, w = rule
+            slope = self.slope(x)
+            mean, first = np.vecdot(slope, w), np.vecdot(slope, z * w)
+            rest = slope - mean[:, None] - first[:, None] * z
+            power = max(float(np.vecdot(slope**2, w).max()), 1e-300)
+            values = [mean, first, *(np.vecdot(rest, h * w) for h in (z**2 - 1, z**3 - 3 * z))]
+            for j, k in ((0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (0, 4)):
+                values.append(np.vecdot(rest**k, z**j * w))
+            degrees = np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
+            return np.stack(values), power ** (degrees / 2)
+
+        return self._average(compute, s, c, self.slope_tolerance)
+
 
 def _difference(of: Activation, x: Array) -> Array:
     """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.

@@ -1,13 +1,13 @@
-"""The bulk of the network itself: one group whose rows have a covariance.  docs/theory.md 15.
+"""The bulk of the network itself: one group whose rows have a covariance.  docs/theory.md 16, 18
 
-In the variable x of ``row_covariance`` the resolvent equations (15.5) are those of isotropic
-rows of an effective variance C_e(x), with x C_e = beta Vh1 V1; so closed forms, Newton's
-equations and responses are the isotropic ones, with C_e and what it changes.  Along (u, zeta)
-and the row norms, the overlaps are those of the resolvent
+With the effective variance c_e(q) of ``rows``, the resolvent equations (16.6) are those of
+isotropic rows of variance c_e(q), q = beta V2 V1_hat; so closed forms, Newton's equations and
+responses are the isotropic ones, with c_e and what it changes.  Along u, the row norms and zeta,
+the overlaps are those of the resolvent (16.9),
 
-    M' = (C^-1/tau + Vh1 (1 - u u^T))^-1                                     (15.6), (15.7)
+    M' = tau C_e (1 + q P C_e)^-1,    tau = beta V2,
 
-on the extended covariance [[C, k], [k^T, v]]; Vh1 does not act on the norms.
+P being 1 on zeta and 0 on u and the norms.
 """
 
 from functools import cached_property
@@ -22,16 +22,17 @@ from solvers.results import Array
 
 from ..equivalence import Table
 from .isotropic import Isotropic
+from .pencil import bulk_residual, matrices, pencil
 from .responses import SignalSources, Susceptibility
-from .row_covariance import RowCovariance
+from .rows import Rows
 
 
 class Block(NamedTuple):
-    """M' on u, (where kept) the row norms, and zeta: (P, n, n) each."""
+    """M' on u, the row norms (where kept), and zeta: (P, n, n) each."""
 
     inverse: Array  # M' / tau
-    by_tau: Array  # dM'/dtau at fixed Vh1
-    by_force: Array  # -dM'/dVh1 at fixed tau, over tau^2
+    by_tau: Array  # dM'/dtau at fixed V1_hat
+    by_force: Array  # -dM'/dV1_hat at fixed tau, over tau^2
 
 
 class Correlated(Isotropic):
@@ -39,28 +40,28 @@ class Correlated(Isotropic):
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        assert isinstance(table.covariance, RowCovariance)
-        self.covariance = table.covariance
+        assert isinstance(table.covariance, Rows)
+        self.rows = table.covariance
 
     @cached_property
-    def kept(self) -> list[int]:
+    def kept(self) -> NDArray[np.int64]:
         """Which of u, the norms and zeta are unknowns."""
-        return [0, 1, 2] if self.table.loadings.shape[1] == 2 else [0, 2]
+        size = len(self.rows.basis) + 1
+        return np.delete(np.arange(size), [] if self.table.loadings.shape[1] == 2 else [1])
 
     def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
-        """Eq. (15.5)"""
-        averages, _ = self._averages(V_hat, lam)
+        """Eq. (16.6)"""
+        averages, _, _ = self._averages(V_hat, lam)
         return np.stack([averages.weighted, averages.inverse], axis=1)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
-        """-dV[X] of Eq. (15.8): as for isotropic rows, and through C_e."""
-        r, c = self._averages(V_hat, lam)
+        """-dV[X] of Eq. (15.8): as for isotropic rows, and through c_e."""
+        r, q, c = self._averages(V_hat, lam)
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
         X1, X2 = X.T
-        x = self.beta * V1_hat * r.weighted / c
-        slope = self.covariance.effective(x)[1][0]
-        dx = self.beta / c * r.mixed * (level * X1 - V1_hat * X2)
-        dc = slope * dx / (1 + slope * self.beta * (V1_hat / c) ** 2 * r.weighted2)
+        slope = self.rows.effective(q)[1]
+        dq = self.beta * r.mixed * (level * X1 - V1_hat * X2) * (1 + q * c) ** 2 / c
+        dc = slope * dq / (1 + slope * self.beta * V1_hat**2 * r.mixed / c)
         by_c = r.mixed / c * dc
         return np.stack(
             [
@@ -70,92 +71,99 @@ class Correlated(Isotropic):
             axis=1,
         )
 
-    def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Differences of both sides of (i), (ii) in U = (x, V2): the inner solve for x given
-        V1 / V2 has many complex roots."""
-        (C, p), (dC, dp) = self.covariance.effective(U[:, 0])
-        V = self.from_analytic(U)
-        left, right, d_left, d_right = self._sides(V, alpha, lam, (p, np.zeros_like(p)))
-        slope = (d_left - d_right) / V[:, None, :]
-        by_x = slope[..., 0] * (U[:, 1] * (dC * p + C * dp))[:, None]
-        by_x[:, 1] += dp
-        by_V2 = slope[..., 0] * (C * p)[:, None] + slope[..., 1]
-        return left - right, np.stack([by_x, by_V2], axis=2)
+    def magnitude(self, V: Array) -> Array:
+        """Of V, its modulus; of coordinates, the averages E Q count against 1 and the largest."""
+        size = np.abs(V)
+        averages = size[:, :-2]
+        averages[:] = 1 + averages.max(axis=1, keepdims=True, initial=0.0)
+        return size
 
     def to_analytic(self, V: Array) -> Array:
-        """x and V2."""
-        return np.stack([self.covariance.at_ratio(V[:, 0] / V[:, 1])[0], V[:, 1]], axis=1)
+        """E Q of every step, (11, 12, 22) each, then q and V2."""
+        q = self.rows.at_ratio(V[:, 0] / V[:, 1])
+        averages = self.rows.averages(q)[..., [0, 0, 1], [0, 1, 1]].reshape(len(V), -1)
+        return np.column_stack([averages, q, V[:, 1]])
 
     def from_analytic(self, U: Array) -> Array:
-        """V1 = V2 C_e p, and V2."""
-        x, V2 = U.T
-        C, p = self.covariance.effective(x)[0]
-        return np.stack([V2 * (C * p), V2], axis=1)
+        """V1 = V2 c_e p, and V2."""
+        q, V2 = U[:, -2:].T
+        c = pencil(matrices(U[:, :-2]), q)[0]
+        return np.stack([V2 * c / (1 + q * c), V2], axis=1)
+
+    def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """E Q less what it is an average of (18.9), then the differences of both sides of (i) and
+        (ii): q as a function of V1 / V2, and E Q as one of q, have many complex branches."""
+        q, V2 = U[:, -2:].T
+        rest, slope, c, c_slope = bulk_residual(self.rows.batches, U[:, :-2], q)
+        p = 1 / (1 + q * c)
+        V = np.stack([V2 * c * p, V2], axis=1)
+        left, right, d_left, d_right = self._sides(V, alpha, lam, (p, np.zeros_like(p)))
+        by_V = (d_left - d_right) / V[:, None, :]
+        n = U.shape[1] - 2
+        # c_e and p, as functions of (E Q, q)
+        dc = np.concatenate([c_slope, np.zeros((len(U), 1), c_slope.dtype)], axis=1)
+        dp = -(p * p)[:, None] * q[:, None] * dc
+        dp[:, n] -= c * p * p
+        dV1 = V2[:, None] * (dc * p[:, None] + c[:, None] * dp)
+        matrix = np.zeros((len(U), n + 2, n + 2), np.result_type(U, by_V))
+        matrix[:, :n, : n + 1] = slope
+        matrix[:, n:, : n + 1] = by_V[:, :, :1] * dV1[:, None]
+        matrix[:, n + 1, : n + 1] += dp
+        matrix[:, n:, n + 1] = by_V[:, :, 0] * (c * p)[:, None] + by_V[:, :, 1]
+        return np.concatenate([rest, left - right], axis=1), matrix
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
-        """p as a function of V1 / V2 = C_e p."""
-        x, C = self.covariance.at_ratio(ratio)
-        dC, dp = self.covariance.effective(x)[1]
-        p = ratio / C
-        return p, dp / (dC / C + dp / p)  # d log(V1 / V2) = dC/C + dp/p
+        """p as a function of V1 / V2 = c_e p."""
+        q = self.rows.at_ratio(ratio)
+        c, slope = self.rows.effective(q)
+        p = ratio / c
+        dp = -(c + q * slope) * p  # of log p in q
+        return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """Eq. (15.7)"""
-        M = (alpha * V[:, 1])[:, None, None] * self._block(V).inverse  # (alpha/beta) M'
+        """(alpha/beta) M' of Eq. (16.10)"""
+        M = (alpha * V[:, 1])[:, None, None] * self._block(V, V_hat).inverse
+        theta = self.table.loadings.shape[1]
         order = np.arange(len(self.kept))
-        return Susceptibility.of(M, order[:-1], order[-1:])
+        return Susceptibility.of(M, order[:theta], order[theta:])
 
     def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
     ) -> SignalSources:
         """The terms of (15.8) in nu = (theta_hat, p_hat): through V2, and directly in q_1."""
-        block = self._block(V)
+        block = self._block(V, V_hat)
         nu = np.concatenate([theta_hat[:, 0], p_hat[:, 0]], axis=1)
         X2 = alpha**2 / self.beta * np.einsum("pi,pij,pj->p", nu, block.by_tau, nu)
         Q1 = (alpha * V[:, 1]) ** 2 * np.einsum("pi,pij,pj->p", nu, block.by_force, nu)
         return SignalSources(np.zeros((len(V), 1, 1)), X2[:, None], Q1[:, None, None])
 
-    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array]:
-        """The averages of (5.2) with the C_e that they imply, and C_e (P,)."""
+    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
+        """The averages of (5.2) with the c_e that they imply; q and c_e (P,)."""
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
         beta = self.beta
 
         def system(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
             c, v = c[:, 0], V1_hat[rows]
             r = resolvent_averages(level[rows], v, c, beta)
-            x = beta * v * r.weighted / c
-            (value, _), (slope, _) = self.covariance.effective(x)
-            # c dx/dc = -beta v^2 <D^2/S^2> / c
-            jacobian = 1 + slope / value * beta * v**2 * r.weighted2 / c
+            value, slope = self.rows.effective(beta * v * r.inverse)
+            # d V2 / dc = -V1_hat <D/S^2> / c
+            jacobian = 1 + slope / value * beta * v**2 * r.mixed
             return np.log(c / value)[:, None], jacobian[:, None, None]
 
-        start = np.full((len(lam), 1), self.covariance.c)
+        start = np.full((len(lam), 1), self.rows.c)
         c = newton(system, start, tol=1e-15).value[:, 0]
-        return resolvent_averages(level, V1_hat, c, beta), c
+        averages = resolvent_averages(level, V1_hat, c, beta)
+        return averages, beta * V1_hat * averages.inverse, c
 
-    def _block(self, V: Array) -> Block:
-        """Eq. (15.6) with the row norms: M~ on (u, norms, zeta), then without Vh1 along u."""
-        of = self.covariance
-        ratio = V[:, 0] / V[:, 1]  # C_e p
-        x, C = of.at_ratio(ratio)
-        r = of.resolvent(x, ratio / C)
-        turn = of.basis
-        R, R2, CR, CR2, CCR2 = (turn @ part @ turn.T for part in (r.R, r.R2, r.CR, r.CR2, r.CCR2))
-        q = r.q[:, None, None]
-        norm = np.array([False, True, False])
-        both, one = np.s_[:, 1:2, 1:2], norm[:, None] ^ norm
-        # M~/tau = C (1 + q P C)^-1 on the extended C, P being 0 on the norms; its derivatives
-        M = np.where(one, R, CR)
-        M[both] = of.v - q * R[both]
-        by_tau = np.where(one, R2, CR2)
-        by_tau[both] = of.v - q * (R + R2)[both]
-        by_force = np.where(one, CR2, CCR2)
-        by_force[both] = R2[both]
-        # 1 - Vh1 M~_uu = R_uu
-        along = M[:, :, :1]
-        freed = np.eye(3) + q / R[:, :1, :1] * np.array([[[1.0], [0], [0]]]) * M[:, :1]
-        back = freed.transpose(0, 2, 1)
-        by_force = by_force - along * along.transpose(0, 2, 1)
-        found = (M @ freed, back @ by_tau @ freed, back @ by_force @ freed)
-        pick = np.ix_(self.kept, self.kept)
-        return Block(*(part[:, *pick] for part in found))
+    def _block(self, V: Array, V_hat: Array) -> Block:
+        """Eq. (16.9)"""
+        q = self.beta * V[:, 1] * V_hat[:, 0]
+        C, slope = self.rows.special(q)
+        size = C.shape[-1]
+        q = q[:, None, None]
+        zeta = np.diag(np.arange(size) > 1).astype(float)
+        W = np.linalg.inv(np.eye(size) + q * zeta @ C)
+        M = C @ W
+        by_q = W.swapaxes(1, 2) @ slope @ W - M @ zeta @ M
+        rows, columns = np.ix_(self.kept, self.kept)
+        return Block(*(part[:, rows, columns] for part in (M, M + q * by_q, -by_q)))

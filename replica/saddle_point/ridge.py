@@ -21,7 +21,7 @@ from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps, record_of_one
 from .responses import Responses, SignalSources
-from .row_covariance import RowCovariance
+from .rows import Rows
 from .signal import psi_from_conjugates, ridge_signal
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
@@ -137,7 +137,7 @@ def trained_readout(
 def responses_of(table: Table) -> Responses:
     """The responses of the table's neurons: in closed form for one group, general for more."""
     if table.covariance is not None:
-        one_group = isinstance(table.covariance, RowCovariance)
+        one_group = isinstance(table.covariance, Rows)
         return Correlated(table) if one_group else CorrelatedGroups(table)
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 

@@ -14,16 +14,17 @@ real rule at x >= 0; where nothing does, that rule is taken as it is.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
-from ..problem import LabelLaw, Target
-from ..saddle_point import FirstBatch
-from ..steps import first_batch, mixed, on_labels, powers, probe
+from ..problem import Activation, LabelLaw, Target
+from ..saddle_point import Batch, FirstBatch, resolvent
+from ..steps import Step, first_batch, first_sample, mixed, on_labels, powers, probe
 from .contour import contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
@@ -38,6 +39,29 @@ MOST_VALUES = 2**22  # values of the density, 64 MiB
 NOISE_NODES = 6  # values of a noise that is too small for a rotated line
 DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
 TARGET_PANEL = 0.25  # of s, for labels without noise
+
+
+def beside_line(step: Step, batch: Batch) -> Batch:
+    """The first ``batch`` of ``step`` on the nodes of ``batch_contour``, where these give the same
+    averages at real q."""
+    of, labels = first_sample(step), step.step_labels
+    if labels.channel or not of.square:
+        return batch
+    mean = partial(_shifted, labels.target, of.offset)
+    shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
+    strength = of.square / batch.alpha + (of.linear / batch.alpha) ** 2
+    y, (weights, _, _) = batch_contour(shifted, strength)
+    turned = batch._replace(weights=weights, t11=of.square * y**2, t12=of.linear * y)
+    x = np.array([0.0, 0.1, 1.0])[:, None, None]
+    G = np.array([[0.0, 0.0], [0.0, -1.0]]) + x * np.array([[1.0, 0.3], [0.3, 0.0]])
+    now, before = (resolvent(one, G / batch.alpha) @ one.weights for one in (turned, batch))
+    agree = np.abs(now - before).max() <= 100 * AGREEMENT * (1 + np.abs(before).max())
+    return turned if agree else batch
+
+
+def _shifted(target: Target, offset: float, z: Array) -> Array:
+    """``target`` less ``offset``, as it stands: also at complex z."""
+    return np.asarray(target.function(z)) - offset
 
 
 @lru_cache(maxsize=64)

@@ -50,7 +50,10 @@ def scan(resolvent: Resolvent) -> Array:
     """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
     table = resolvent.real.table
     # rows have in no direction more variance than the largest eigenvalue of their covariance
-    top = _bound(resolvent, table.c if table.covariance is None else table.covariance.largest)
+    top = _bound(
+        resolvent,
+        table.c if table.covariance is None else table.covariance.largest,
+    )
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
     low = _bound(resolvent, table.c) * 10.0**-SCAN_DECADES

@@ -23,8 +23,8 @@ from solvers.settle import settle
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, check_model, positive
-from ..saddle_point import RowCovariance, ridge
-from .batch_contour import batch_contour
+from ..saddle_point import Rows, ridge
+from .batch_contour import beside_line
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
 from .outliers import outliers_from
@@ -249,9 +249,9 @@ def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resol
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
-    if model.rows is not None and isinstance(table.covariance, RowCovariance):
-        batch = batch_contour(model.rows.step.step_labels, table.covariance.strength)
-        table = replace(table, covariance=replace(table.covariance, batch=batch))
+    if isinstance(table.covariance, Rows) and len(table.covariance.batches) == 1:
+        batch = beside_line(model.rows.step, table.covariance.batches[0])
+        table = replace(table, covariance=replace(table.covariance, batches=(batch,)))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from .network import Network
-from .one_step import srf_after_one_step
-from .several_steps import after_each_step
+from .several_steps import srf_after_steps
 from .step import Step
 
 
@@ -37,6 +34,9 @@ class GradientStep(Step):
         "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
     bias : float, sequence or (values, fractions)
         Law of the untrained biases, independent of the readout.
+    initialisation : {"sphere", "gaussian"}
+        Rows before the steps: uniform on the unit sphere, or N(0, I/d).  What differs are the
+        norms, which only the network itself sees.
     intercept, train_bias : bool
         As for :class:`SpikedRandomFeatures`.
     label_noise : str or LabelNoise, optional
@@ -70,21 +70,17 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        if not self.steps:
-            return srf_after_one_step(self, beta)
-        last = after_each_step(self)[-1]
-        gamma, bias = np.array(last.gamma), self.bias.values[0]
-        return self.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
+        return srf_after_steps(self, beta)
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
-        """The network itself after the step, without the sRF's approximation.  docs/theory.md 15
+        """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
 
         Parameters
         ----------
         beta : float
             Width over input dimension, p/d.
         row_norms : bool
-            Whether the fluctuation of the row norms is kept, which (15.1)-(15.8) leave out.
+            Whether the fluctuation of the rows' norms is kept.
 
         Raises
         ------

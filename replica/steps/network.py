@@ -1,28 +1,32 @@
-"""The rows of the network itself after one giant step, and the model that has them.
-docs/theory.md 15"""
+"""The rows of the network itself after its giant steps, and the model that has them.
+docs/theory.md 15-18"""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import null_space
 
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Geometry, SpikedRandomFeatures, number
-from ..saddle_point import GroupCovariance, RowCovariance, group_covariance
+from ..problem import FINITE, Geometry, SpikedRandomFeatures, number, remainder
+from ..saddle_point import GroupCovariance, RowCovariance, Rows, group_covariance
 from .first_batch import first_batch
-from .one_step import GROUPS, after_one_step, srf_after_one_step
+from .one_step import GROUPS, after_one_step
+from .row_steps import row_steps
+from .several_steps import srf_after_steps
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
+GAUSSIAN_NORMS = 2.0  # d times the variance of the squared norm of a row N(0, I/d)
 
 
 @dataclass(frozen=True)
 class NetworkRows:
-    """The rows of a network after its step: their covariance, and the fluctuation of their norms.
+    """The rows of a network after its steps: their covariance, and the fluctuation of their norms.
 
     Attributes
     ----------
@@ -47,35 +51,44 @@ class NetworkRows:
 
     @cached_property
     def published(self) -> SpikedRandomFeatures:
-        """The published model of the same step, of width beta = 1."""
-        return srf_after_one_step(self.step, 1.0)
+        """The published model of the same steps, of width beta = 1."""
+        return srf_after_steps(self.step, 1.0)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, where the first-step readout has one value.  docs/theory.md 18"""
+        return _rows(self.step, self.row_norms)
 
     @cached_property
-    def covariance(self) -> RowCovariance:
-        """The covariance of the rows of neurons of first-step readout 1.  Eq. (15.1)"""
+    def unit(self) -> RowCovariance:
+        """The covariance of the rows of neurons of readout 1, where there are others.
+        Eq. (15.1)"""
         return row_covariance(self.step, norms=self.row_norms)
 
     @property
-    def gamma(self) -> float:
-        """Cosine of the gradient with the target."""
-        return self.covariance.gamma
+    def gamma(self) -> Any:
+        """Cosines of u, the direction of the spike, with those of the target."""
+        if _several_readouts(self.step):
+            return self.unit.gamma
+        return self.rows.basis[0, : self.step.target.dimension, None]
 
-    def covariance_of(
-        self, groups: Geometry, kinds: NDArray[np.int64]
-    ) -> RowCovariance | GroupCovariance:
-        """The covariance of the rows of the groups with indices ``kinds`` (A,) among ``groups``:
-        that of readout 1 alone, or those of several readouts."""
-        readouts = self._readouts(groups)[kinds]
-        if len(kinds) == 1 and readouts[0] == 1:
-            return self.covariance
-        return group_covariance(self.covariance, readouts)
+    @property
+    def v(self) -> float:
+        """d times the variance of the squared row norms; 0 where it is not kept."""
+        return self.unit.v if _several_readouts(self.step) else self.rows.v
+
+    def covariance_of(self, groups: Geometry, kinds: NDArray[np.int64]) -> Rows | GroupCovariance:
+        """The rows of the groups with indices ``kinds`` (A,) among ``groups``: with one value of
+        the readout, or with several."""
+        if not _several_readouts(self.step):
+            return self.rows
+        return group_covariance(self.unit, self._readouts(groups)[kinds])
 
     def _readouts(self, groups: Geometry) -> Array:
         """First-step readout of each of the ``groups``, (G,): of those with their r and c."""
         after = after_one_step(self.step)
         r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
-        # without a step there is one group, and a readout that does not matter
-        values = self.step.readout.discretise(r.size)[0] if self.step.eta else np.zeros(1)
+        values = self.step.readout.discretise(r.size)[0]
         gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
         return np.asarray(values[np.argmin(gap, axis=1)])
 
@@ -92,10 +105,11 @@ class NetworkRows:
 def Network(
     *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
 ) -> SpikedRandomFeatures:
-    """The network after its step, with fresh readout data to fit: ``step.network(beta=...)``.
+    """The network after its steps, with fresh readout data to fit: ``step.network(beta=...)``.
 
-    Its spike and bulk variance are those of the sRF; its bulk has the covariance that the step
-    gives it.  For an odd student, a single-index target and no biases.  docs/theory.md 15
+    Its spike and bulk variance are those of the sRF; its bulk has the covariance that the steps
+    give it.  For neurons without biases.  With several values of the first-step readout, for an odd
+    student, one step and a target of one direction.  docs/theory.md 15-18
 
     Parameters
     ----------
@@ -115,10 +129,10 @@ def Network(
     Examples
     --------
     >>> from replica import GradientStep, solve
-    >>> step = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=6.0)
-    >>> model = Network(step=step, beta=1.0, row_norms=False)
-    >>> round(solve(model, alpha=2.0, lam=0.01).test_error, 7)
-    0.634709
+    >>> step = GradientStep(student="relu", target="sin", alpha0=0.3, eta=3.0)
+    >>> model = Network(step=step, beta=1.0)
+    >>> round(solve(model, alpha=2.0, lam=0.1).test_error, 6)
+    0.48236
     """
     width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
     return NetworkRows(step, row_norms).model({}, beta=width, dimension=dimension)
@@ -126,17 +140,47 @@ def Network(
 
 def unsuited(step: Step) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
-    if step.target.dimension > 1 or not step.target.kinks_known:
-        return "the network's own theory is for targets of one direction"
-    if step.steps:
-        return "the network's own theory is for a single step"
     if step.label_noise is not None and step.label_noise.kind == "student":
         return "the network's own theory is for label noise with all its moments"
     if any(step.bias.values) or step.train_bias:
         return "the network's own theory is for neurons without a bias"
-    if not step.student.odd:
-        return "the network's own theory is for odd students"
-    return ""
+    if not _several_readouts(step):
+        return ""
+    several = "the network's own theory of several readout values"
+    if step.target.dimension > 1 or not step.target.kinks_known:
+        return f"{several} is for targets of one direction"
+    if step.steps:
+        return f"{several} is for a single step"
+    if step.initialisation != "sphere":
+        return f"{several} is for rows that start on the sphere"
+    return "" if step.student.odd else f"{several} is for odd students"
+
+
+def _several_readouts(step: Step) -> bool:
+    """Whether neurons differ in their first-step readout, and the step is made."""
+    made = any(eta for _, eta in step.schedule)
+    return made and (step.readout.continuous is not None or len(step.readout.values) > 1)
+
+
+@lru_cache(maxsize=64)
+def _rows(step: Step, norms: bool) -> Rows:
+    """The rows after ``step``."""
+    step.student.slope_moments()  # refuses a jump
+    batches, after = row_steps(step)
+    basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
+    start = GAUSSIAN_NORMS if step.initialisation == "gaussian" else 0.0
+    return Rows(batches, basis, norms=norms, initial_norms=start if norms else 0.0)
+
+
+def directions(spike: Array, K: int, r: float) -> Array:
+    """u, along the spike r u, and zeta, what the target's K directions have beside it, in the
+    special directions, of which the target's come first: (n, S)."""
+    length = np.linalg.norm(spike)
+    u = np.copysign(1 / length, r) * spike if length else np.eye(1, len(spike))[0]
+    L = remainder(u[:K, None])
+    if not L.any():  # nothing of the target is left: any direction serves
+        return np.vstack([u, null_space(u[None])[:, 0]])
+    return np.vstack([u, np.linalg.pinv(L) @ (np.eye(K, len(u)) - np.outer(u[:K], u))])
 
 
 def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:

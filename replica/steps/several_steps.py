@@ -25,6 +25,7 @@ from solvers.settle import settle
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, remainder
+from .one_step import srf_after_one_step
 from .step import Step
 
 TOLERANCE = 1e-11  # of the averages: each step passes its errors on to the next
@@ -103,6 +104,15 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
             )
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     return tuple(_recursion(step))
+
+
+def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
+    """The features of width ``beta`` after the last step of ``step``, one or several."""
+    if not step.steps:
+        return srf_after_one_step(step, beta)
+    last = after_each_step(step)[-1]
+    gamma, bias = np.array(last.gamma), step.bias.values[0]
+    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
 
 
 def _recursion(step: Step) -> Iterator[AfterStep]:

@@ -30,6 +30,7 @@ from ..problem import (
 )
 
 ALPHA0 = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
+INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,10 @@ class Step(Problem):
     intercept: bool = field(default=False, metadata={"help": "Train an output intercept."})
     train_bias: bool = field(
         default=False, metadata={"help": "Train one bias common to all neurons."}
+    )
+    initialisation: str = field(
+        default="sphere",
+        metadata={"help": f"Rows before the steps: {' or '.join(INITIALISATIONS)}."},
     )
     step_noise: float | None = field(
         default=None, metadata={"help": "That of the gradient's samples, where it differs."}
@@ -100,6 +105,9 @@ class Step(Problem):
             label_noise=label_noise(self.label_noise),
         )
         self.check_noise()
+        if self.initialisation not in INITIALISATIONS:
+            allowed = " or ".join(INITIALISATIONS)
+            raise InvalidArgument("initialisation", self.initialisation, allowed)
 
     @property
     def step_labels(self) -> LabelLaw:

@@ -12,8 +12,9 @@ import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.group_covariance import group_covariance
-from replica.saddle_point.row_covariance import FirstBatch, RowCovariance
-from solvers.rules import trapezoid
+from replica.saddle_point.pencil import Batch
+from replica.saddle_point.rows import Rows
+from replica.steps.network import row_covariance
 from tests.oracles import equations_network as literal
 
 
@@ -57,7 +58,8 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     model = step(**changes).network(beta=beta, row_norms=row_norms)
     point = replica.solve(model, alpha=alpha, lam=lam)
     table = table_at(model, 3)
-    test, train = literal.solve(table, alpha, lam)
+    one = row_covariance(model.rows.step, norms=row_norms)
+    test, train = literal.solve(replace(table, covariance=one), alpha, lam)
     # the literal derivatives are differences: 1e-3 steps of fourth order, so 1e-12, amplified
     # by cancellation to 1e-9
     assert point.test_error == pytest.approx(test, rel=3e-9)
@@ -94,12 +96,11 @@ def test_without_noise_in_the_gradient_rows_are_isotropic(changes, alpha, lam):
 @pytest.mark.parametrize("lam", [1e-8, 0.1])
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_covariance_proportional_to_one(beta, lam):
-    """Labels +-1 and many more samples than dimensions: B = 1, so C = 1 + b."""
-    s, w = trapezoid(128)
-    y = np.where(s > 0, 1.0, -1.0)
-    batch = FirstBatch(y, np.stack([w, w * s, w * s**2]))
-    b = 0.8
-    many = RowCovariance(batch, b, 1e30, 0.6, np.zeros(2), 0.0, 0.0)
+    """Many more samples of one size than dimensions: B = 1, so C = 1 + b."""
+    b, one = 0.8, np.ones(1)
+    known = np.eye(1, 2)  # the labels know w_*
+    batch = Batch(1e30, one, b * one, 0 * one, np.diag([1.0] + [0.0] * 4)[None], known, 1, 1.0, 0.0)
+    many = Rows((batch,), np.array([[0.6, 0.8], [0.8, -0.6]]), norms=False)
     model = replica.SpikedRandomFeatures(
         student="tanh", target="sin", r=1.3, c=1 + b, gamma=0.6, beta=beta, noise=0.1
     )
@@ -168,7 +169,7 @@ def test_one_group_by_the_equations_of_several(changes):
     for row_norms in (True, False):
         model = step(**changes).network(beta=1.5, row_norms=row_norms)
         table = table_at(model, 2)
-        general = replace(table, covariance=group_covariance(model.rows.covariance, np.ones(1)))
+        general = replace(table, covariance=group_covariance(model.rows.unit, np.ones(1)))
         expected = ridge.solve_points(table, alpha, lam)
         found = ridge.solve_points(general, alpha, lam)
         # the levels stand for the spectrum to 1e-12
@@ -185,7 +186,7 @@ def test_levels_where_the_norms_dominate():
     """Few samples and a wide spectrum of the first batch amplify errors of the levels."""
     model = step(target="he2", alpha0=0.302, eta=1.286).network(beta=1.5)
     table, at = table_at(model, 2), (np.array([0.003]), np.array([0.5]))
-    general = replace(table, covariance=group_covariance(model.rows.covariance, np.ones(1)))
+    general = replace(table, covariance=group_covariance(model.rows.unit, np.ones(1)))
     expected, found = (ridge.solve_points(of, *at).errors.test for of in (table, general))
     assert found == pytest.approx(expected, rel=1e-9)  # 1e-12 of the levels, amplified
 

@@ -5,8 +5,8 @@ import pytest
 
 import replica
 from replica import GradientStep
-from replica.equivalence import table_at
 from replica.spectra.batch_contour import batch_contour
+from replica.steps.network import row_covariance
 
 NETWORKS = [
     ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
@@ -54,7 +54,7 @@ def test_network_mass_with_noisy_labels(law, eta):
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    strength = table_at(step.network(beta=beta), 1).covariance.strength
+    strength = row_covariance(step).strength
     y, weights = batch_contour(step.step_labels, strength)
     assert np.iscomplexobj(y) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0

@@ -175,11 +175,6 @@ def test_limits_of_noisy_labels(law, same):
     assert (one.r, one.c, *one.gamma) == pytest.approx((other.r, other.c, *other.gamma), rel=1e-9)
 
 
-def test_the_networks_own_theory_is_for_one_step():
-    with pytest.raises(InvalidArgument, match="the network's own theory is for a single step"):
-        THREE.network(beta=1.0)
-
-
 def test_a_step_of_rate_0_changes_nothing():
     steps = [(2, 1), (0.1, 0), (2, 1)]
     found = parameters(replace(THREE, steps=steps))

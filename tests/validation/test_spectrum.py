@@ -45,6 +45,7 @@ def test_simulated_eigenvalues_at_size(step, beta, alpha):
     assert leading < 0.02
 
 
+@pytest.mark.slow
 def test_network_is_closer_than_its_srf():
     """Small alpha0: the network's own rows make the histogram, and its theory follows it."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)

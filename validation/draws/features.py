@@ -165,6 +165,8 @@ def trajectory(
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
     check_array(size("beta", beta, d), d)
     W = sphere_rows(size("beta", beta, d), d, rows)
+    if problem.initialisation == "gaussian":
+        W *= np.sqrt(rows.chisquare(d, (len(W), 1)) / d)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
     directions = np.eye(T, d)
     label = problem.target, problem.noise, problem.label_noise

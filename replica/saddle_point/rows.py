@@ -1,0 +1,178 @@
+"""The rows of the network itself: their effective covariances, tabulated.  docs/theory.md 16, 18
+
+Of rows after any number of steps, the equations need c_e(q), with p(q) = 1 / (1 + q c_e(q)), and
+C_e(q) on u, the row norms and zeta (``pencil``).  Both are Chat at q = 0, bounded, and smooth in
+log q: some dozens of values stand for them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+from scipy.linalg import null_space
+
+from solvers.results import Array
+
+from .pencil import Batch, bulk, pencil, special, symmetric, without_norms
+
+NEWTON = 40  # steps at most; a few are usual
+SHORTEST_STEP = 1e-3  # in q, relative: beyond a place that needs shorter ones nothing is known
+# Of the table: panels in s, Chebyshev points in each, and the scales A, B of q over those of 1/c.
+PANEL, PANELS, POINTS = 2.0, 11, 14
+A, B = np.exp(10.0), np.exp(-12.0)  # A / B = exp(PANEL * PANELS)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of one network: their effective covariances as functions of q.
+
+    Both are tabulated once, in s = log((1 + A q) / (1 + B q)): linear in q near 0, logarithmic
+    between, linear in 1/q far out.  Singularities in q are on the negative axis, so pi away from
+    the real s.
+
+    Attributes
+    ----------
+    batches : tuple of Batch
+        Of all steps, the last one first.
+    basis : (n, S)
+        The spike u and the other directions of the target, zeta, in the special ones.
+    norms : bool
+        Whether the fluctuation of the rows' norms is kept.
+    initial_norms : float
+        d times the variance of the squared norms that the rows start from.
+    """
+
+    batches: tuple[Batch, ...]
+    basis: Array
+    norms: bool = True
+    initial_norms: float = 0.0
+
+    @cached_property
+    def start(self) -> Array:
+        """E Q at q = 0, (T, 2, 2)."""
+        first = [(b.t11 @ b.weights, b.t12 @ b.weights, 0.0) for b in self.batches]
+        return bulk(self.batches, np.zeros(1), symmetric(np.array(first))[None])[0]
+
+    @cached_property
+    def c(self) -> float:
+        """tr C / d, the bulk variance."""
+        return float(pencil(self.start[None], np.zeros(1))[0][0])
+
+    @cached_property
+    def v(self) -> float:
+        """d times the variance of the squared norms."""
+        return float(self.special(np.zeros(1))[0][0, 1, 1]) if self.norms else 0.0
+
+    @property
+    def largest(self) -> float:
+        """C has no eigenvalue above this."""
+        bound = 1.0
+        for batch in reversed(self.batches):
+            widest = (1 + batch.alpha**-0.5) ** 2  # of the mean of x x^T, and weighted
+            own, passed = (float(np.abs(t).max()) * widest for t in (batch.t11, batch.t12))
+            bound = (1 + passed) ** 2 * bound + own
+        return bound
+
+    @cached_property
+    def _nodes(self) -> tuple[Array, Array]:
+        """q at the Chebyshev points of all panels, and E Q there."""
+        s = PANEL * (np.arange(PANELS)[:, None] + (chebpts1(POINTS) + 1) / 2).ravel()
+        e = np.exp(s)
+        q = (e - 1) / (A - B * e) / self.c
+        return q, np.concatenate(list(self._followed(q)))
+
+    def averages(self, q: Array) -> Array:
+        """E Q (P, T, 2, 2) at q (P,)."""
+        known, EQ = self._nodes
+        return bulk(self.batches, q, EQ[np.searchsorted(known, q).clip(0, len(known) - 1)])
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        """Chebyshev coefficients of c_e and of C_e, (panels, points, 1 + n^2)."""
+        q, EQ = self._nodes
+        values = np.concatenate(
+            [pencil(EQ, q)[0][:, None], self._turned(q, EQ).reshape(len(q), -1)], axis=1
+        )
+        fit = np.linalg.inv(chebvander(chebpts1(POINTS), POINTS - 1))
+        return np.asarray(fit @ values.reshape(PANELS, POINTS, -1))
+
+    def _followed(self, q: Array) -> Iterator[Array]:
+        """E Q (1, T, 2, 2) at each of the rising q, from one to the next, as long as c_e falls
+        and q c_e rises, as they do on the branch of positive G."""
+        x, last, c = self.start[None], 0.0, self.c
+        for target in q:
+            step = target - last
+            while last < target and step > SHORTEST_STEP * target:
+                at = np.array([min(last + step, target)])
+                trial = bulk(self.batches, at, x)
+                now = pencil(trial, at)[0][0]
+                if 0 < now <= c * (1 + 1e-9) and at[0] * now >= last * c * (1 - 1e-9):
+                    x, last, c = trial, float(at[0]), now
+                else:
+                    step /= 2
+            if last < target:
+                break
+            yield x
+        nowhere = np.full_like(x, np.nan)
+        yield from [nowhere] * int((q > last).sum())
+
+    def _turned(self, q: Array, EQ: Array) -> Array:
+        """C_e on (u, delta, zeta) (P, n + 1, n + 1): the other special directions, of which
+        nothing is asked, are integrated out."""
+        batches = self.batches
+        if not self.norms:
+            batches = tuple(batch._replace(pairs=without_norms(batch)) for batch in batches)
+        C = special(batches, q, EQ, self.initial_norms)
+        n, S = self.basis.shape
+        turn = np.zeros((S + 1, S + 1))
+        turn[0, :S], turn[1, S], turn[2 : n + 1, :S] = self.basis[0], 1.0, self.basis[1:]
+        turn[n + 1 :, :S] = null_space(self.basis).T
+        C = turn @ C @ turn.T
+        kept, lost = slice(n + 1), slice(n + 1, None)
+        q = q[:, None, None]
+        inner = np.linalg.solve(np.eye(S - n) + q * C[:, lost, lost], C[:, lost, kept])
+        return np.asarray(C[:, kept, kept] - q * C[:, kept, lost] @ inner)
+
+    def _tabulated(self, q: Array, columns: slice) -> tuple[Array, Array]:
+        """Some of the tabulated functions at q (P,), and their derivatives in q, (P, columns)."""
+        Aq, Bq = A * self.c * q, B * self.c * q
+        s = np.log1p(Aq) - np.log1p(Bq)
+        ds = (A - B) * self.c / ((1 + Aq) * (1 + Bq))
+        panel = np.clip((s.real / PANEL).astype(int), 0, PANELS - 1)
+        x = 2 * (s / PANEL - panel) - 1
+        c = self._coefficients[panel, :, columns]
+        T = np.empty((len(q), POINTS), x.dtype)
+        U = np.empty_like(T)  # second kind: d T_k / dx = k U_(k-1)
+        T[:, 0], T[:, 1], U[:, 0], U[:, 1] = 1.0, x, 0.0, 1.0
+        for k in range(2, POINTS):
+            T[:, k] = 2 * x * T[:, k - 1] - T[:, k - 2]
+            U[:, k] = 2 * x * U[:, k - 1] - U[:, k - 2]
+        U *= np.arange(POINTS)
+        value, slope = (T[:, None] @ c)[:, 0], (U[:, None] @ c)[:, 0]
+        return value, slope * (2 / PANEL * ds)[:, None]
+
+    def effective(self, q: Array) -> tuple[Array, Array]:
+        """c_e (P,) at q, and its derivative."""
+        value, slope = self._tabulated(q, np.s_[:1])
+        return value[:, 0], slope[:, 0]
+
+    def special(self, q: Array) -> tuple[Array, Array]:
+        """C_e on (u, delta, zeta), (P, n + 1, n + 1), at q, and its derivative."""
+        n = len(self.basis) + 1
+        value, slope = self._tabulated(q, np.s_[1:])
+        return value.reshape(-1, n, n), slope.reshape(-1, n, n)
+
+    def at_ratio(self, ratio: Array) -> Array:
+        """q (P,) where (1 - p(q)) / q = c_e / (1 + q c_e) is ``ratio``; NaN above its largest
+        value c."""
+        inverse = 1 / ratio
+        q = np.where(ratio <= self.c * (1 + 1e-12), np.maximum(inverse - 1 / self.c, 0.0), np.nan)
+        for _ in range(NEWTON):
+            c, slope = self.effective(np.where(np.isnan(q), 0.0, q))
+            step = (inverse - 1 / c - q) / (1 - slope / c**2)
+            q = np.maximum(q + step, 0.0)
+            if not (np.abs(step) > 1e-9 * q + 1e-15 / self.c).any():  # the error left is its square
+                break
+        return q
