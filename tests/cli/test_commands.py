@@ -191,7 +191,7 @@ def test_interrupt(tmp_path):
         "import numpy as np\nfrom pathlib import Path\n"
         f"def student(x):\n    Path({str(begun)!r}).touch()\n    return np.tanh(x)\n"
     )
-    line = "--student user:student --target sin --alpha0 20 --eta 0:9:20000 --alpha 1:2:99 --lam .1"
+    line = "--student user:student --target sin --alpha0 20 --eta 0:9:4000 --alpha 1:2:99 --lam .1"
     command = [sys.executable, "-m", "replica", "curve", *line.split(), "--out", "a.csv"]
     # A background shell hands down SIGINT ignored, and Python would not raise on it.
     options = dict(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))

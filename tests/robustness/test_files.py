@@ -111,8 +111,9 @@ def test_pipes_and_devices_are_not_read(tmp_path):
 def test_a_terminated_command_sweeps_its_files(tmp_path):
     """SIGTERM between the temporary file and its renaming, as from a scheduler of jobs."""
     code = (
-        "import os, time\n"
-        "os.fsync = lambda handle: (print('writing', flush=True), time.sleep(60))\n"
+        "import os, sys, time\n"
+        "say = lambda: print('writing', flush=True, file=sys.__stdout__)\n"
+        "os.fsync = lambda handle: (say(), time.sleep(60))\n"
         "from replica.cli.main import main; main()"
     )
     command = [sys.executable, "-c", code, *POINT.split(), "--out", str(tmp_path / "a.csv")]

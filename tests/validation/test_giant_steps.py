@@ -45,7 +45,8 @@ def test_steps_are_those_of_gradient_step(dimension):
 
 def test_a_simulation_of_several_steps():
     found = compare(THREE, alpha=1.0, lam=0.05, dimension=200, seeds=4, beta=1.0, rng=0).test
-    expected = solve(THREE.network(beta=1.0), alpha=1.0, lam=0.05).test_error
+    model = replace(THREE.network(beta=1.0), dimension=200)
+    expected = solve(model, alpha=1.0, lam=0.05).test_error
     assert found.theory[0, 0] == expected
     first = replace(THREE, steps=(), alpha0=2, eta=1)
     of_one = solve(first.srf(beta=1.0), alpha=1.0, lam=0.05).test_error

@@ -108,7 +108,7 @@ def test_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "extrapolated from d = 40, 80, 160" in out
     assert (tmp_path / "a.png").stat().st_size > 5000
-    assert len(list((tmp_path / "s").iterdir())) == 16 + 8 + 4
+    assert len(list((tmp_path / "s").glob("*.json"))) == 16 + 8 + 4
     found = document(capsys, line, validate)
     assert found["dimension"] == "inf"
     assert found["seeds"] == [16, 8, 4]
