@@ -58,9 +58,6 @@ class Spectrum:
         Share of eigenvalues that are exactly 0.
     outliers : (O,)
         Leading eigenvalues over p: those of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), [C] Eq. (191).
-    outliers_from : (O,)
-        The number of samples n from which each of them lies above the bulk: with fewer it is part
-        of that, and no eigenvalue of its own.  Eq. (9.2)
     quadrature_error : float
         Largest change of x times the density from the next coarser rule.
     mass_error : float
@@ -77,7 +74,6 @@ class Spectrum:
     sharp: NDArray[np.bool_]
     atom: float
     outliers: Array
-    outliers_from: Array
     quadrature_error: float
     mass_error: float
     status: Status
@@ -87,6 +83,12 @@ class Spectrum:
     def converged(self) -> bool:
         """Whether the quadrature error met its tolerance, and the mass 1e-6."""
         return self.status == Status.CONVERGED
+
+    @cached_property
+    def outliers_from(self) -> Array:
+        """The number of samples n from which each of the outliers (O,) lies above the bulk: with
+        fewer it is part of that, and no eigenvalue of its own.  Eq. (9.2)"""
+        return outliers_from(self.resolvent, float(self.edges.max()), len(self.outliers))
 
     def stieltjes(self, z: ArrayLike) -> Array:
         """s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom, z != 0.  Eq. (9.1)
@@ -213,15 +215,13 @@ def spectrum(
     intervals, sharp = support(resolvent, x, settled.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
-    leading = _outliers(model, resolvent.real.table)
     found = Spectrum(
         model=model,
         alpha=float(ratio),
         edges=intervals,
         sharp=sharp,
         atom=_atom(resolvent.real.table, float(ratio)),
-        outliers=leading,
-        outliers_from=outliers_from(resolvent, float(intervals.max()), len(leading)),
+        outliers=_outliers(model, resolvent.real.table),
         quadrature_error=settled.change,
         mass_error=np.nan,
         status=Status.QUADRATURE,
