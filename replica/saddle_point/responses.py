@@ -32,6 +32,7 @@ from ..equivalence import Table
 # Further iterations, for each group, from which on Newton's method is cheaper: a step of it costs
 # as much as about eight for one group.
 PATIENCE = 8
+NEWTON_STEPS = 40  # at most: 10 are many, and one of 48 groups takes a third of a second
 
 
 @lru_cache(maxsize=64)
@@ -270,6 +271,7 @@ class Responses(ABC):
             size=self.magnitude,
             signed=self.signed,
             tol=max(tol, 1e-13),
+            max_iterations=NEWTON_STEPS,
         )
         value, residual = first.value.copy(), first.residual.copy()
         iterations, status = first.iterations.copy(), first.status.copy()
