@@ -8,7 +8,7 @@ import typer
 from .. import documents
 from ..plotting import plot_spectrum
 from ..problem import describe
-from ..spectra import Spectrum
+from ..spectra import SPECTRUM_TIME, Spectrum
 from ..spectra import spectrum as spectrum_of
 from . import common
 from .options import LARGEST_GRID, Options, parse_request, single_number
@@ -20,6 +20,9 @@ def spectrum(
     *,
     out: common.Out = None,
     plot: common.Plot = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds, after which the search is given up.")
+    ] = SPECTRUM_TIME,
     points: Annotated[
         int, typer.Option(min=2, max=LARGEST_GRID, help="Points of the density, in all.")
     ] = 1000,
@@ -33,7 +36,7 @@ def spectrum(
     request = parse_request(options, required=("alpha",))
     common.check_outputs(out, plot, (".csv", ".json"))
     model = request.single_model()
-    result = spectrum_of(model, single_number("alpha", request.alpha))
+    result = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
     document = spectrum_document(result, points)
     document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": result.alpha}
     if out is not None:

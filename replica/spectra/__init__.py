@@ -1,8 +1,9 @@
 """The spectrum of the features.  docs/theory.md 9"""
 
-from .spectrum import Spectrum, spectrum
+from .spectrum import SPECTRUM_TIME, Spectrum, spectrum
 
 __all__ = [
+    "SPECTRUM_TIME",
     "Spectrum",
     "spectrum",
 ]

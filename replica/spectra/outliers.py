@@ -1,4 +1,4 @@
-"""From which size an outlier lies beyond the bulk.  docs/theory.md 9"""
+"""Outliers, and from which size they lie beyond the bulk.  docs/theory.md 9"""
 
 from dataclasses import replace
 
@@ -6,10 +6,20 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..equivalence import Table
+from ..problem import SpikedRandomFeatures
 from ..saddle_point import penalty_on_m
 from .resolvent import Resolvent
 
 BEYOND = 1 + 1e-6  # just above an edge: there V, like the root of the distance, has changed by 1e-3
+
+
+def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
+    """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
+    root = np.sqrt(model.geometry.fractions)
+    mean = root[:, None] * table.offsets[: len(root)]
+    values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
+    return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
 def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:

@@ -12,12 +12,13 @@ the edges of the spectrum.
 """
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.continuation import follow, newton_complex
-from solvers.results import Array
+from solvers.results import Array, ConvergenceError
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
@@ -38,11 +39,14 @@ class Resolvent:
     responses : Responses
         The same features where z is off the negative axis: on a contour where there is one.
     alpha : float
+    deadline : float
+        When the search for solutions is given up, as ``time.monotonic`` tells it.
     """
 
     real: Responses
     responses: Responses
     alpha: float
+    deadline: float = np.inf
 
     @property
     def ratio(self) -> float:
@@ -54,7 +58,19 @@ class Resolvent:
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U."""
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.
+
+        Raises
+        ------
+        ConvergenceError
+            Past the deadline.
+        """
+        if monotonic() > self.deadline:
+            raise ConvergenceError(
+                "the spectrum was not found within its time_limit: many groups of neurons take "
+                "minutes",
+                None,
+            )
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:

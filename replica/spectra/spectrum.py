@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +23,15 @@ from solvers.settle import settle
 
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, check_model, positive
+from ..problem import SpikedRandomFeatures, check_model, number, positive
 from ..saddle_point import Rows, ridge
 from .batch_contour import beside_line
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
-from .outliers import outliers_from
+from .outliers import outliers, outliers_from
 from .resolvent import Resolvent
 
+SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
 MASS_TOLERANCE = 1e-6  # of the mass of bulk and atom
 PROBE_STRIDE = 6  # cells of the scan between points at which a contour is judged
@@ -52,8 +54,7 @@ class Spectrum:
         The intervals that carry the density, in increasing order.
     sharp : bool (B, 2)
         Which ends are edges at which the density vanishes like a square root, known to
-        rounding.  The others are 0, where the spectrum reaches it, or places where the density
-        runs out and x times it falls below 1e-10.
+        rounding.  Others are 0, or where x times the density runs out, below 1e-10.
     atom : float
         Share of eigenvalues that are exactly 0.
     outliers : (O,)
@@ -62,9 +63,9 @@ class Spectrum:
         Largest change of x times the density from the next coarser rule.
     mass_error : float
         What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest;
-        in a network, what rules that are made for real penalties lose on the axis - the levels
-        that stand for its rows if there are several first-step readouts, or labels that cannot
-        be taken beside the line.  NaN if somewhere no density was found.
+        in a network, what rules for real penalties lose on the axis: the levels that stand for its
+        rows if there are several readouts, or labels that cannot be taken beside the line.  NaN if
+        somewhere no density was found.
     status : Status
     """
 
@@ -167,12 +168,16 @@ class Spectrum:
 
 
 def spectrum(
-    model: SpikedRandomFeatures, alpha: float, *, quadrature_tol: float = DENSITY_TOLERANCE
+    model: SpikedRandomFeatures,
+    alpha: float,
+    *,
+    quadrature_tol: float = DENSITY_TOLERANCE,
+    time_limit: float = SPECTRUM_TIME,
 ) -> Spectrum:
     """The limiting spectrum of the features' covariance.  docs/theory.md 9
 
-    A fraction of a second for one group of neurons, seconds for a few; the equations of the
-    dozens of groups that stand for a continuous readout take many minutes.
+    A fraction of a second for one group of neurons, seconds for a few, minutes for the dozens that
+    stand for a continuous readout.
 
     Parameters
     ----------
@@ -182,13 +187,15 @@ def spectrum(
         Samples over input dimension, n/d.
     quadrature_tol : float
         Bound on the estimated quadrature error of x times the density, of total order 1.
+    time_limit : float
+        Seconds after which the search is given up.
 
     Raises
     ------
     InvalidArgument
         If alpha is out of range, or a bias is trained: the features then depend on the fit.
     ConvergenceError
-        If no density was found anywhere.
+        If no density was found anywhere, or none in time.
 
     Examples
     --------
@@ -202,7 +209,8 @@ def spectrum(
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
-    resolvents = _resolvents(model, float(ratio))
+    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    resolvents = _resolvents(model, float(ratio), monotonic() + time_limit)
     coarsest = next(resolvents)
     x = scan(coarsest)
     settled = settle(
@@ -221,7 +229,7 @@ def spectrum(
         edges=intervals,
         sharp=sharp,
         atom=_atom(resolvent.real.table, float(ratio)),
-        outliers=_outliers(model, resolvent.real.table),
+        outliers=outliers(model, resolvent.real.table),
         quadrature_error=settled.change,
         mass_error=np.nan,
         status=Status.QUADRATURE,
@@ -233,19 +241,22 @@ def spectrum(
         status = Status.NOT_FINITE
     elif not settled.met:
         status = Status.QUADRATURE
-    return replace(found, mass_error=lacking, status=status)
+    in_time = replace(resolvent, deadline=np.inf)
+    return replace(found, mass_error=lacking, status=status, resolvent=in_time)
 
 
-def _resolvents(model: SpikedRandomFeatures, alpha: float) -> Iterator[Resolvent]:
+def _resolvents(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterator[Resolvent]:
     """The resolvent on finer and finer tables, one at least and none too large after it."""
     for level in itertools.count(1):
         table = table_at(model, level)
         if table is None or (level > 1 and len(table.weights) > LARGEST_RULE):
             return
-        yield _resolvent(model, table, alpha)
+        yield _resolvent(model, table, alpha, deadline)
 
 
-def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resolvent:
+def _resolvent(
+    model: SpikedRandomFeatures, table: Table, alpha: float, deadline: float
+) -> Resolvent:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
@@ -255,13 +266,13 @@ def _resolvent(model: SpikedRandomFeatures, table: Table, alpha: float) -> Resol
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside), alpha)
+            resolvent = Resolvent(real, ridge.responses_of(beside), alpha, deadline)
             probes = scan(resolvent)[::PROBE_STRIDE]
             U = resolvent.at(probes.astype(complex))
             inside = probes * resolvent.transform(U).imag > NEGLIGIBLE_MASS
             if (np.nan_to_num(resolvent.winding(U[inside])) < 0.5).all():
                 return resolvent
-    return Resolvent(real, ridge.responses_of(table), alpha)
+    return Resolvent(real, ridge.responses_of(table), alpha, deadline)
 
 
 def _atom(table: Table, alpha: float) -> float:
@@ -276,14 +287,6 @@ def _atom(table: Table, alpha: float) -> float:
     width = table.beta * table.fractions
     rank = width[curved].sum() + min(1.0, width[straight].sum())
     return float(max(0.0, 1 - min(alpha, rank) / table.beta))
-
-
-def _outliers(model: SpikedRandomFeatures, table: Table) -> Array:
-    """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
-    root = np.sqrt(model.geometry.fractions)
-    mean = root[:, None] * table.offsets[: len(root)]
-    values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
-    return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
 def _angle(x: Array, low: float, high: float) -> Array:

@@ -96,15 +96,19 @@ def test_general_model(capsys):
     (point,) = document(capsys, f"{POINT} --readout=-1.5,-.5,.5,1.5 --intercept")["points"]
     step = replace(PUBLISHED, readout=[-1.5, -0.5, 0.5, 1.5], intercept=True)
     assert point["test_error"] == solve(step.srf(beta=1), alpha=1, lam=0.1).test_error
-    gaussian = document(capsys, f"{POINT} --readout gaussian")
-    assert gaussian["problem"]["readout"] == "gaussian"
-    assert gaussian["points"][0]["test_error"] < point["test_error"]
     relu = "curve --student relu --target tanh --alpha0 3 --eta 1 --alpha 1 --lam .1"
     plain, bias, trained = (
         document(capsys, f"{relu} {more}")["points"][0]["train_error"]
         for more in ("", "--bias 0.5", "--train-bias")
     )
     assert trained < bias < plain
+
+
+def test_law_of_the_readout(capsys):
+    found = document(capsys, f"{POINT} --readout gaussian")
+    assert found["problem"]["readout"] == "gaussian"
+    # the more values, the better: one has .0416, four of variance 1.25 have .0305
+    assert found["points"][0]["test_error"] < 0.0305
 
 
 def test_files_of_the_general_model(tmp_path, capsys):

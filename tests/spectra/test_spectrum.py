@@ -157,7 +157,8 @@ def _resolvent(model, alpha):
     from replica.equivalence.table import table_at
     from replica.spectra.spectrum import _resolvent as build
 
-    return build(model, table_at(model, 3), alpha)  # 256 nodes are too few for sin(2.5 kappa)
+    # 256 nodes are too few for sin(2.5 kappa)
+    return build(model, table_at(model, 3), alpha, np.inf)
 
 
 @pytest.mark.slow
