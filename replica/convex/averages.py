@@ -65,7 +65,7 @@ def at_once(labels: Labels, loss: Loss) -> int:
         if labels.steps is not None:
             width = labels.steps.values.size * labels.shares.size
         return max(1, PIECEWISE_NODES // width)
-    summed = labels.binary and (labels.steps is not None or labels.series is not None)
+    summed = labels.binary and labels.steps is not None
     return max(1, MAP_NODES // (PANELS * labels.order * (1 if summed else width)))
 
 

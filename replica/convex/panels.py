@@ -22,25 +22,14 @@ from ..saddle_point import Overlaps, responses_of
 from .averages import scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
-from .label_tables import LabelTable, has_steps, label_table, labels_at, tau_kinks, tau_rule
+from .label_tables import LabelTable, has_steps, labels_at, tau_kinks, tau_rule
 from .local_field import Field, Scores, field_on
 from .losses import Loss
 from .mixtures import UNLIKELY
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
-FIRST_BREAKS = (
-    -REACH,
-    -5.0,
-    -3.0,
-    -2.0,
-    -1.0,
-    0.0,
-    1.0,
-    2.0,
-    3.0,
-    5.0,
-    REACH,
-)  # over kappa, beside known layers
+# over kappa, beside known layers
+FIRST_BREAKS = (-REACH, -5.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 5.0, REACH)
 FIRST_TAU_PANELS = 8  # at each kappa, beside the kinks of the target
 MOST_KAPPA_PANELS = 400
 MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 s
@@ -92,7 +81,7 @@ def fitted_table(task: Task, overlaps: Overlaps, fit: Fit) -> LabelTable:
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
     table = table.at(slice(None), _gaussian(table.kappa[0], weights.ravel()))
-    return label_table(task.model, table, tau, order)
+    return LabelTable(table, labels_at(task.model, table.kappa, tau, order))
 
 
 def has_panels(model: Model) -> bool:
@@ -102,10 +91,9 @@ def has_panels(model: Model) -> bool:
 
 def has_tau(model: Model, loss: Loss) -> bool:
     """Whether averages given kappa take an integral over tau that panels are fitted to: it is not
-    in closed form, and not replaced by one along the proximal map."""
-    free = remainder(model.geometry.gamma)
-    closed = has_steps(model) if loss.pieces is not None else model.labels.binary
-    return bool(free.any()) and not closed
+    in closed form, nor is the law of the label along the proximal map."""
+    closed = has_steps(model) and (loss.pieces is not None or model.labels.binary)
+    return bool(remainder(model.geometry.gamma).any()) and not closed
 
 
 class _Averages:
@@ -188,7 +176,7 @@ class _Averages:
         else:
             rule = _rule_over_tau(over_tau, kronrod=True)
         field = field_on(table, responses_of(table), self.overlaps)
-        labels = label_table(self.model, table, rule, self.order).labels
+        labels = labels_at(self.model, table.kappa, rule, self.order)
         return _stacked(scores(labels, self.task.loss, field), field) * self._multipliers(table)
 
     def _multipliers(self, table: Table) -> Array:
