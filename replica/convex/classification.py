@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from solvers.adaptive import Panels, adapt, between, differences, integrals
+from solvers.adaptive import adapt, between, differences, integrals
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -47,7 +47,6 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 
 def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
-    points = len(overlaps.V2)
 
     def integrands(owner: NDArray[np.int64], kappa: Array) -> Array:
         density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
@@ -57,14 +56,10 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         wrong = _given_kappa(model, kappa[None], field, tol / density)
         return np.concatenate([wrong, below]) * density
 
-    first = between(np.array([BREAKS]))
-    panels = Panels(
-        np.repeat(np.arange(points), len(first.low)),
-        *(np.tile(ends, points) for ends in (first.low, first.high)),
-    )
+    panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
     fine = adapt(partial(differences, integrands), panels, tol, MOST_PANELS)
     if fine is None:
-        return np.full(points, np.nan)
+        return np.full(len(overlaps.V2), np.nan)
     return np.asarray(integrals(integrands, fine)[0])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from solvers.adaptive import GAUSS, Panels, adapt, between, differences
 from solvers.results import Array, Status
-from solvers.rules import Rule
+from solvers.rules import Rule, gaussian_weights
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
@@ -80,7 +80,7 @@ def fitted_table(task: Task, overlaps: Overlaps, fit: Fit) -> LabelTable:
         tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
-    table = table.at(slice(None), _gaussian(table.kappa[0], weights.ravel()))
+    table = table.at(slice(None), gaussian_weights(table.kappa[0], weights.ravel()).weights)
     return LabelTable(table, labels_at(task.model, table.kappa, tau, order))
 
 
@@ -106,8 +106,8 @@ class _Averages:
         self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
         table = _moments(self.model, self.first.nodes)
-        weights = _gaussian(table.kappa[0], self.first.weights.ravel())
-        table = table.at(slice(None), weights)
+        rule = gaussian_weights(table.kappa[0], self.first.weights.ravel())
+        table = table.at(slice(None), rule.weights)
         self.combine = Coordinates(table).combine
         self.feature_size = float(self._features(table) @ table.weights) or 1.0
         self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
@@ -220,12 +220,6 @@ def _found(panels: Panels | None) -> Panels:
     return panels
 
 
-def _gaussian(nodes: Array, weights: Array) -> Array:
-    """Weights for the standard Gaussian that sum to 1, from those for the weight 1, (N,) each."""
-    weights = weights * np.exp(-(nodes**2) / 2)
-    return np.asarray(weights / weights.sum())
-
-
 def _moments(model: Model, kappa: Array) -> Table:
     """The moments at all of kappa, with the density for weights: panels are halved at the same
     places again and again."""
@@ -244,8 +238,7 @@ def _rule_over_tau(panels: Panels, kronrod: bool) -> Rule:
     nodes, weights = panels.rule(kronrod)
     count = np.bincount(panels.owner)
     place = np.arange(len(nodes)) - np.repeat(np.cumsum(count) - count, count)
-    tau, density = np.zeros((2, len(count), count.max(), nodes.shape[1]))
-    tau[panels.owner, place] = nodes
-    density[panels.owner, place] = weights * np.exp(-(nodes**2) / 2)
-    tau, density = tau.reshape(len(count), -1), density.reshape(len(count), -1)
-    return Rule(tau[..., None], density / density.sum(axis=1, keepdims=True))
+    both = np.zeros((2, len(count), count.max(), nodes.shape[1]))
+    both[:, panels.owner, place] = nodes, weights
+    tau, over_tau = gaussian_weights(*both.reshape(2, len(count), -1))
+    return Rule(tau[..., None], over_tau)
