@@ -53,7 +53,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         table = tabulate(model, Rule(kappa, density), target=False)
         field = field_on(table, responses_of(table), overlaps, owner)
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
-        wrong = _given_kappa(model, kappa[None], field, tol / density)
+        wrong = _on_tau_panels(model, kappa[None], field, tol / density)
         return np.concatenate([wrong, below]) * density
 
     panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
@@ -68,25 +68,25 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
         field = field_on(table, responses_of(table), overlaps)
-        before, value = value, _given_tau(labels, field) @ table.weights
+        before, value = value, _by_nodes(labels, field) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
 
 
-def _given_kappa(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
+def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
     """P(y f < 0) at every kappa (1, M), each (1, M) to the tolerance ``tol`` (M,)."""
     rest = remainder(model.geometry.gamma)
     if has_steps(model):
         given = classes(labels_at(model, kappa, tau_rule(model, kappa, 0), 1), "margin", field)
         return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[1] > 1:
-        return _given_tau(labels_at(model, kappa, tau_rule(model, kappa, 2), 1), field)
+        return _by_nodes(labels_at(model, kappa, tau_rule(model, kappa, 2), 1), field)
 
     def wrong(owner: NDArray[np.int64], tau: Array) -> Array:
         density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[owner]
         rule = Rule(tau[:, None, None], density[:, None])
-        return _given_tau(labels_at(model, kappa[:, owner], rule, 1), field.at(owner))
+        return _by_nodes(labels_at(model, kappa[:, owner], rule, 1), field.at(owner))
 
     panels = adapt(partial(differences, wrong), first_tau_panels(model, kappa), 1.0, MOST_PANELS)
     if panels is None:
@@ -94,7 +94,7 @@ def _given_kappa(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
     return np.asarray(integrals(wrong, panels) * tol)
 
 
-def _given_tau(labels: Labels, field: Field) -> Array:
+def _by_nodes(labels: Labels, field: Field) -> Array:
     """P(y f < 0) at every kappa, (P, N), by the nodes of tau."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])

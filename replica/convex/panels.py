@@ -210,8 +210,7 @@ def first_tau_panels(model: Model, kappa: Array) -> Panels:
 
 def _stacked(s: Scores, field: Field) -> Array:
     """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N)."""
-    pulled = s.along[..., 0] + field.pull[..., 0] * s.slope
-    return np.stack([s.mean, s.slope, s.square, pulled])
+    return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0]])
 
 
 def _found(panels: Panels | None) -> Panels:

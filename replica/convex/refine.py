@@ -68,13 +68,13 @@ def solve_convex(
     task = Task(model, loss, alpha, lam, deadline, tol)
     found, rows = _start(task), np.arange(len(alpha))
     _on_shared_tables(task, found, rows)
-    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
-    rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
     if has_panels(model):
+        rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
         for i in range(0, len(rows), TOGETHER):
             _on_own_panels(task, found, rows[i : i + TOGETHER])
+    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
     for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
         if _follow(alone, found, row):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from solvers.piecewise import Pieces, Proximal, Score, average_proximal, average_score
+from solvers.piecewise import Proximal, Score, average_proximal, average_score
 from solvers.results import Array
 
 from .labels import Labels, Steps
@@ -23,7 +23,7 @@ from .mixtures import Gaussians, mixtures
 from .proximal import Curve, proximal_nodes
 
 FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
-FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
+FAREST = 10.0  # range of means over FAR standard deviations, up to which nodes serve all tau
 
 
 class Terms(NamedTuple):
@@ -70,21 +70,16 @@ def terms(labels: Labels, loss: Loss, field: Field) -> Iterator[Terms]:
         return
     for given in mixtures(labels, loss.kind, field):
         if loss.pieces is not None:
-            yield _exact(loss.pieces, given)
+            law = loss.pieces, given.mean, given.scale, given.response
+            averages = partial(average_score, *law), partial(average_proximal, *law)
+            yield Terms(given.owner, given.sign, given.weight, given.along, *averages)
             continue
         low, high = given.ends()
         # where t0 is nearly a function of tau, each has nodes of its own
-        near = ((high - low) <= (FAREST - 2) * FAR * given.scale)[:, 0]
+        near = ((high - low) <= FAREST * FAR * given.scale)[:, 0]
         for part in (given.at(near), given.at(~near).each()):
             if part.owner.size:
                 yield _along_map(labels.order, loss, part)
-
-
-def _exact(pieces: Pieces, given: Gaussians) -> Terms:
-    """A term for every Gaussian."""
-    law = pieces, given.mean, given.scale, given.response
-    averages = partial(average_score, *law), partial(average_proximal, *law)
-    return Terms(given.owner, given.sign, given.weight, given.along, *averages)
 
 
 def _along_map(order: int, loss: Loss, given: Gaussians) -> Terms:
