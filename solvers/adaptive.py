@@ -18,23 +18,11 @@ from .rules import Rule
 # of [-1, 1], their weights, and those that Gauss's rule gives every second of them.
 _OUTER = (
     (0.991455371120812639, 0.022935322010529224, 0.0),
-    (
-        0.949107912342758524,
-        0.063092092629978553,
-        0.129484966168869693,
-    ),
+    (0.949107912342758524, 0.063092092629978553, 0.129484966168869693),
     (0.864864423359769072, 0.104790010322250183, 0.0),
-    (
-        0.741531185599394439,
-        0.140653259715525918,
-        0.279705391489276668,
-    ),
+    (0.741531185599394439, 0.140653259715525918, 0.279705391489276668),
     (0.586087235467691130, 0.169004726639267902, 0.0),
-    (
-        0.405845151377397166,
-        0.190350578064785409,
-        0.381830050505118945,
-    ),
+    (0.405845151377397166, 0.190350578064785409, 0.381830050505118945),
     (0.207784955007898467, 0.204432940075298892, 0.0),
 )
 _MIDDLE = (0.0, 0.209482141084727828, 0.417959183673469388)
@@ -144,7 +132,17 @@ def adapt(
         error = np.append(error[~marked], difference(halves))
 
 
-def differences(function: Callable[[NDArray[np.int64], Array], Array], panels: Panels) -> Array:
+Integrands = Callable[[NDArray[np.int64], Array], Array]
+
+
+def integrals(function: Integrands, panels: Panels) -> Array:
+    """The integrals (k, m), by Kronrod's rule, of k integrands as ``differences`` takes them."""
+    values = function(np.repeat(panels.owner, NODES.size), panels.nodes.ravel())
+    each = (values.reshape(len(values), *panels.nodes.shape) * panels.weights).sum(axis=2)
+    return np.stack([np.bincount(panels.owner, one) for one in each])
+
+
+def differences(function: Integrands, panels: Panels) -> Array:
     """The largest difference of the two rules on each panel, (n,), of k integrands: ``function``
     maps (owner (M,), x (M,)) to (k, M), in units in which one tolerance serves all."""
     values = function(np.repeat(panels.owner, NODES.size), panels.nodes.ravel())

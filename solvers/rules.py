@@ -50,7 +50,7 @@ def gauss_hermite(n: int) -> Rule:
 @lru_cache(maxsize=32)
 def trapezoid(n: int, half_width: float = HALF_WIDTH) -> Rule:
     """Trapezoidal rule with n nodes on [-half_width, half_width] and Gaussian weights."""
-    return _gaussian_weights(np.linspace(-half_width, half_width, n), np.ones(n))
+    return gaussian_weights(np.linspace(-half_width, half_width, n), np.ones(n))
 
 
 def gauss_legendre(
@@ -69,7 +69,7 @@ def gauss_legendre(
         np.linspace(-half_width, half_width, parts + 1), (*given.shape[:-1], parts + 1)
     )
     edges = np.sort(np.concatenate([even, given], axis=-1), axis=-1)
-    return _gaussian_weights(*composite(n, edges))
+    return gaussian_weights(*composite(n, edges))
 
 
 def composite(n: int, edges: Array) -> Rule:
@@ -122,7 +122,7 @@ def interval(n: int) -> float:
     return HALF_WIDTH + 1.4 * float(np.log2(max(n, 64) / 64))
 
 
-def _gaussian_weights(nodes: Array, weights: Array) -> Rule:
+def gaussian_weights(nodes: Array, weights: Array) -> Rule:
     """The rule (..., n) for the weight 1 turned into one for the standard Gaussian: weights times
     exp(-nodes^2 / 2), scaled to sum to 1."""
     weights = weights * np.exp(-(nodes**2) / 2)

@@ -14,7 +14,7 @@ from solvers.results import Array
 from .labels import Labels
 from .local_field import UNMOVED, Field, Scores
 from .losses import Loss
-from .step_labels import residuals_of_classes, scores_of_classes
+from .step_labels import residuals_of_steps, scores_of_steps
 from .terms import terms
 
 PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
@@ -58,14 +58,14 @@ def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
 
 
 def at_once(labels: Labels, loss: Loss) -> int:
-    """How many values of kappa, of all points together, should be handled at once."""
+    """How many pairs of a point and a kappa should be handled at once."""
     # most components of Student's t take a few nodes in the place of many
     width = labels.width * (1 + (labels.shares.size - 1) // 4)
     if loss.pieces is not None:
         if labels.steps is not None:
             width = labels.steps.values.size * labels.shares.size
         return max(1, PIECEWISE_NODES // width)
-    summed = labels.binary and (labels.steps is not None or labels.series is not None)
+    summed = labels.binary and labels.steps is not None
     return max(1, MAP_NODES // (PANELS * labels.order * (1 if summed else width)))
 
 
@@ -86,7 +86,7 @@ def _in_blocks(
 def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     """The parts of ``Scores``."""
     if loss.pieces is not None and labels.steps is not None:
-        return scores_of_classes(labels, loss, field)
+        return scores_of_steps(labels, loss, field)
     shape = field.centre.shape
     mean, slope, square, along = *np.zeros((3, *shape)), np.zeros_like(field.pull)
     for part in terms(labels, loss, field):
@@ -102,7 +102,7 @@ def _scores(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
 def _residuals(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     """E t, E t^2 and E rho(t) at the proximal point, (P, N) each."""
     if loss.pieces is not None and labels.steps is not None:
-        return residuals_of_classes(labels, loss, field)
+        return residuals_of_steps(labels, loss, field)
     shape = field.centre.shape
     total = np.zeros((3, *shape))
     for part in terms(labels, loss, field):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from solvers.adaptive import Panels, adapt, between, differences
+from solvers.adaptive import adapt, between, differences, integrals
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -19,6 +19,7 @@ from ..equivalence import tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Overlaps, responses_of
 from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
+from .labels import Labels
 from .local_field import Field, field_on, remaining
 from .panels import first_tau_panels
 from .step_labels import classes
@@ -46,27 +47,20 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 
 def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
-    points = len(overlaps.V2)
 
     def integrands(owner: NDArray[np.int64], kappa: Array) -> Array:
         density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
         table = tabulate(model, Rule(kappa, density), target=False)
         field = field_on(table, responses_of(table), overlaps, owner)
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
-        wrong = _given_kappa(model, kappa[None], field, tol / density)
+        wrong = _on_tau_panels(model, kappa[None], field, tol / density)
         return np.concatenate([wrong, below]) * density
 
-    first = between(np.array([BREAKS]))
-    panels = Panels(
-        np.repeat(np.arange(points), len(first.low)),
-        *(np.tile(ends, points) for ends in (first.low, first.high)),
-    )
+    panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
     fine = adapt(partial(differences, integrands), panels, tol, MOST_PANELS)
     if fine is None:
-        return np.full(points, np.nan)
-    values = integrands(np.repeat(fine.owner, fine.nodes.shape[1]), fine.nodes.ravel())[0]
-    each = (values.reshape(fine.nodes.shape) * fine.weights).sum(axis=1)
-    return np.bincount(fine.owner, each)
+        return np.full(len(overlaps.V2), np.nan)
+    return np.asarray(integrals(integrands, fine)[0])
 
 
 def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -74,44 +68,35 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
         field = field_on(table, responses_of(table), overlaps)
-        wrong = _given_tau(labels.tau, labels.weights, labels.mean, field)
-        before, value = value, wrong @ table.weights
+        before, value = value, _by_nodes(labels, field) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
 
 
-def _given_kappa(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
+def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
     """P(y f < 0) at every kappa (1, M), each (1, M) to the tolerance ``tol`` (M,)."""
-    rest, mean = remainder(model.geometry.gamma), model.labels.mean
+    rest = remainder(model.geometry.gamma)
     if has_steps(model):
         given = classes(labels_at(model, kappa, tau_rule(model, kappa, 0), 1), "margin", field)
         return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
-    along = (model.geometry.gamma @ kappa)[:, :, None]
     if not rest.any() or rest.shape[1] > 1:
-        tau, weights = tau_rule(model, kappa, 2)
-        z = along + np.einsum("tk,nmk->tnm", rest, tau)
-        return _given_tau(tau, weights, np.asarray(mean(*z)), field)
+        return _by_nodes(labels_at(model, kappa, tau_rule(model, kappa, 2), 1), field)
 
     def wrong(owner: NDArray[np.int64], tau: Array) -> Array:
-        y = np.asarray(mean(*(along[:, owner, 0] + rest[:, 0, None] * tau)))
-        there = field.at(owner)
-        certain = np.ones((tau.size, 1))
-        value = _given_tau(tau[:, None, None], certain, y[:, None], there)
-        return value * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[owner]
+        density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[owner]
+        rule = Rule(tau[:, None, None], density[:, None])
+        return _by_nodes(labels_at(model, kappa[:, owner], rule, 1), field.at(owner))
 
     panels = adapt(partial(differences, wrong), first_tau_panels(model, kappa), 1.0, MOST_PANELS)
     if panels is None:
         return np.full(kappa.shape, np.nan)
-    values = wrong(np.repeat(panels.owner, panels.nodes.shape[1]), panels.nodes.ravel())
-    each = (values.reshape(panels.nodes.shape) * panels.weights).sum(axis=1)
-    return (np.bincount(panels.owner, each) * tol)[None]
+    return np.asarray(integrals(wrong, panels) * tol)
 
 
-def _given_tau(tau: Array, weights: Array, mean: Array, field: Field) -> Array:
-    """P(y f < 0) at every kappa, (P, N), where tau (N, T, K') has ``weights`` (N, T) and E[y | z]
-    is ``mean`` there."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
+def _by_nodes(labels: Labels, field: Field) -> Array:
+    """P(y f < 0) at every kappa, (P, N), by the nodes of tau."""
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])
-    positive = (1 + mean) / 2
-    return np.asarray((weights * (positive * below + (1 - positive) * (1 - below))).sum(axis=-1))
+    wrong = (1 - labels.mean) / 2 + labels.mean * below
+    return np.asarray((labels.weights * wrong).sum(axis=-1))

@@ -67,6 +67,7 @@ def slope_in_bias(
         field = field_on(table, ridge.responses_of(table), points.overlaps)
         s, before, after = score(field), beside(-STEP), beside(STEP)
         C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
-        pulled = s.along + field.pull * s.slope[..., None]
-        change = C * s.mean + (P * pulled).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
+        change = (
+            C * s.mean + (P * s.pulled(field)).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
+        )
         return np.asarray(-alpha / model.beta * (change @ table.weights))

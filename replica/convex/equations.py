@@ -66,7 +66,7 @@ class Equations:
         self.longest_step = longest_step
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
-        self.points_at_once = at_once(self.labels, loss)
+        self.points_at_once = at_once(self.labels, loss)  # at one kappa after the other, at least
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
@@ -79,9 +79,8 @@ class Equations:
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
         V = responses.from_conjugates(V_hat, lam)  # Eqs. (4.3)-(4.4)
         V1, V2 = responses.unpack(V)
-        # Eq. (6.2)
-        along = (s.along + field.pull * s.slope[..., None]) * table.weights[:, None]
-        p_hat = np.einsum("pnk,an->pak", along, table.mu1)
+        pulled = s.pulled(field) * table.weights[:, None]
+        p_hat = np.einsum("pnk,an->pak", pulled, table.mu1)  # Eq. (6.2)
         susceptibility = responses.susceptibility(V, V_hat, alpha)
         penalty = penalty_on_m(table, alpha, V2)
         # Eqs. (4.5), (6.2)

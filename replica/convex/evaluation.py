@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -57,8 +56,7 @@ class Task(NamedTuple):
         return Equations(given, self.loss, longest_step)
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
 
     ``slope`` is that of the training objective in a common bias, where one is trained.
@@ -84,8 +82,6 @@ class Evaluation:
 
 def concatenate(parts: list[Evaluation]) -> Evaluation:
     """Evaluations of consecutive points as one."""
-    if len(parts) == 1:
-        return parts[0]
     return _combine(lambda *arrays: np.concatenate(arrays), *parts)
 
 
@@ -103,11 +99,6 @@ def assign(into: Record, rows: Array, values: Record) -> Record:
 
 def _combine(function: Callable[..., Array], *trees: Any) -> Any:
     """Apply ``function`` to corresponding arrays of records of records of arrays."""
-    first = trees[0]
-    if isinstance(first, Evaluation):
-        return Evaluation(
-            *(_combine(function, *(getattr(t, f.name) for t in trees)) for f in fields(first))
-        )
-    if isinstance(first, tuple):
-        return type(first)(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
+    if isinstance(trees[0], tuple):
+        return type(trees[0])(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
     return function(*trees)

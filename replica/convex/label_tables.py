@@ -19,7 +19,7 @@ from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
 from ..equivalence import Table, jumps, known_layers, tabulate
 from ..problem import Model, remainder
-from .labels import Labels, Series, Steps
+from .labels import Labels, Steps
 
 # Rules that all points of a model share, the coarsest first.  Nodes over kappa, trapezoidal;
 KAPPA = (24, 36, 54, 80, 128)
@@ -33,8 +33,6 @@ ORDERS = (6, 7, 8, 9, 10)
 # for each of several directions.
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
-TERMS = 40  # of a series for the mean label,
-DENSER = 3  # from that many times the nodes
 LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
 ROUNDING, TINY = 1e-12, 1e-300  # relative, of what is symmetric; a size that is none
 OUTERMOST = 13.0  # arguments at which the values of a piecewise constant target are read
@@ -93,28 +91,18 @@ def _shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     over_tau = tau_rule(model, table.kappa, level)
     if over_tau.weights.size > LARGEST:
         return None
-    return label_table(model, table, over_tau, _at(ORDERS, level))
-
-
-def label_table(model: Model, table: Table, over_tau: Rule, order: int) -> LabelTable:
-    """The labels given the kappa of ``table``, on nodes ``over_tau`` (N, T, K') with weights
-    (N, T), for ``order`` nodes a panel along a proximal map."""
-    labels = labels_at(model, table.kappa, over_tau, order)
-    free = remainder(model.geometry.gamma)
-    if labels.binary and labels.steps is None and free.shape[1] == 1 and free.any():
-        rule = tau_rule(model, table.kappa, 1, DENSER)
-        series = _series(rule, _mean(model, table.kappa, rule), table.weights)
-        labels = labels._replace(series=series)
-    return LabelTable(table, labels)
+    return LabelTable(table, labels_at(model, table.kappa, over_tau, _at(ORDERS, level)))
 
 
 def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
-    """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T)."""
-    law = model.labels
+    """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T), for
+    ``order`` nodes a panel along a proximal map."""
+    law, alignment = model.labels, model.geometry.gamma
     variances, shares = np.array(law.gaussians).T
+    along = np.einsum("tk,nmk->tnm", remainder(alignment), over_tau.nodes)
     return Labels(
         *over_tau,
-        mean=_mean(model, kappa, over_tau),
+        mean=np.asarray(law.mean(*((alignment @ kappa)[:, :, None] + along))),
         variances=variances,
         shares=shares,
         binary=law.binary,
@@ -125,9 +113,8 @@ def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
     )
 
 
-def tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
-    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N), where nothing splits
-    them ``denser`` times as many."""
+def tau_rule(model: Model, kappa: Array, level: int) -> Rule:
+    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
     alignment, target = model.geometry.gamma, model.labels.mean
     rest = remainder(alignment)
     N, free = kappa.shape[1], rest.shape[1]
@@ -137,7 +124,7 @@ def tau_rule(model: Model, kappa: Array, level: int, denser: int = 1) -> Rule:
         n, half_width = _at(SPLIT, level)
         split = gauss_legendre(n, tau_kinks(model, kappa), half_width, PANEL)
         return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(denser * _at(TENSORS.get(free, TAU), level), free)
+    rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
     shape = (N, *rule.nodes.shape)
     return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))
 
@@ -146,13 +133,6 @@ def tau_kinks(model: Model, kappa: Array) -> Array:
     """Where the mean label has kinks, as a function of tau at each kappa (K, N): (N, b)."""
     alignment, kinks = model.geometry.gamma, np.asarray(model.labels.mean.kinks, dtype=float)
     return np.asarray((kinks - (alignment @ kappa).T) / remainder(alignment)[0, 0])
-
-
-def _mean(model: Model, kappa: Array, over_tau: Rule) -> Array:
-    """E[y | z] at the nodes of tau for each kappa (K, N), (N, T)."""
-    alignment = model.geometry.gamma
-    along = np.einsum("tk,nmk->tnm", remainder(alignment), over_tau.nodes)
-    return np.asarray(model.labels.mean(*((alignment @ kappa)[:, :, None] + along)))
 
 
 def _at(sizes: Sequence[Any], level: int) -> Any:
@@ -172,17 +152,3 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     if np.ptp(values, axis=1).any():
         return None
     return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
-
-
-def _series(over_tau: Rule, mean: Array, over_kappa: Array) -> Series:
-    """The series of the ``mean`` label, as long as the nodes allow, with ``over_kappa`` (N,) the
-    weights there."""
-    tau, weights = over_tau.nodes[..., 0], over_tau.weights
-    count = min(tau.shape[1] // 2, TERMS)
-    before, hermite = np.zeros_like(tau), np.ones_like(tau)
-    coefficients = np.empty((len(tau), count))
-    for k in range(count):
-        coefficients[:, k] = (weights * mean * hermite).sum(axis=1)
-        before, hermite = hermite, (tau * hermite - np.sqrt(k) * before) / np.sqrt(k + 1)
-    rest = (weights * mean**2).sum(axis=1) - (coefficients**2).sum(axis=1)
-    return Series(coefficients, over_kappa * np.sqrt(np.maximum(rest, 0.0)))

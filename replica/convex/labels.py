@@ -19,14 +19,6 @@ class Steps(NamedTuple):
     values: Array
 
 
-class Series(NamedTuple):
-    """E[y | z] as a series in He_k(tau) / sqrt(k!): coefficients (N, K), and the norm of what is
-    left, times the weight of kappa, (N,)."""
-
-    coefficients: Array
-    rest: Array
-
-
 class Labels(NamedTuple):
     """The law of the labels given each of N kappa.
 
@@ -47,8 +39,6 @@ class Labels(NamedTuple):
         What the Gaussians are a mixture for.
     steps : Steps, optional
         Of E[y | z], where it is piecewise constant and one direction tau is left.
-    series : Series, optional
-        Of E[y | z], where labels are +-1, it has no steps and one direction tau is left.
     """
 
     tau: Array
@@ -61,18 +51,16 @@ class Labels(NamedTuple):
     square: Array
     noise: LabelNoise | None = None
     steps: Steps | None = None
-    series: Series | None = None
 
     def at(self, rows: slice) -> "Labels":
         """Given those kappa alone."""
-        steps, series = self.steps, self.series
+        steps = self.steps
         return self._replace(
             tau=self.tau[rows],
             weights=self.weights[rows],
             mean=self.mean[rows],
             square=self.square[rows],
             steps=steps and Steps(steps.edges[rows], steps.values),
-            series=series and Series(*(x[rows] for x in series)),
         )
 
     @property

@@ -29,6 +29,10 @@ class Scores(NamedTuple):
     square: Array
     along: Array
 
+    def pulled(self, field: "Field") -> Array:
+        """E[tau s - P s'] given kappa, (P, N, K').  Eq. (6.2)"""
+        return np.asarray(self.along + field.pull * self.slope[..., None])
+
 
 class Field(NamedTuple):
     """The law of omega at every point and kappa, and what training on a sample there changes.

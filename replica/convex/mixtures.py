@@ -74,18 +74,22 @@ class Gaussians(NamedTuple):
         return Gaussians(owner, sign, response, mean, scale.reshape(-1, 1), weight, along)
 
 
-def of_classes(labels: Labels, kind: str, field: Field) -> Iterator[Gaussians]:
-    """Of labels +-1, for a loss of that ``kind``."""
+def mixtures(labels: Labels, kind: str, field: Field) -> Iterator[Gaussians]:
+    """The law of t0, in parts, for a loss of that ``kind``."""
+    if not labels.binary:
+        # targets may grow: where kappa and tau are unlikely together nothing is averaged
+        likely = labels.square[:, None] + (labels.tau**2).sum(axis=-1) < UNLIKELY
+        weights = labels.weights * likely
+        yield from _noisy(labels, _given_tau(labels, field, labels.mean, -1.0, weights))
+        return
     for y in (1.0, -1.0):
-        chance = labels.weights * (1 + y * labels.mean) / 2
         label, sign = (0.0, y) if kind == "margin" else (y, -1.0)
-        yield _given_tau(labels, field, label, sign, chance)
+        chance = labels.weights * (1 + y * labels.mean) / 2
+        yield from _noisy(labels, _given_tau(labels, field, label, sign, chance))
 
 
-def of_numbers(labels: Labels, field: Field) -> Iterator[Gaussians]:
-    """Of real labels, where kappa and tau are not unlikely together."""
-    likely = labels.square[:, None] + (labels.tau**2).sum(axis=-1) < UNLIKELY
-    every = _given_tau(labels, field, labels.mean, -1.0, labels.weights * likely)
+def _noisy(labels: Labels, every: Gaussians) -> Iterator[Gaussians]:
+    """``every`` Gaussian with each component of the noise, or few in the place of many."""
     given = every.at(np.flatnonzero(every.weight.any(axis=1)))
     if not given.owner.size:  # kappa alone is unlikely enough
         return

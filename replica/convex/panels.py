@@ -14,7 +14,7 @@ import numpy as np
 
 from solvers.adaptive import GAUSS, Panels, adapt, between, differences
 from solvers.results import Array, Status
-from solvers.rules import Rule
+from solvers.rules import Rule, gaussian_weights
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
@@ -22,25 +22,14 @@ from ..saddle_point import Overlaps, responses_of
 from .averages import scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
-from .label_tables import LabelTable, has_steps, label_table, labels_at, tau_kinks, tau_rule
+from .label_tables import LabelTable, has_steps, labels_at, tau_kinks, tau_rule
 from .local_field import Field, Scores, field_on
 from .losses import Loss
 from .mixtures import UNLIKELY
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
-FIRST_BREAKS = (
-    -REACH,
-    -5.0,
-    -3.0,
-    -2.0,
-    -1.0,
-    0.0,
-    1.0,
-    2.0,
-    3.0,
-    5.0,
-    REACH,
-)  # over kappa, beside known layers
+# over kappa, beside known layers
+FIRST_BREAKS = (-REACH, -5.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 5.0, REACH)
 FIRST_TAU_PANELS = 8  # at each kappa, beside the kinks of the target
 MOST_KAPPA_PANELS = 400
 MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 s
@@ -91,8 +80,8 @@ def fitted_table(task: Task, overlaps: Overlaps, fit: Fit) -> LabelTable:
         tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
-    table = table.at(slice(None), _gaussian(table.kappa[0], weights.ravel()))
-    return label_table(task.model, table, tau, order)
+    table = table.at(slice(None), gaussian_weights(table.kappa[0], weights.ravel()).weights)
+    return LabelTable(table, labels_at(task.model, table.kappa, tau, order))
 
 
 def has_panels(model: Model) -> bool:
@@ -102,10 +91,9 @@ def has_panels(model: Model) -> bool:
 
 def has_tau(model: Model, loss: Loss) -> bool:
     """Whether averages given kappa take an integral over tau that panels are fitted to: it is not
-    in closed form, and not replaced by one along the proximal map."""
-    free = remainder(model.geometry.gamma)
-    closed = has_steps(model) if loss.pieces is not None else model.labels.binary
-    return bool(free.any()) and not closed
+    in closed form, nor is the law of the label along the proximal map."""
+    closed = has_steps(model) and (loss.pieces is not None or model.labels.binary)
+    return bool(remainder(model.geometry.gamma).any()) and not closed
 
 
 class _Averages:
@@ -118,8 +106,8 @@ class _Averages:
         self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
         table = _moments(self.model, self.first.nodes)
-        weights = _gaussian(table.kappa[0], self.first.weights.ravel())
-        table = table.at(slice(None), weights)
+        rule = gaussian_weights(table.kappa[0], self.first.weights.ravel())
+        table = table.at(slice(None), rule.weights)
         self.combine = Coordinates(table).combine
         self.feature_size = float(self._features(table) @ table.weights) or 1.0
         self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
@@ -188,7 +176,7 @@ class _Averages:
         else:
             rule = _rule_over_tau(over_tau, kronrod=True)
         field = field_on(table, responses_of(table), self.overlaps)
-        labels = label_table(self.model, table, rule, self.order).labels
+        labels = labels_at(self.model, table.kappa, rule, self.order)
         return _stacked(scores(labels, self.task.loss, field), field) * self._multipliers(table)
 
     def _multipliers(self, table: Table) -> Array:
@@ -222,20 +210,13 @@ def first_tau_panels(model: Model, kappa: Array) -> Panels:
 
 def _stacked(s: Scores, field: Field) -> Array:
     """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N)."""
-    pulled = s.along[..., 0] + field.pull[..., 0] * s.slope
-    return np.stack([s.mean, s.slope, s.square, pulled])
+    return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0]])
 
 
 def _found(panels: Panels | None) -> Panels:
     if panels is None:
         raise GivenUp(Status.MEMORY)
     return panels
-
-
-def _gaussian(nodes: Array, weights: Array) -> Array:
-    """Weights for the standard Gaussian that sum to 1, from those for the weight 1, (N,) each."""
-    weights = weights * np.exp(-(nodes**2) / 2)
-    return np.asarray(weights / weights.sum())
 
 
 def _moments(model: Model, kappa: Array) -> Table:
@@ -256,8 +237,7 @@ def _rule_over_tau(panels: Panels, kronrod: bool) -> Rule:
     nodes, weights = panels.rule(kronrod)
     count = np.bincount(panels.owner)
     place = np.arange(len(nodes)) - np.repeat(np.cumsum(count) - count, count)
-    tau, density = np.zeros((2, len(count), count.max(), nodes.shape[1]))
-    tau[panels.owner, place] = nodes
-    density[panels.owner, place] = weights * np.exp(-(nodes**2) / 2)
-    tau, density = tau.reshape(len(count), -1), density.reshape(len(count), -1)
-    return Rule(tau[..., None], density / density.sum(axis=1, keepdims=True))
+    both = np.zeros((2, len(count), count.max(), nodes.shape[1]))
+    both[:, panels.owner, place] = nodes, weights
+    tau, over_tau = gaussian_weights(*both.reshape(2, len(count), -1))
+    return Rule(tau[..., None], over_tau)

@@ -9,6 +9,7 @@ path from a point that is solved, or from an easy penalty.
 """
 
 import time
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from .averages import Losses, scores
 from .common_bias import slope_in_bias
 from .equations import LONGEST_STEP_OF_M, Equations
 from .evaluation import Evaluation, GivenUp, Task, assign
-from .label_tables import LabelTable, shared_tables
+from .label_tables import shared_tables
 from .losses import Loss
 from .panels import Fit, fitted_table, has_panels
 from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
@@ -67,13 +68,13 @@ def solve_convex(
     task = Task(model, loss, alpha, lam, deadline, tol)
     found, rows = _start(task), np.arange(len(alpha))
     _on_shared_tables(task, found, rows)
-    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
-    rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
     if has_panels(model):
+        rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
         for i in range(0, len(rows), TOGETHER):
             _on_own_panels(task, found, rows[i : i + TOGETHER])
+    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
     for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
         if _follow(alone, found, row):
@@ -206,9 +207,8 @@ def _follow(task: Task, found: Evaluation, row: Rows) -> bool:
     """Put overlaps near the solution of one point where those it starts from are: followed from the
     nearest point that is solved, or an easy penalty.  Whether they were found."""
     try:
-        for begin in _nearest, _easy:
-            start = begin(task, found, row)
-            near = None if start is None else _along(task.at(row), *start)
+        for start in _starts(task, found, row):
+            near = _along(task.at(row), *start)
             if near is not None:
                 assign(found.points.overlaps, row, near)
                 return True
@@ -239,44 +239,33 @@ def _rough(
     task: Task, near: Overlaps, longest_step: float = LONGEST_STEP_OF_M
 ) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes that are fitted to those near it, and the passes they
-    took; None where there are none."""
-    given = _rough_table(task, near)
-    if given is None:
-        return None
-    equations, check = task.on(given, longest_step), task.check_time
-    at = equations, task.alpha, task.lam, near
-    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=check)
-    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None
-
-
-def _rough_table(task: Task, near: Overlaps) -> LabelTable | None:
-    """Rough nodes for overlaps near one point; None where they would be too many."""
-    if not has_panels(task.model):
-        return next(shared_tables(task.model, task.folded), None)
+    took; None where there are none, or would be too many nodes."""
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
-        return fitted_table(task, near, ROUGH_FIT)
+        given = next(shared, None) if shared else fitted_table(task, near, ROUGH_FIT)
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
             raise
+        given = None
+    if given is None:
         return None
+    at = task.on(given, longest_step), task.alpha, task.lam, near
+    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=task.check_time)
+    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None
 
 
-def _nearest(task: Task, found: Evaluation, row: Rows) -> tuple[Task, Overlaps] | None:
-    """The solved point that is nearest to one, and its overlaps."""
+def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Overlaps]]:
+    """Points from which a path may lead to one, with their overlaps: the nearest that is solved,
+    and one at an easy penalty, roughly."""
     solved = np.flatnonzero(found.converged)
-    if not solved.size:
-        return None
-    places = np.log([task.alpha, task.lam])
-    away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
-    nearest = solved[[np.argmin(away)]]
-    return task.at(nearest), found.at(nearest).points.overlaps
-
-
-def _easy(task: Task, _: Evaluation, row: Rows) -> tuple[Task, Overlaps] | None:
-    """A point at an easy penalty in the place of its own, and its overlaps, roughly."""
+    if solved.size:
+        places = np.log([task.alpha, task.lam])
+        away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
+        nearest = solved[[np.argmin(away)]]
+        yield task.at(nearest), found.at(nearest).points.overlaps
     for lam, longest_step in EASY:
         there = task.at(row)._replace(lam=np.array([lam]))
         near = _rough(there, _start(there).points.overlaps, longest_step)
         if near is not None:
-            return there, near[0]
-    return None
+            yield there, near[0]
+            return

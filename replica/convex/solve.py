@@ -29,7 +29,6 @@ NEWTON_STEPS = 15  # at most
 ANDERSON_BEGINS = 1.0
 ANDERSON_LONGEST = 4.0  # change of a coordinate by a combination: a factor of 50 in a logarithm
 
-Map = Callable[[Array, Rows], Array]
 System = Callable[[Array, Rows], tuple[Array, Array]]
 
 

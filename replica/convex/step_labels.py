@@ -133,7 +133,7 @@ def classes(labels: Labels, kind: str, field: Field) -> Classes:
     return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
 
 
-def scores_of_classes(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+def scores_of_steps(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     """E s, -E s', E s^2 and E tau s given kappa, as ``Scores``."""
     assert loss.pieces is not None
     share, sign, mean, sd, law, at_edges = classes(labels, loss.kind, field)
@@ -147,7 +147,7 @@ def scores_of_classes(labels: Labels, loss: Loss, field: Field) -> tuple[Array, 
     return first, slope, square, along[..., None]
 
 
-def residuals_of_classes(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
+def residuals_of_steps(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
     """E t, E t^2 and E rho(t) at the proximal point, (P, N) each."""
     assert loss.pieces is not None
     share, _, mean, sd, law, _ = classes(labels, loss.kind, field)

@@ -1,8 +1,8 @@
 """Averages over t0 as sums of terms: what each term weighs, and the averages that it stands for.
 
 For a piecewise quadratic loss a term is a Gaussian (``mixtures``), over which averages are exact.
-For others it is a point of the proximal map: real labels come with the density of t0 given every
-tau, labels +-1 with their probability given omega (``posterior``).
+For others it is a point of the proximal map, with the density of t0 given every tau; or, where
+labels +-1 change at steps of tau, with their probability given omega, in closed form.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from solvers.piecewise import Pieces, Proximal, Score, average_proximal, average_score
+from solvers.piecewise import Proximal, Score, average_proximal, average_score
 from solvers.results import Array
 
-from .labels import Labels
-from .local_field import THINNEST_FIELD, Field
+from .labels import Labels, Steps
+from .local_field import THINNEST_FIELD, Field, remaining
 from .losses import Loss
-from .mixtures import Gaussians, of_classes, of_numbers
-from .posterior import posterior
+from .mixtures import Gaussians, mixtures
 from .proximal import Curve, proximal_nodes
 
 FAR = 7.0  # standard deviations, beyond which a Gaussian holds 3e-12
-FAREST = 12.0  # range of t0 over FAR standard deviations, for nodes that serve all tau
+FAREST = 10.0  # range of means over FAR standard deviations, up to which nodes serve all tau
 
 
 class Terms(NamedTuple):
@@ -65,27 +65,21 @@ def _sums(owner: NDArray[np.int64], values: Array, shape: tuple[int, int]) -> Ar
 
 def terms(labels: Labels, loss: Loss, field: Field) -> Iterator[Terms]:
     """All the terms, in a few parts."""
-    if labels.binary and loss.pieces is None:
-        yield _of_classes_along_map(labels, loss, field)
+    if labels.binary and labels.steps is not None and loss.pieces is None:
+        yield _of_steps_along_map(labels, labels.steps, loss, field)
         return
-    mixture = of_classes(labels, loss.kind, field) if labels.binary else of_numbers(labels, field)
-    for given in mixture:
+    for given in mixtures(labels, loss.kind, field):
         if loss.pieces is not None:
-            yield _exact(loss.pieces, given)
+            law = loss.pieces, given.mean, given.scale, given.response
+            averages = partial(average_score, *law), partial(average_proximal, *law)
+            yield Terms(given.owner, given.sign, given.weight, given.along, *averages)
             continue
         low, high = given.ends()
         # where t0 is nearly a function of tau, each has nodes of its own
-        near = ((high - low) <= (FAREST - 2) * FAR * given.scale)[:, 0]
+        near = ((high - low) <= FAREST * FAR * given.scale)[:, 0]
         for part in (given.at(near), given.at(~near).each()):
             if part.owner.size:
                 yield _along_map(labels.order, loss, part)
-
-
-def _exact(pieces: Pieces, given: Gaussians) -> Terms:
-    """A term for every Gaussian."""
-    law = pieces, given.mean, given.scale, given.response
-    averages = partial(average_score, *law), partial(average_proximal, *law)
-    return Terms(given.owner, given.sign, given.weight, given.along, *averages)
 
 
 def _along_map(order: int, loss: Loss, given: Gaussians) -> Terms:
@@ -103,8 +97,8 @@ def _along_map(order: int, loss: Loss, given: Gaussians) -> Terms:
     return Terms(given.owner, given.sign, weight, along, *_at_points(loss, curve))
 
 
-def _of_classes_along_map(labels: Labels, loss: Loss, field: Field) -> Terms:
-    """Points for labels +-1, both at once."""
+def _of_steps_along_map(labels: Labels, steps: Steps, loss: Loss, field: Field) -> Terms:
+    """Points for labels +-1 that change at ``steps`` of tau, both at once."""
     C, S = field.centre[..., None, None], np.sqrt(field.power)[..., None, None]
     y = np.array([[1.0], [-1.0]])
     # t0 = y omega, or y - omega
@@ -115,14 +109,28 @@ def _of_classes_along_map(labels: Labels, loss: Loss, field: Field) -> Terms:
     z = (curve.t0 - mean) / S
     density = np.exp(-(z**2) / 2) * curve.length / (np.sqrt(2 * np.pi) * S)
     rows = field.response.shape
-    given = posterior(labels, field, (sign * z).reshape(*rows, -1))
-    y, sign, w = (np.broadcast_to(x, z.shape).reshape(*rows, -1) for x in (y, sign, density))
-    weight = w * (given.mass + y * given.label) / 2
-    along = w[..., None] * (given.tau + y[..., None] * given.product) / 2
+    y, sign, z, w = (np.broadcast_to(x, z.shape).reshape(*rows, -1) for x in (y, sign, z, density))
+    # tau ~ N(tau, variance) given omega
+    tau = field.pull / np.sqrt(field.power)[..., None] * sign * z
+    variance = (remaining(field) / field.power)[..., None]
+    label, slope = _mean_label(steps, tau, variance)
+    weight = w * (1 + y * label) / 2
+    along = w * (tau + y * (tau * label + variance * slope)) / 2
     flat = (V.size, weight.shape[-1])
     curve = Curve(*(each.reshape(flat) for each in curve))
-    law = sign.reshape(flat), weight.reshape(flat), along.reshape(*flat, -1)
+    law = sign.reshape(flat), weight.reshape(flat), along.reshape(*flat, 1)
     return Terms(np.arange(V.size), *law, *_at_points(loss, curve))
+
+
+def _mean_label(steps: Steps, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """E y (P, N, L) and E dy/dtau over tau ~ N(mean, variance), where y changes at ``steps``."""
+    label, slope = np.full_like(mean, steps.values[0]), np.zeros_like(mean)
+    sd = np.sqrt(variance)
+    for edge, jump in zip(steps.edges.T, np.diff(steps.values), strict=True):
+        u = (mean - edge[:, None]) / sd
+        label += jump * ndtr(u)
+        slope += jump / (np.sqrt(2 * np.pi) * sd) * np.exp(-(u**2) / 2)
+    return label, slope
 
 
 def _at_points(loss: Loss, curve: Curve) -> tuple[Callable[[], Score], Callable[[], Proximal]]:

@@ -5,7 +5,6 @@ each until its answer solves the equations on the table before as well, within t
 """
 
 import itertools
-from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
@@ -179,4 +178,4 @@ def _finished(
     wrong[rows] = classification_error(model, kept.at(rows).points.overlaps, classification_tol)
     for error in (*kept.points.errors, *kept.losses):
         error[~kept.converged] = np.nan
-    return replace(kept, points=ridge.for_groups(table, kept.points))
+    return kept._replace(points=ridge.for_groups(table, kept.points))

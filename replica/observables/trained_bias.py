@@ -6,7 +6,6 @@ scan by rough solutions, of all points at once, tells where, and solutions to th
 find the bottom of the lowest.
 """
 
-from dataclasses import replace
 from functools import cache
 from time import monotonic
 
@@ -52,7 +51,7 @@ def with_trained_bias(
         late, bias, seen = monotonic() > deadline, np.nan, scan[..., row].T
         if not late:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
-        best = replace(finely(float(np.nan_to_num(bias)))[0], bias=np.array([bias]))
+        best = finely(float(np.nan_to_num(bias)))[0]._replace(bias=np.array([bias]))
         if np.isnan(bias):
             best.points.status[:] = Status.TIME if late else Status.AT_EDGE
             for error in (*best.points.errors, *best.losses):

@@ -7,7 +7,7 @@ import numpy as np
 import replica
 from replica import Loss, MultiIndex, SpikedRandomFeatures
 from replica.convex.equations import Equations
-from replica.convex.label_tables import LabelTable, label_table, tau_kinks
+from replica.convex.label_tables import LabelTable, labels_at, tau_kinks
 from replica.equivalence import tabulate
 from replica.saddle_point import Overlaps
 from solvers.rules import Rule, gauss_legendre
@@ -70,7 +70,8 @@ def labels_on(model, kappa: Rule, n: int = 12, panel: float = 1.0, order: int = 
     target's kinks."""
     table = tabulate(model, kappa)
     over_tau = gauss_legendre(n, tau_kinks(model, table.kappa), 8.2, panel)
-    return label_table(model, table, Rule(over_tau.nodes[..., None], over_tau.weights), order)
+    rule = Rule(over_tau.nodes[..., None], over_tau.weights)
+    return LabelTable(table, labels_at(model, table.kappa, rule, order))
 
 
 def overlaps_of(point) -> Overlaps:
