@@ -21,6 +21,7 @@ THREE_GROUPS = replica.GradientStep(
     student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5]
 )
 NOISY_STEP = replica.GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+LONGEST = 600.0  # seconds that a spectrum may take
 # model drawn, beta, alpha, title
 SPECTRA: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
     (ONE_GROUP, 2.0, 3.0, r"sRF, $n > p > d$"),
@@ -51,9 +52,9 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax, (step, beta, alpha, title), values in zip(
         panels, SPECTRA, data["eigenvalues"], strict=True
     ):
-        srf = replica.spectrum(step.srf(beta=beta), alpha)
+        srf = replica.spectrum(step.srf(beta=beta), alpha, time_limit=LONGEST)
         if step is NOISY_STEP:
-            own = replica.spectrum(step.network(beta=beta), alpha)
+            own = replica.spectrum(step.network(beta=beta), alpha, time_limit=LONGEST)
             plot_spectrum(own, ax, eigenvalues=np.array(values))
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
