@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-MEMORY = 4 * 2**30  # bytes of address space
+MEMORY = 4 * 2**30  # bytes of address space that a command may take
 SECONDS = 60.0
 LINES, CHARACTERS = 4, 1000  # of standard error, at most: a person reads them
 STATUSES = (0, 1, 2)
@@ -63,8 +63,12 @@ def run_command(
         start = time.monotonic()
         child = os.fork()
         if child == 0:
-            _become(folder, output, memory)
-            os._exit(_status(program, arguments))
+            status = 70
+            try:
+                _become(folder, output, memory)
+                status = _status(program, arguments)
+            finally:  # whatever happens, the copy does not go on with this process's work
+                os._exit(status)
         status = _wait(child, start + SECONDS)
         out, err = (
             (output / name).read_bytes()[:200_000].decode(errors="replace")
@@ -84,7 +88,9 @@ def _become(folder: Path, output: Path, memory: int) -> None:
         os.dup2(os.open(output / name, os.O_WRONLY | os.O_CREAT), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = memory + pages * resource.getpagesize()  # on top of what the copy was born with
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
