@@ -32,11 +32,18 @@ def axes(ax: "Axes | None") -> "Axes":
     return ax
 
 
+MANY_ENTRIES = 6  # of a legend
+
+
 def finish(ax: "Axes", abscissa: str, ordinate: str) -> "Axes":
     """``ax`` with its labels, and a legend of what it shows."""
     ax.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
-    ax.legend(frameon=False, fontsize="small")
+    # beside the axes where entries are so many that they would cover what is drawn
+    if len(ax.get_legend_handles_labels()[1]) > MANY_ENTRIES:
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    else:
+        ax.legend(frameon=False, fontsize="small")
     return ax
 
 
