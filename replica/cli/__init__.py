@@ -3,7 +3,15 @@
 from . import common
 from .common import run
 from .main import main
-from .options import SRF_FIELDS, Options, Request, parse_request, single_number
+from .options import (
+    SRF_FIELDS,
+    Options,
+    Request,
+    parse_grid,
+    parse_law,
+    parse_request,
+    single_number,
+)
 from .spectrum import leave_unless_converged, spectrum_document
 
 __all__ = [
@@ -13,6 +21,8 @@ __all__ = [
     "common",
     "leave_unless_converged",
     "main",
+    "parse_grid",
+    "parse_law",
     "parse_request",
     "run",
     "single_number",

@@ -9,6 +9,7 @@ from .. import __version__
 from .bounds import bounds
 from .common import run
 from .curve import curve
+from .explore import explore
 from .optimum import optimum
 from .spectrum import spectrum
 from .staircase import staircase
@@ -31,7 +32,7 @@ def _version(
         raise typer.Exit
 
 
-for command in (curve, bounds, optimum, spectrum, staircase):
+for command in (curve, bounds, optimum, spectrum, staircase, explore):
     app.command()(command)
 
 
