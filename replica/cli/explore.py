@@ -1,7 +1,9 @@
 """``replica explore``: sliders and figures in a browser, served to this machine alone."""
 
+import os
 import socket
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +47,6 @@ def explore(
         webbrowser.open(address)
     page = marimo.create_asgi_app(quiet=True).with_app(path="/", root=str(NOTEBOOK)).build()
     settings = uvicorn.Config(page, log_level="critical", timeout_graceful_shutdown=GOODBYE)
-    try:
+    with suppress(KeyboardInterrupt):  # which is how it ends
         uvicorn.Server(settings).run(sockets=[listening])
-    except KeyboardInterrupt:  # which is how it ends
-        pass
+    os._exit(0)  # every page that is open has a thread, and an ordinary exit would wait for it

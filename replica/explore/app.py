@@ -73,7 +73,7 @@ with app.setup:
 def _():
     asked = {name: str(text) for name, text in mo.query_params().to_dict().items()}
     controls = mo.ui.dictionary(
-        {name: control(name, asked.get(name, text)) for name, text in DEFAULTS.items() if name in LABELS}
+        {name: control(name, asked.get(name, DEFAULTS[name])) for name in LABELS}
     )
     shown = asked.get("view", DEFAULTS["view"])
     tabs = mo.ui.tabs(dict.fromkeys(VIEWS, ""), value=shown if shown in VIEWS else DEFAULTS["view"])

@@ -1,9 +1,9 @@
 """A state of the explorer, and what it means: a problem, a Python program, a command line.
 
-A state is text by name: the options of ``replica curve``, where ``alpha`` is the grid of the learning
-curve; ``at``, the alpha of the one point that everything else is shown of; and ``view``, which figure
-that is.  It comes from a browser's address, so it is refused like what is typed, and never names
-code to import.
+A state is text by name: the options of ``replica curve``, where ``alpha`` is the grid of the
+learning curve; ``at``, the alpha of the one point that everything else is shown of; and ``view``,
+which figure that is.  It comes from a browser's address, so it is refused like what is typed, and
+never names code to import.
 """
 
 import shlex

@@ -170,8 +170,8 @@ def simulate(state: State) -> Simulated:
         raise InvalidArgument("the simulation", said[-1], "possible")
     points = json.loads(done.stdout)["points"]
     names = ("alpha", "simulated_test", "stderr_test")
-    columns = (np.array([one[name] for one in points], dtype=float) for name in names)
-    return Simulated(*columns, typed)
+    alpha, error, spread = (np.array([one[name] for one in points], float) for name in names)
+    return Simulated(alpha, error, spread, typed)
 
 
 def _simulation(state: State) -> Options:

@@ -78,7 +78,8 @@ class Page:
 
 # Elements of the page and of shadow roots, in which marimo's controls are.
 ALL = """(function all(root) {
-  return [...root.querySelectorAll('*')].flatMap(e => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e])
+  return [...root.querySelectorAll('*')].flatMap(
+    e => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e])
 })(document)"""
 TEXT = f"""[document.body.innerText,
   ...{ALL}.filter(e => e.shadowRoot).map(e => e.shadowRoot.textContent)].join('\\n')"""

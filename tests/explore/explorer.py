@@ -13,8 +13,9 @@ from tests.explore.browser import ALL
 def explorer():
     """Its address, and the process of ``replica explore``, which is ended if it still runs."""
     program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", "0"]
-    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(program, **settings, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(program, env=one_thread, **pipes) as process:
         try:
             said = process.stderr.readline()
             assert "http://127.0.0.1:" in said, said

@@ -54,24 +54,23 @@ def number(**state):
 
 def test_a_slider_changes_the_number_to_that_of_solve(opened):
     page = opened()
-    page.wait(shows(f"test error at α = 1: {number()}"))
+    page.wait(shows(number()))
     page.run(f"{control('SLIDER', 'rate')}.querySelector('[role=slider]').focus()")
     for eta in ("3.1", "3.2"):
         page.press("ArrowRight", 39)
-        page.wait(shows(f"test error at α = 1: {number(eta=eta)}"))
+        page.wait(shows(number(eta=eta)))
     page.wait("location.search == '?eta=3.2'")
 
 
 def test_the_copied_code_gives_the_number(opened):
-    page = opened(eta="2", noise="0.1", model="network")
-    page.wait(shows(number(eta="2", noise="0.1", model="network")))
+    state = {"eta": "2", "noise": "0.1", "model": "network"}
+    page = opened(**state)
+    page.wait(shows(number(**state)))
     press(page, button("Python"))
     page.wait(one("e.tagName == 'PRE' && e.innerText.includes('import')") + " != null")
     code = page.run(one("e.tagName == 'PRE'") + ".innerText")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"{float(done.stdout.splitlines()[0]):.7f}" == number(
-        eta="2", noise="0.1", model="network"
-    )
+    assert f"{float(done.stdout.splitlines()[0]):.7f}" == number(**state)
 
 
 def test_every_tab_has_its_figure(opened):
@@ -83,8 +82,9 @@ def test_every_tab_has_its_figure(opened):
 
 
 def test_the_address_holds_the_state(opened):
-    page = opened(alpha0="inf", eta="12", target="he2", at="2", view="spectrum")
-    page.wait(shows(f"α = 2: {number(alpha0='inf', eta='12', target='he2', at='2')}"))
+    state = {"alpha0": "inf", "eta": "12", "target": "he1+he3/6", "at": "2"}
+    page = opened(**state, view="spectrum")
+    page.wait(shows(number(**state)))
     assert page.run(f"{ALL}.some(e => e.alt == 'the spectrum')")
 
 
