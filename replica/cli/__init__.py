@@ -2,7 +2,7 @@
 
 from . import common
 from .common import run
-from .main import main
+from .main import main, print_version
 from .options import (
     SRF_FIELDS,
     Options,
@@ -24,6 +24,7 @@ __all__ = [
     "parse_grid",
     "parse_law",
     "parse_request",
+    "print_version",
     "run",
     "single_number",
     "spectrum_document",

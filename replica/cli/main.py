@@ -23,7 +23,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _version(
+def print_version(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Print the version and leave, where that is asked for before any command."""

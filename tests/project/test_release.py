@@ -21,6 +21,8 @@ import replica
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 BIN = "Scripts" if os.name == "nt" else "bin"
+LEFT_OUT = ".*cache", ".git", ".venv", "build", "*.egg-info"
+OUTSIDE = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
 
 
 def settings():
@@ -114,7 +116,7 @@ def versions():
 
 
 def interpreter(version):
-    """The first Python of that version that starts here; the test is skipped where there is none."""
+    """The first Python of that version that starts here; the test is skipped where none does."""
     places = [sys.executable, shutil.which(f"python{version}")]
     places += sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     for place in filter(None, places):
@@ -127,7 +129,7 @@ def interpreter(version):
 
 def try_pip(*arguments):
     """Run pip, and skip the test where no registry answers."""
-    done = subprocess.run(arguments, capture_output=True, text=True)
+    done = subprocess.run(arguments, capture_output=True, text=True, env=OUTSIDE)
     if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
         pytest.skip(f"no registry has what is needed: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
@@ -141,7 +143,7 @@ def wheel(tmp_path_factory):
     python = folder / "venv" / BIN / "python"
     try_pip(python, "-m", "pip", "install", "--quiet", "build")
     copy = folder / "checkout"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*cache", ".git", ".venv", "build"))
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
     subprocess.run([python, "-m", "build", "-o", folder, copy], check=True, capture_output=True)
     with tarfile.open(next(folder.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
@@ -161,8 +163,7 @@ def test_the_wheel_works_in_an_empty_environment(version, wheel, tmp_path):
     subprocess.run([interpreter(version), "-m", "venv", tmp_path / "venv"], check=True)
     folder = tmp_path / "venv" / BIN
     try_pip(folder / "python", "-m", "pip", "install", "--quiet", f"{wheel}[explore]")
-    outside = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    run = {"cwd": tmp_path, "env": outside, "capture_output": True, "text": True, "check": True}
+    run = {"cwd": tmp_path, "env": OUTSIDE, "capture_output": True, "text": True, "check": True}
     for script in ("replica", "replica-validate"):
         done = subprocess.run([folder / script, "--version"], **run)
         assert done.stdout.strip() == replica.__version__
@@ -172,7 +173,7 @@ def test_the_wheel_works_in_an_empty_environment(version, wheel, tmp_path):
     assert shown == [line.split("# ")[1] for line in code.splitlines() if "print(" in line]
 
     served = [folder / "replica", "explore", "--no-browser", "--port", "0"]
-    with subprocess.Popen(served, cwd=tmp_path, env=outside, stderr=-1, text=True) as process:
+    with subprocess.Popen(served, cwd=tmp_path, env=OUTSIDE, stderr=-1, text=True) as process:
         try:
             address = process.stderr.readline().split()[4]
             with urllib.request.urlopen(address, timeout=60) as answer:

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from replica.cli import run
+from replica.cli import print_version, run
 
 from .alignment import alignment
 from .compare import compare
@@ -21,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Finite-size simulations, and their comparison with the theory.",
 )
+app.callback(invoke_without_command=True)(print_version)
 for command in (compare, simulate, alignment, spectrum, figure):
     app.command()(command)
 
