@@ -81,6 +81,21 @@ def test_every_tab_has_its_figure(opened):
         page.wait(f"{ALL}.some(e => e.tagName == 'IMG' && e.alt == 'the {name}' && e.naturalWidth)")
 
 
+def test_the_figure_can_be_saved(opened, tmp_path):
+    page = opened()
+    load(page)
+    page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    for name, begins in (("replica.png", b"\x89PNG"), ("replica.svg", b"<?xml")):
+        press(page, one(f"e.tagName == 'A' && e.download == '{name}'"))
+        saved = tmp_path / name
+        end = time.monotonic() + 30
+        while not saved.exists():
+            assert time.monotonic() < end, f"no {saved.name}"
+            page.run("0")
+            time.sleep(0.05)
+        assert saved.read_bytes().startswith(begins)
+
+
 def test_the_address_holds_the_state(opened):
     state = {"alpha0": "inf", "eta": "12", "target": "he1+he3/6", "at": "2"}
     page = opened(**state, view="spectrum")
