@@ -11,7 +11,7 @@ from tests.explore.explorer import button, explorer, load, press, shows
 with (
     explorer() as (address, _),
     tempfile.TemporaryDirectory() as folder,
-    open_page(address, folder, height=900) as page,
+    open_page(address, folder, height=1180) as page,
 ):
     load(page)
     press(page, button("command line"))
