@@ -36,6 +36,7 @@ from .texts import (
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 RATES = "0.1:30:31:log"  # of the bounds: from hardly a step to one that saturates most students
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
+WAIT = 5.0  # seconds for a point or a spectrum, which is flagged beyond: people wait no longer
 DOTS, PATIENCE = 5, 120  # simulated points of a curve, and the seconds they may take
 
 
@@ -60,14 +61,15 @@ def point(state: State) -> Solution:
     """The theory at the one point."""
     request = request_of(state)
     at, lam = number_of(state, "at"), number_of(state, "lam")
-    return solve(request.single_model(), alpha=at, lam=lam, loss=request.loss)
+    return solve(request.single_model(), alpha=at, lam=lam, loss=request.loss, time_limit=WAIT)
 
 
 def curve_view(state: State, simulated: Simulated | None = None) -> View:
     """Errors over alpha, with what was simulated."""
     request, lam = request_of(state), number_of(state, "lam")
     model, loss = request.single_model(), request.loss
-    ax = plot_curve(learning_curve(model, alpha=request.alpha, lam=lam, loss=loss))
+    curve = learning_curve(model, alpha=request.alpha, lam=lam, loss=loss, time_limit=WAIT)
+    ax = plot_curve(curve)
     _mark(ax, number_of(state, "at"))
     typed = command("replica curve", options_of(state))
     if simulated is not None:
@@ -108,7 +110,7 @@ def bounds_view(state: State) -> View:
 def spectrum_view(state: State) -> View:
     """Density of the eigenvalues of the features, and the outliers beyond it."""
     at = number_of(state, "at")
-    found = spectrum(request_of(state).single_model(), at)
+    found = spectrum(request_of(state).single_model(), at, time_limit=WAIT)
     if not found.converged:
         raise ConvergenceError(f"no spectrum: {found.status.value}", found)
     lines = [
