@@ -287,6 +287,7 @@ def sizes():
         of = {"alignment": STEP, "spectrum": [*STEP, "--alpha", "2"]}.get(command, POINT)
         for value in (10**7, 10**12, 10**18):
             yield ["replica-validate", command, *of, *SMALL, f"--dimension={value}"]
+            yield ["replica-validate", command, *of, *SMALL, f"--seeds={value}"]
     grid = "1:2:100000"
     yield ["replica", "curve", *STEP, f"--alpha={grid}", f"--lam={grid}"]
     yield ["replica", "curve", *POINT, f"--eta={grid}", f"--beta={grid}"]
