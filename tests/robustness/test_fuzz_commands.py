@@ -10,7 +10,7 @@ from replica.cli.options import FLAGS, GRIDS, HELP
 from validation.cli.main import app as validation
 
 from .commands import run_command
-from .inputs import toml_value
+from .problem_files import toml
 
 pytestmark = pytest.mark.slow
 LIMITS = settings(
@@ -148,9 +148,8 @@ TOML = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leav
 )
 def test_problem_files(changes, typed):
     content = {name: changes.get(name, value) for name, value in USUAL.items()} | changes
-    text = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
     more = ["--alpha=1"] if typed else []
-    check(["replica", "curve", "--config=p.toml", *more], {"p.toml": text.encode()})
+    check(["replica", "curve", "--config=p.toml", *more], {"p.toml": toml(content)})
 
 
 @LIMITS
