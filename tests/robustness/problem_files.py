@@ -1,4 +1,4 @@
-"""Problem files: of any values, and bad ones, that are no problem or made to break what reads them."""
+"""Problem files of any values, and bad ones: no problem, or made to break what reads them."""
 
 
 def files():
