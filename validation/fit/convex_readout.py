@@ -18,10 +18,10 @@ from .kinked_losses import interior_point
 from .ridge import Blocks, Fits
 from .smooth_losses import newton
 
-# The part of a penalty that may be rounding: 3 % of the readout in the worst case.  Test errors of
+# The part of a penalty that may be rounding: 10 % of the readout at worst.  Test errors of
 # readouts were within 2e-5, relative, of those with 60 digits, in 5 000 random problems of up to 25
 # samples with lam from 1e-14 to 10: far less than seeds differ by.
-ROUNDED = 1e-3
+ROUNDED = 1e-2
 
 
 def fit_convex_readout(
@@ -66,7 +66,8 @@ def fit_convex_readout(
     for a, n in enumerate(sizes):
         design = Design(Phi[:n])
         for b, penalty in enumerate(lam):
-            minimum = solver(design, y[:n], float(penalty), loss, intercept)
+            with np.errstate(all="ignore"):  # where no digits are left: the gap says so
+                minimum = solver(design, y[:n], float(penalty), loss, intercept)
             # a gradient is known to more digits than a difference of two sums over the samples
             rounding = 4 * np.finfo(float).eps * float(np.abs(y[:n]).sum()) if kinked else 0.0
             if not _known(minimum, y[:n], float(penalty), rounding):
@@ -86,8 +87,8 @@ def _known(minimum: Minimum, y: Array, lam: float, rounding: float) -> bool:
     but for the ``rounding`` of its gap.
 
     That exceeds the objective of readouts that meet all samples, lam/2 |a|^2, where lam is tiny: it
-    may be a thousandth of it, or of what readouts as large as labels have.  As a gap is
-    lam/2 |a - a*|^2 at least, the exact readout a* is then within 3 %.
+    may be a hundredth of it, or of what readouts as large as labels have.  As a gap is
+    lam/2 |a - a*|^2 at least, the exact readout a* is then within 10 %.
     """
     a, tolerance = minimum.readout, GAP * minimum.objective
     penalty = lam / 2 * max(float(a @ a), float(y @ y) / len(y))
