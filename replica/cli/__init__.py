@@ -12,12 +12,13 @@ from .options import (
     parse_request,
     single_number,
 )
-from .spectrum import leave_unless_converged, spectrum_document
+from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
     "SRF_FIELDS",
     "Options",
     "Request",
+    "TimeLimit",
     "common",
     "leave_unless_converged",
     "main",
