@@ -6,14 +6,16 @@ test error may have several minima; all that were found are reported, the lowest
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
 
+from ..display import Displayed
 from ..equivalence import table_at
 from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
 from ..saddle_point import ridge
@@ -39,8 +41,8 @@ class LocalMinimum:
     at_edge: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Optimum:
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum(Displayed):
     """The parameters of the smallest test error, and the theory there.
 
     Attributes
@@ -68,6 +70,20 @@ class Optimum:
     def converged(self) -> bool:
         """Whether the point at the optimum did."""
         return self.point.converged
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem at the optimum, in plain values."""
+        return self.point.settings
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
+        known = {name: getattr(self, name) for name in names}
+        at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
+        return known | at_edge | {"minima": f"{len(self.minima)} found"}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [asdict(one) for one in self.minima]
 
 
 def optimal_lambda(
