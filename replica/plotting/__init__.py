@@ -15,7 +15,8 @@ from .axes import (
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
-from .curve import abscissa_of, error_drawn, finish_lines, lines_of, plot_curve
+from .comparison import plot_comparison
+from .curve import plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .names import ERROR_LABELS, LABELS, setting
 from .spectrum import plot_spectrum
@@ -26,20 +27,17 @@ __all__ = [
     "COLOURS",
     "ERROR_LABELS",
     "LABELS",
-    "abscissa_of",
     "add_legend",
     "axes",
     "colours",
     "draw_heat_map",
     "draw_points",
-    "error_drawn",
     "finish",
-    "finish_lines",
     "is_logarithmic",
     "letter_panels",
-    "lines_of",
     "mark_optimum",
     "plot_bounds",
+    "plot_comparison",
     "plot_curve",
     "plot_family",
     "plot_functions",

@@ -68,12 +68,12 @@ def colours(values: Sequence[Any]) -> list[str]:
 
 
 def _place(value: Any) -> int:
-    """Where in the list of colours a setting's own is: eight decades differ, and so do factors
-    of two up to sixteen."""
+    """Where in the list of colours a setting's own is: decades follow one another in it, and
+    factors of two up to sixteen differ."""
     if isinstance(value, str):
         name = value.partition(":")[0]
         return NAMED.get(name, crc32(name.encode()))
-    return round(3 * np.log10(abs(value))) if value and np.isfinite(value) else 0
+    return 2 + 3 * round(3 * np.log10(abs(value))) if value and np.isfinite(value) else 0
 
 
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
@@ -192,7 +192,5 @@ def residual_panel(ax: "Axes") -> "Axes":
         ax.set_subplotspec(parts[0])
         below = figure.add_subplot(parts[1], sharex=ax)
     below.axhline(0, **REFERENCE)
-    below.set_xlabel(ax.get_xlabel())
-    ax.set_xlabel("")
     ax.tick_params(labelbottom=False)
     return below

@@ -69,6 +69,8 @@ def plot_curve(
     if is_logarithmic(x):
         ax.set_xscale("log")
     from_zero(ax)
+    if len(kinds) > 1:
+        label_kinds(ax, lines, kinds)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
@@ -129,6 +131,14 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
 
 
+def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
+    """Say in the legend which error is drawn how, and after it what is ``drawn`` so."""
+    colour = lines[0].colour if len(lines) == 1 else "0.3"
+    for kind in kinds:
+        label = ", ".join(filter(None, [KINDS.get(kind, ERROR_LABELS[kind]), drawn]))
+        ax.plot([], [], color=colour, linestyle=STYLES.get(kind, "-"), label=label)
+
+
 def finish_lines(
     ax: "Axes", curve: "xarray.Dataset", lines: Sequence[Line], abscissa: str, kinds: Sequence[str]
 ) -> "Axes":
@@ -136,10 +146,6 @@ def finish_lines(
     varying = [dim for dim in lines[0].at if curve.sizes[dim] > 1]
     if len(lines) > MANY:
         _colour_bar(ax, curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
-    if len(kinds) > 1:
-        colour = "0.3" if varying else lines[0].colour
-        for kind in kinds:
-            ax.plot([], [], color=colour, linestyle=STYLES[kind], label=KINDS[kind])
     ordinate = SQUARED_ERROR if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     fixed = {dim: _plain(value) for dim, value in lines[0].at.items() if dim not in varying}
     described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed

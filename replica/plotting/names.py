@@ -16,6 +16,7 @@ LABELS = {
     "r": r"spike length $r$",
     "c": r"bulk variance $c$",
     "gamma": r"spike-target cosine $\gamma$",
+    "dimension": "input dimension $d$",
 }
 ERROR_LABELS = {
     "test_error": r"test error $\epsilon_g$",
@@ -46,7 +47,7 @@ def setting(name: str, value: Any) -> str:
     """
     if isinstance(value, str):
         return f"{name.replace('_', ' ')} {value.replace('**', '^')}"
-    sign, number = symbol(name).strip("$"), number_text(value)
+    sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 
 
@@ -54,6 +55,8 @@ def number_text(value: float) -> str:
     """A number for mathtext: three digits, a power of ten, or the sign of infinity."""
     if np.isinf(value):
         return r"\infty" if value > 0 else r"-\infty"
+    if abs(value) < 1e5 and float(value).is_integer():
+        return str(int(value))
     digits, _, exponent = f"{value:.3g}".partition("e")
     if not exponent:
         return digits
@@ -79,10 +82,12 @@ def settings(described: Mapping[str, Any]) -> list[str]:
             pieces.append(f"{value} {name}".replace("**", "^"))
         elif name == "model":
             pieces.append("theory of the network")
+        elif name == "seeds":
+            pieces.append(f"{value} seeds")
         elif value is True:
             pieces.append(name.replace("_", " "))
         else:
-            pieces.append(setting(name, value if np.isscalar(value) else str(value)))
+            pieces.append(setting(name, value if np.ndim(value) < 2 else str(value)))
     return pieces
 
 

@@ -98,9 +98,9 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
 )
 def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     status = validate(f"compare {line} {SMALL}")
-    verdict = capsys.readouterr().out.splitlines()[-1]
-    assert f"; {note}" in verdict
-    assert status == (0 if " agree " in verdict else 1)
+    verdict, theory = capsys.readouterr().out.splitlines()[-2:]
+    assert theory.startswith(f"The {note}")
+    assert status == (1 if "disagree" in verdict else 0)
     found = document(capsys, f"compare {line} {SMALL}", validate, status)
     assert found["theory"].startswith(note)
     step = replica.GradientStep(**STEP, bias=1.0 if "--bias" in line else 0.0)

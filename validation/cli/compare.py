@@ -1,16 +1,13 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from replica.cli import Options, common, parse_request
 from replica.errors import InvalidArgument
-from replica.observables import sweep
 
-from ..comparisons import Comparison, Ladder, dense, plot_comparison
+from ..comparisons import Comparison, Ladder
 from ..comparisons import compare as run_comparison
 from ..comparisons import ladder as run_ladder
 from ..run import DEFAULT_MEMORY, Simulated
@@ -87,19 +84,10 @@ def compare(
     if out is not None:
         common.save_points(out, document)
     if plot is not None:
-        theory = comparison.theory
-        beside = {} if theory.published is None else {"sRF": theory.published}
-        if np.isfinite(theory.model.dimension):
-            beside["limit"] = replace(theory.model, dimension=np.inf)
-        line, *others = (
-            sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={}, loss=asked.loss)
-            for of in (theory.model, *beside.values())
-        )
-        drawn = plot_comparison(comparison, line, dict(zip(beside, others, strict=True)))
-        common.save_figure(plot, drawn.figure)
+        common.save_figure(plot, comparison.plot().figure)
     print_document(document, as_json)
     if not as_json:
-        common.answer(comparison.verdict)
+        common.answer(f"{comparison.verdict}\nThe {comparison.theory.note}.")
     if not comparison.agrees:
         raise typer.Exit(1)
 

@@ -2,12 +2,10 @@
 
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
-from .plotting import BARS, dense, plot_comparison
 from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
 from .theory import Theory, theory_of
 
 __all__ = [
-    "BARS",
     "AlignmentComparison",
     "Comparison",
     "Extrapolation",
@@ -15,10 +13,8 @@ __all__ = [
     "Theory",
     "compare",
     "compare_alignment",
-    "dense",
     "extrapolate",
     "first_step",
     "ladder",
-    "plot_comparison",
     "theory_of",
 ]

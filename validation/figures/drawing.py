@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ..comparisons import BARS
+from replica.plotting import BARS
 
 
 def draw_points(ax: Axes, x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:

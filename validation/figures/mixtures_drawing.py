@@ -7,9 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica.documents import plain
+from replica.plotting import BARS
 from solvers.results import Array
-
-from ..comparisons import BARS
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",

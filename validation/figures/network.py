@@ -18,10 +18,9 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.documents import plain
-from replica.plotting import LABELS
+from replica.plotting import BARS, LABELS
 from replica.problem import SpikedRandomFeatures
 
-from ..comparisons import BARS
 from ..run import simulate
 from .drawing import draw_points
 
