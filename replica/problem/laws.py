@@ -16,7 +16,9 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .checks import FINITE
 
-READOUT_LAWS = ("gaussian", "rademacher", "uniform")  # by name
+# By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
+READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
+DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Law:
 
         if self.continuous == "gaussian":
             return scipy.stats.norm()
-        if self.continuous == "uniform":  # mean 0, variance 1
+        if self.continuous == "box":
             return scipy.stats.uniform(-np.sqrt(3), 2 * np.sqrt(3))
         return self.continuous
 
@@ -80,7 +82,12 @@ def law(name: str, spec: Any) -> Law:
     if isinstance(spec, Law):
         return spec
     if isinstance(spec, str) and spec in READOUT_LAWS:
-        return Law((-1.0, 1.0), (0.5, 0.5)) if spec == "rademacher" else Law(continuous=spec)
+        return Law(*DISCRETE_LAWS[spec]) if spec in DISCRETE_LAWS else Law(continuous=spec)
+    if isinstance(spec, str) and spec == "uniform":
+        allowed = (
+            "equal (every value 1) or box (continuous on an interval): uniform may mean either"
+        )
+        raise InvalidArgument(name, spec, allowed)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
             raise InvalidArgument(name, spec, "a continuous law of finite variance")

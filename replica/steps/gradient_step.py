@@ -30,8 +30,9 @@ class GradientStep(Step):
     step_noise : float, optional
         That of the steps' data, where it differs.
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
-        Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
-        "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
+        Law of the first-step readout times sqrt(p): "equal" (all 1) unless given;
+        "rademacher" (+-1), "gaussian" and "box" (continuous on an interval) have mean 0 and
+        variance 1.
     bias : float, sequence or (values, fractions)
         Law of the untrained biases, independent of the readout.
     initialisation : {"sphere", "gaussian"}
