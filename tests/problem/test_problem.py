@@ -47,7 +47,7 @@ def test_laws_by_name():
     assert GradientStep(**STEP, readout="equal") == step == GradientStep(**STEP, readout=1)
     z = GradientStep(**STEP, readout="box").readout.distribution.ppf([0, 0.5, 1])
     assert z == pytest.approx([-(3**0.5), 0, 3**0.5])  # of variance 1
-    with pytest.raises(InvalidArgument, match="equal .every value 1. or box .continuous"):
+    with pytest.raises(InvalidArgument, match=r"equal \(every value 1\) or box \(continuous"):
         GradientStep(**STEP, readout="uniform")
 
 
