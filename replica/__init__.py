@@ -61,7 +61,7 @@ __all__ = [
 
 if not _TYPE_CHECKING:  # to a type checker it would say that every name is there
 
-    def __getattr__(name):
+    def __getattr__(name: str) -> object:
         """Modules that need matplotlib or mpmath, imported where they are first named."""
         if name in ("plotting", "reference"):
             return _import_module(f"{__name__}.{name}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import roots_legendre
 
 from solvers.results import Array
@@ -104,6 +105,15 @@ def law(name: str, spec: Any) -> Law:
     if not (good and abs(fractions.sum() - 1) < 1e-9):
         raise InvalidArgument(name, spec, f"values up to {FINITE:g}, fractions >= 0 of sum 1")
     return Law(tuple(values.tolist()), tuple((fractions / fractions.sum()).tolist()))
+
+
+def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
+    """Names of laws, one or several, as an array; what is none of ``READOUT_LAWS`` is refused."""
+    names = np.atleast_1d(np.asarray(values, dtype=object))
+    for one in names.ravel():
+        if one not in READOUT_LAWS:
+            raise InvalidArgument(name, one, f"among {', '.join(READOUT_LAWS)}, on a grid")
+    return names.ravel().astype(str)
 
 
 def _discrete(spec: Any) -> tuple[Array, Array]:
