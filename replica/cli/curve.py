@@ -9,7 +9,6 @@ import typer
 from .. import documents
 from ..observables import TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
 from ..plotting import plot_curve
-from ..problem import describe
 from ..steps import GradientStep, after_each_step
 from . import common
 from .options import SRF_FIELDS, Options, parse_request
@@ -91,13 +90,11 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         each = len(grid.columns["status"]) // len(grid.models)
         columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
     rows = zip(*columns.values(), strict=True)
-    problem = describe(grid.problem) | {
+    problem = grid.constants | {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()
         if name not in ("alpha", "lam")
     }
-    if not grid.loss.is_square:
-        problem["loss"] = grid.loss.name
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},

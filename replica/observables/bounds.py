@@ -201,7 +201,7 @@ def bounds(
     check_problem(problem)
     if eta is None:
         return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
-    if not problem.has_rate:
+    if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
     models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]

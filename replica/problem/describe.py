@@ -36,11 +36,11 @@ def _stated(problem: Problem, names: Any) -> dict[str, Any]:
     return stated
 
 
-def attributes(problem: Problem) -> dict[str, str | float]:
-    """The description for NetCDF: what its attributes cannot hold, as JSON text."""
+def attributes(described: dict[str, Any]) -> dict[str, str | float]:
+    """A description for NetCDF: what its attributes cannot hold, as JSON text."""
     return {
         name: value if isinstance(value, (str, float)) else json.dumps(value)
-        for name, value in describe(problem).items()
+        for name, value in described.items()
     }
 
 

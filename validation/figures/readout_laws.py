@@ -2,7 +2,7 @@
 
 A neuron with first-step readout a~ gets a spike of length proportional to it, so a network
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
-with uniform readout it has one.  tanh student, one giant step, an easy and a hard target.
+with equal readout it has one.  tanh student, one giant step, an easy and a hard target.
 Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
 theory is drawn at the dimension simulated, and in the limit.  The last panel shows how few
 groups stand for the Gaussian law.
@@ -31,7 +31,7 @@ TARGETS = {
     "he1+he3/2": r"hard: $\sigma_\star = He_1 + He_3/2$",
 }
 LAWS: dict[str, tuple[Any, str]] = {
-    "1": (1.0, r"uniform, $\tilde a = 1$"),
+    "1": (1.0, r"equal, $\tilde a = 1$"),
     "+-1": ("rademacher", r"$\tilde a = \pm 1$"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
@@ -55,7 +55,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             ):
                 grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
                 curve[name] = grid.columns["test_error"]
-            if kind != "+-1":  # the same problem as uniform, for an odd student
+            if kind != "+-1":  # the same problem as equal, for an odd student
                 simulation = simulate(
                     limit, alpha=few, lam=PENALTY, dimension=dimension, seeds=seeds, rng=0
                 )

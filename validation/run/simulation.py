@@ -206,7 +206,7 @@ class Simulation(Displayed):
             "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
-        attrs = attributes(self.problem) | self._named_loss
+        attrs = attributes(describe(self.problem)) | self._named_loss
         attrs |= {
             "beta": self.beta,
             "simulated": str(self.experiment.simulated),
