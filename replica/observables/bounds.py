@@ -30,7 +30,7 @@ from ..display import Displayed
 from ..equivalence import Table, at_points, table_at
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
-from ..problem import LabelLaw, Problem, SpikedRandomFeatures, axis, check_problem, describe
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures, as_made, axis, check_problem
 from .evaluate import QUADRATURE_TOLERANCE
 from .trained_bias import BIAS_SCAN
 
@@ -102,7 +102,7 @@ class Bounds(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem in plain values, without the width."""
-        return {name: value for name, value in describe(self.model).items() if name != "beta"}
+        return {name: value for name, value in as_made(self.model).items() if name != "beta"}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The functions that attain both bounds, :func:`replica.plotting.plot_functions`."""

@@ -16,7 +16,7 @@ from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, check_model, describe, number, positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
 from .trained_bias import with_trained_bias
@@ -104,7 +104,7 @@ class Solution(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the point, in plain values."""
-        return describe(self.model) | point_settings(self.alpha, self.lam, self.loss)
+        return as_made(self.model) | point_settings(self.alpha, self.lam, self.loss)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""

@@ -11,7 +11,7 @@ from .axes import (
     finish,
     is_logarithmic,
     letter_panels,
-    residual_panel,
+    panel_below,
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
@@ -19,6 +19,7 @@ from .comparison import plot_comparison
 from .curve import plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .names import ERROR_LABELS, LABELS, setting
+from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
 
@@ -36,6 +37,7 @@ __all__ = [
     "is_logarithmic",
     "letter_panels",
     "mark_optimum",
+    "panel_below",
     "plot_bounds",
     "plot_comparison",
     "plot_curve",
@@ -43,9 +45,9 @@ __all__ = [
     "plot_functions",
     "plot_heat_map",
     "plot_learned",
+    "plot_optima",
     "plot_spectrum",
     "plot_staircase",
-    "residual_panel",
     "setting",
     "spaced",
 ]

@@ -179,7 +179,7 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
         ax.set_title(f"({letter})", loc="left", fontweight="bold", fontsize="medium")
 
 
-def residual_panel(ax: "Axes") -> "Axes":
+def panel_below(ax: "Axes") -> "Axes":
     """A low panel under ``ax``, cut off it, which shares its abscissa."""
     spec = ax.get_subplotspec()
     figure: Figure = ax.get_figure()  # type: ignore[assignment]
@@ -191,6 +191,5 @@ def residual_panel(ax: "Axes") -> "Axes":
         parts = spec.subgridspec(2, 1, height_ratios=[3.2, 1], hspace=0.05)
         ax.set_subplotspec(parts[0])
         below = figure.add_subplot(parts[1], sharex=ax)
-    below.axhline(0, **REFERENCE)
     ax.tick_params(labelbottom=False)
     return below

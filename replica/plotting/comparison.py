@@ -8,7 +8,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import BARS, axes, draw_points, from_zero, is_logarithmic, residual_panel
+from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, panel_below
 from .curve import (
     KINDS,
     STYLES,
@@ -68,7 +68,7 @@ def plot_comparison(
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
-    below = residual_panel(ax) if f"theory_{_short(name)}" in points else None
+    below = panel_below(ax) if f"theory_{_short(name)}" in points else None
     others = dict(beside or {})
     for line in lines:
         for kind in kinds:
@@ -145,6 +145,7 @@ def _draw_differences(
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
         draw_points(ax, x, off, bars, color=line.colour, **_marker(kind) | {"markersize": 3})
         reach += (np.abs(off) + BARS * bars)[np.isfinite(off + bars)].tolist()
+    ax.axhline(0, **REFERENCE)
     ax.axhspan(-100 * allowance, 100 * allowance, color="0.93", zorder=0, linewidth=0)
     if max(reach) > 0:
         ax.set_ylim(-1.1 * max(reach), 1.1 * max(reach))

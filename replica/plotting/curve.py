@@ -46,7 +46,7 @@ def plot_curve(
     error : str, optional
         The variable drawn; classification_error where labels are +-1, else test_error.
     train : bool
-        Whether to draw the training error, dashed, beside the test error.
+        Whether to draw the training error, if it is known, dashed, beside the test error.
 
     Raises
     ------
@@ -59,13 +59,15 @@ def plot_curve(
     ax = axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
-    kinds = list(STYLES) if train and name == "test_error" else [name]
-    for line, kind in [(line, kind) for line in lines for kind in kinds]:
-        style: dict[str, Any] = {
-            "linestyle": STYLES.get(kind, "-"),
-            "marker": "." if x.size < 3 else "",
-        }
-        ax.plot(x, curve[kind].sel(line.at).values, color=line.colour, **style)
+    both = train and name == "test_error" and "train_error" in curve
+    kinds = list(STYLES) if both else [name]
+    alone = "." if x.size < 3 else ""  # what a line does not show
+    for line in lines:
+        for kind in kinds:
+            label = line.label if kind == name else ""
+            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "marker": alone}
+            y = curve[kind].sel(line.at).values
+            ax.plot(x, y, color=line.colour, label=label, **style)
     if is_logarithmic(x):
         ax.set_xscale("log")
     from_zero(ax)
@@ -107,7 +109,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     varying = [dim for dim in others if curve.sizes[dim] > 1]
     shape = [curve.sizes[dim] for dim in others]
     count = int(np.prod(shape))
-    if count > MANY and len(varying) > 1:
+    if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",

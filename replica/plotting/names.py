@@ -10,6 +10,7 @@ LABELS = {
     "lam": r"ridge penalty $\lambda$",
     "alpha0": r"gradient samples per dimension $\alpha_0 = n_0/d$",
     "eta": r"learning rate $\tilde\eta$",
+    "rate": r"learning rate over dimension $\eta/d$",
     "beta": r"width over dimension $\beta = p/d$",
     "noise": r"label noise variance $\Delta$",
     "step_noise": r"label noise variance of the step $\Delta_0$",

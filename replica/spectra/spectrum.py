@@ -26,7 +26,7 @@ from ..display import Displayed
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..plotting import plot_spectrum
-from ..problem import SpikedRandomFeatures, check_model, describe, number, positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
 from ..saddle_point import Rows, ridge
 from .batch_contour import beside_line
 from .contour import contour_table
@@ -94,7 +94,7 @@ class Spectrum(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The model and alpha, in plain values."""
-        return describe(self.model) | {"alpha": self.alpha}
+        return as_made(self.model) | {"alpha": self.alpha}
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
         """The density, :func:`replica.plotting.plot_spectrum`."""
