@@ -4,13 +4,14 @@ return it."""
 from .axes import (
     BARS,
     COLOURS,
-    add_legend,
+    REFERENCE,
     axes,
     colours,
     draw_points,
     finish,
     is_logarithmic,
     letter_panels,
+    nudged,
     panel_below,
     spaced,
 )
@@ -18,7 +19,8 @@ from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import plot_comparison
 from .curve import plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
-from .names import ERROR_LABELS, LABELS, setting
+from .legend import add_legend
+from .names import ERROR_LABELS, LABELS, setting, settings
 from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
@@ -28,6 +30,7 @@ __all__ = [
     "COLOURS",
     "ERROR_LABELS",
     "LABELS",
+    "REFERENCE",
     "add_legend",
     "axes",
     "colours",
@@ -37,6 +40,7 @@ __all__ = [
     "is_logarithmic",
     "letter_panels",
     "mark_optimum",
+    "nudged",
     "panel_below",
     "plot_bounds",
     "plot_comparison",
@@ -49,5 +53,6 @@ __all__ = [
     "plot_spectrum",
     "plot_staircase",
     "setting",
+    "settings",
     "spaced",
 ]

@@ -1,4 +1,4 @@
-"""What all figures share: Axes, colours, titles, and legends that cover nothing.
+"""What all figures share: Axes, colours, points, titles and panels.
 
 Functions draw into an Axes and return it; nothing is shown.  Theory is drawn as lines, what is
 simulated as points with error bars of two standard errors.
@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
+from .legend import SMALL, add_legend
 from .names import settings, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
 
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
 # and black.
@@ -35,9 +35,8 @@ NAMED = {
 }  # fmt: skip
 BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
-SMALL = "small"
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
 POINT = 72.0  # an inch
+NUDGE = 0.012  # of the abscissa, between points that would cover each other
 
 
 def axes(ax: "Axes | None") -> "Axes":
@@ -84,7 +83,7 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 def is_logarithmic(x: Array) -> bool:
     """Whether the points are better spaced in the logarithm."""
-    return bool(x.size > 2 and (x > 0).all() and x.max() / x.min() > 50)
+    return bool(x.size > 1 and (x > 0).all() and x.max() / x.min() > 50)
 
 
 def spaced(x: Array, count: int = 101) -> Array:
@@ -97,6 +96,15 @@ def from_zero(ax: "Axes") -> None:
     """Let the ordinate begin at zero, with a little room above what is drawn."""
     top = float(ax.dataLim.y1)
     ax.set_ylim(0, 1.06 * top if np.isfinite(top) and top > 0 else None)
+
+
+def nudged(x: Array, places: float) -> Array:
+    """``x`` moved to the side by a few thousandths of its range, ``places`` times."""
+    if x.size < 2:
+        return x
+    if is_logarithmic(x):
+        return np.asarray(x * (x.max() / x.min()) ** (NUDGE * places))
+    return np.asarray(x + NUDGE * places * np.ptp(x))
 
 
 def finish(
@@ -129,54 +137,13 @@ def _wrapped(pieces: Iterable[str], ax: "Axes") -> str:
     return "\n".join(lines)
 
 
-def add_legend(ax: "Axes", **options: Any) -> "Axes":
-    """``ax`` with a legend inside it that covers nothing: where there is no place, one is made
-    above what is drawn."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not labels:
-        return ax
-    options = {"handles": handles} | LEGEND | options
-    box = ax.legend(loc="best", **options)
-    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    if not _covers(ax, box.get_window_extent()):
-        box.set_loc(_corner(ax, box.get_window_extent()))
-        return ax
-    for columns in (4, 3, 2, 1):
-        box = ax.legend(loc="upper center", ncols=columns, **options)
-        extent = box.get_window_extent()
-        if extent.width <= ax.bbox.width:
-            break
-    share = min(extent.height / ax.bbox.height + 0.04, 0.8)
-    scale = ax.yaxis.get_transform()
-    low, high = scale.transform(ax.get_ylim())
-    data = scale.transform(ax.dataLim.intervaly)[1]
-    room = low + (max(data, low) - low if np.isfinite(data) else high - low) / (1 - share)
-    ax.set_ylim(top=float(scale.inverted().transform(max(room, high))))
-    return ax
-
-
-def _corner(ax: "Axes", extent: "Bbox") -> tuple[float, float]:
-    """Where the legend is, so that it stays there."""
-    low, left = ax.transAxes.inverted().transform(extent.min)[::-1]
-    return float(left), float(low)
-
-
-def _covers(ax: "Axes", extent: "Bbox") -> bool:
-    """Whether a box on the canvas lies on a line, a point, an error bar or a text."""
-    drawn = [(line.get_transform(), line.get_path()) for line in ax.lines]
-    drawn += [(one.get_transform(), path) for one in ax.collections for path in one.get_paths()]
-    drawn += [(patch.get_transform(), patch.get_path()) for patch in ax.patches]
-    paths = [transform.transform_path(path) for transform, path in drawn if np.size(path.vertices)]
-    texts = [text.get_window_extent() for text in ax.texts]
-    return any(path.intersects_bbox(extent, filled=False) for path in paths) or any(
-        extent.overlaps(text) for text in texts
-    )
-
-
 def letter_panels(panels: Iterable["Axes"]) -> None:
-    """Write (a), (b), ... above the panels of a figure, to their left."""
+    """Write (a), (b), ... before the titles of the panels of a figure."""
     for letter, ax in zip("abcdefghijklmnopqrstuvwxyz", panels, strict=False):
-        ax.set_title(f"({letter})", loc="left", fontweight="bold", fontsize="medium")
+        title = ax.get_title()
+        ax.set_title("")
+        text = rf"$\mathbf{{({letter})}}$ {title}".rstrip()
+        ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
 
 
 def panel_below(ax: "Axes") -> "Axes":

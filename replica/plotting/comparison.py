@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.results import Array
-
-from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, panel_below
+from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, nudged, panel_below
 from .curve import (
     KINDS,
     STYLES,
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 MARKERS = {"test_error": "o", "train_error": "s"}
 THIN = (0.8, 0.4)  # widths of the lines of other theories
-NUDGE = 0.012  # of the abscissa, between points that would cover each other below
 
 
 def plot_comparison(
@@ -150,12 +147,3 @@ def _draw_differences(
     if max(reach) > 0:
         ax.set_ylim(-1.1 * max(reach), 1.1 * max(reach))
     ax.set_ylabel("off by (%)")
-
-
-def nudged(x: Array, places: float) -> Array:
-    """``x`` moved to the side by a few thousandths of its range, ``places`` times."""
-    if x.size < 2:
-        return x
-    if is_logarithmic(x):
-        return np.asarray(x * (x.max() / x.min()) ** (NUDGE * places))
-    return np.asarray(x + NUDGE * places * np.ptp(x))

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import COLOURS, add_legend, axes, finish, from_zero, is_logarithmic, panel_below
+from .axes import COLOURS, axes, finish, from_zero, is_logarithmic, panel_below
+from .legend import add_legend
 from .names import ERROR_LABELS, LABELS
 
 if TYPE_CHECKING:

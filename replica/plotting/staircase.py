@@ -6,7 +6,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOURS, SMALL, axes
+from .axes import COLOURS, axes
+from .legend import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

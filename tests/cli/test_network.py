@@ -134,9 +134,9 @@ def test_figure(tmp_path):
         assert np.abs(strong[np.array(case["eta"]) >= 2]).min() > 0.08
         assert np.abs(weak).max() < 0.04
         assert len(case["simulated"]) == len(case["simulated_eta"]) == 2
-    for ax in network_figure.draw(found).axes:
-        labels = [line.get_label() for line in ax.get_lines()]
-        assert labels[:3] == ["sRF", "network", "network, equal row norms"]
+    first = network_figure.draw(found).axes[0]
+    labels = [text.get_text() for text in first.get_legend().get_texts()]
+    assert labels[:3] == ["network", "network, equal row norms", "sRF"]
 
 
 @pytest.mark.slow

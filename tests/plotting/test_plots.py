@@ -282,5 +282,7 @@ def test_results_show_themselves():
 
 def test_panels_have_letters():
     panels = Figure().subplots(1, 3)
+    panels[0].set_title("first")
     plotting.letter_panels(panels)
-    assert [ax.get_title(loc="left") for ax in panels] == ["(a)", "(b)", "(c)"]
+    letters = [ax.get_title(loc="left") for ax in panels]
+    assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]
