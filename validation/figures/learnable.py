@@ -91,7 +91,7 @@ def draw(data: dict[str, Any]) -> Figure:
     label = rf"networks at $d = {data['dimension']}$, ± one s.d."
     draw_points(fourth, data["kappa"], data["mean"], spread, color=COLOURS[1], label=label)
     add_legend(fourth)
-    letter_panels([first, second, third, fourth])
     title = rf"learned at $\tilde\eta = {SHOWN_ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
     fourth.set_title(title, fontsize="medium")
+    letter_panels([first, second, third, fourth])
     return picture
