@@ -33,7 +33,6 @@ def plot_comparison(
     *,
     beside: "Mapping[str, xarray.Dataset] | None" = None,
     error: str | None = None,
-    allowance: float = 0.0,
     simulated: str = "simulated",
 ) -> "Axes":
     """Simulated errors along the longest dimension, each set of them on the line of its theory.
@@ -49,14 +48,13 @@ def plot_comparison(
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
         longest.
     ax : matplotlib Axes, optional
-        Where to draw; its lower quarter is cut off for the differences.
+        Where to draw; its lower quarter is cut off for the differences in standard errors, over a
+        band of two.
     beside : dict of label -> xarray.Dataset, optional
         Other theories, drawn as thinner lines: the sRF's, the limit d -> inf.
     error : str, optional
         test_error, with the training error beside it, or classification_error, which is drawn
         unless asked otherwise where labels are +-1.
-    allowance : float
-        Finite-size bias that is allowed for, relative to the theory: a band below.
     simulated : str
         What the points are, for the legend.
     """
@@ -81,7 +79,7 @@ def plot_comparison(
         ax.set_xscale("log")
     from_zero(ax)
     if below is not None:
-        _draw_differences(below, points, abscissa, lines, kinds, allowance)
+        _draw_differences(below, points, abscissa, lines, kinds)
     if theory is not None:
         label_kinds(ax, lines, kinds, "theory")
     known: dict[str, Any] = {"color": "0.3" if len(lines) > 1 else lines[0].colour}
@@ -124,26 +122,21 @@ def _draw(ax: "Axes", points: "xarray.Dataset", abscissa: str, line: Line, kind:
 
 
 def _draw_differences(
-    ax: "Axes",
-    points: "xarray.Dataset",
-    abscissa: str,
-    lines: Sequence[Line],
-    kinds: Sequence[str],
-    allowance: float,
+    ax: "Axes", points: "xarray.Dataset", abscissa: str, lines: Sequence[Line], kinds: Sequence[str]
 ) -> None:
-    """Relative differences of the points from the theory in per cent, side by side."""
+    """Differences of the points from the theory in standard errors, side by side."""
     sets = [(line, kind) for line in lines for kind in kinds]
-    reach = [0.0]
+    reach = [BARS]
     for i, (line, kind) in enumerate(sets):
         at, name = points.sel(line.at), _short(kind)
-        unit = at[f"theory_{name}"].values / 100
-        off = at[f"simulated_{name}"].values / unit - 100
-        bars = at[f"stderr_{name}"].values / unit
+        off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
+        with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
+            z = off / at[f"stderr_{name}"].values
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
-        draw_points(ax, x, off, bars, color=line.colour, **_marker(kind) | {"markersize": 3})
-        reach += (np.abs(off) + BARS * bars)[np.isfinite(off + bars)].tolist()
+        style = _marker(kind) | {"color": line.colour, "markersize": 4}
+        ax.plot(x, z, style.pop("fmt"), **style)
+        reach += np.abs(z[np.isfinite(z)]).tolist()
     ax.axhline(0, **REFERENCE)
-    ax.axhspan(-100 * allowance, 100 * allowance, color="0.93", zorder=0, linewidth=0)
-    if max(reach) > 0:
-        ax.set_ylim(-1.1 * max(reach), 1.1 * max(reach))
-    ax.set_ylabel("off by (%)")
+    ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
+    ax.set_ylim(-1.2 * max(reach), 1.2 * max(reach))
+    ax.set_ylabel("off by (s.e.)")

@@ -198,7 +198,7 @@ def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
             # solved with the curve's other points, which rounds differently
             assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
-    assert any(y == pytest.approx(100 * found.test.off[-1, 0]) for y in shown)
+    assert any(y == pytest.approx(-found.test.z[-1, 0]) for y in shown)
 
 
 def test_results_show_themselves():

@@ -107,14 +107,11 @@ class Compared(Displayed):
         Thinner lines: the published sRF beside the network's own theory, and the limit d -> inf
         where the theory is that of the simulated dimension.
         """
-        line, *others = (
-            self._curve(model) for model in (self.theory.model, *self._beside.values())
-        )
-        beside = dict(zip(self._beside, others, strict=True))
+        beside = {label: self._curve(model) for label, model in self._beside.items()}
+        theory, simulated = self._curve(self.theory.model), self.simulated
         return plot_comparison(
-            self.dataset(), line, ax, beside=beside, error=error, allowance=self.allowance,
-            simulated=self.simulated,
-        )  # fmt: skip
+            self.dataset(), theory, ax, beside=beside, error=error, simulated=simulated
+        )
 
     def _curve(self, model: Any) -> "xarray.Dataset":
         """The theory of ``model`` along alpha, at more points than were simulated."""
