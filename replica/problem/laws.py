@@ -85,9 +85,7 @@ def law(name: str, spec: Any) -> Law:
     if isinstance(spec, str) and spec in READOUT_LAWS:
         return Law(*DISCRETE_LAWS[spec]) if spec in DISCRETE_LAWS else Law(continuous=spec)
     if isinstance(spec, str) and spec == "uniform":
-        allowed = (
-            "equal (every value 1) or box (continuous on an interval): uniform meant either"
-        )
+        allowed = "equal (every value 1) or box (continuous on an interval): uniform meant either"
         raise InvalidArgument(name, spec, allowed)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
