@@ -1,5 +1,6 @@
 """Simulation beside theory."""
 
+from .grid import ComparisonGrid, compare_grid, theory_on_grid
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
 from .plotting import BARS, dense, plot_comparison
@@ -10,15 +11,18 @@ __all__ = [
     "BARS",
     "AlignmentComparison",
     "Comparison",
+    "ComparisonGrid",
     "Extrapolation",
     "Ladder",
     "Theory",
     "compare",
     "compare_alignment",
+    "compare_grid",
     "dense",
     "extrapolate",
     "first_step",
     "ladder",
     "plot_comparison",
     "theory_of",
+    "theory_on_grid",
 ]
