@@ -6,36 +6,34 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from .. import documents
 from ..observables import TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
 from ..plotting import plot_curve
 from ..steps import GradientStep, after_each_step
-from . import common
+from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
+from .output import Output, note_finite_size, print_table, progress
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 MANY_GROUPS = 8  # of neurons
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
-@common.problem_options()
+@command(files=DATASETS)
 def curve(
-    options: Options,
-    *,
-    out: common.Out = None,
-    plot: common.Plot = None,
-    workers: Workers = 1,
-    time_limit: TimeLimit = TIME_LIMIT,
-    as_json: common.Json = False,
+    options: Options, output: Output, *, workers: Workers = 1, time_limit: TimeLimit = TIME_LIMIT
 ) -> None:
-    """Test and training error on a grid.
+    """Test and training error on a grid of any parameters.
 
-    Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
-    --lam 0.1 --plot curve.png
+    Examples
+    --------
+    replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15 --lam 0.1
+    --plot curve.png
+
+    replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
+    --lam 0.1 --out curve.nc
     """
     request = parse_request(options)
-    common.check_outputs(out, plot)
-    with common.progress("points") as advance:
+    with progress("points") as advance:
         grid = sweep(
             request.problem,
             alpha=request.alpha,
@@ -47,17 +45,16 @@ def curve(
             progress=advance,
         )
     document = curve_document(grid)
-    if out is not None:
-        common.save_points(out, document, grid.dataset)
-    if plot is not None:
-        common.save_figure(plot, plot_curve(grid.dataset()).figure)
-    if as_json:
-        common.answer(documents.to_json(document))
-    else:
+
+    def show() -> None:
         optional = ("loss_error", "train_loss", "classification_error")
         known = [name for name in optional if name in grid.columns]
         columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
-        common.print_table(document["points"], columns)
+        print_table(document["points"], columns)
+
+    output.write(
+        document, show, figure=lambda: plot_curve(grid.dataset()).figure, dataset=grid.dataset
+    )
     _note_finite_size(grid)
     if not grid.converged:
         raise typer.Exit(1)
@@ -72,7 +69,7 @@ def _note_finite_size(grid: Grid) -> None:
     i, j = int(alpha.argmin()), int(lam.argmax())
     error = float(grid.columns[error_shown(model)][i * lam.size + j])
     shift = shift_from_limit(model, error, alpha=alpha[i], lam=lam[j], loss=grid.loss)
-    common.note_finite_size(float(alpha[i]), float(lam[j]), shift)
+    note_finite_size(float(alpha[i]), float(lam[j]), shift)
 
 
 def _swept(grid: Grid) -> list[str]:

@@ -120,7 +120,7 @@ def sweep(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.solution.evaluate`.
     """
-    axes = {name: _axis(name, grid) for name, grid in grids.items()}
+    axes = {name: grid_axis(name, grid) for name, grid in grids.items()}
     ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
     check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
@@ -266,14 +266,14 @@ def learning_curve(
     return dataset
 
 
-def _axis(name: str, values: Any) -> Array:
+def grid_axis(name: str, values: Any) -> Array:
     """The values of a parameter as they stand on an axis: numbers, or laws by name."""
     return laws_by_name(name, values) if name == "readout" else axis(name, values)
 
 
-def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
-    """The model of each combination of the fields in ``axes``, the last varying fastest; a name
-    that is not of a numeric field, or that a step needs and is missing, is refused."""
+def places_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
+    """The values of each combination of the fields in ``axes``, the last varying fastest; a name
+    of no field that may vary is refused."""
     check_problem(problem)
     for name in axes:
         if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
@@ -282,5 +282,10 @@ def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[Spik
             )
         if name not in problem.varying:
             raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
-    for values in itertools.product(*(axes[name].tolist() for name in axes)):
-        yield problem.model(**dict(zip(axes, values, strict=True)))
+    for values in itertools.product(*(grid.tolist() for grid in axes.values())):
+        yield dict(zip(axes, values, strict=True))
+
+
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
+    """The model of each combination; what a step needs and is missing is refused, too."""
+    return (problem.model(**values) for values in places_on_grid(problem, axes))

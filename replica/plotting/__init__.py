@@ -17,7 +17,7 @@ from .axes import (
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import plot_comparison
-from .curve import plot_curve
+from .curve import abscissa_of, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS, setting, settings
@@ -31,6 +31,7 @@ __all__ = [
     "ERROR_LABELS",
     "LABELS",
     "REFERENCE",
+    "abscissa_of",
     "add_legend",
     "axes",
     "colours",

@@ -1,5 +1,6 @@
 """Parameters and their values as figures write them: symbols, not names; infinity as a sign."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,7 +76,9 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     """
     pieces = []
     first = {name: described[name] for name in FIRST if name in described}
-    for name, value in (first | dict(described)).items():
+    for name, stated in (first | dict(described)).items():
+        is_list = isinstance(stated, str) and stated.startswith("[")  # as NetCDF holds it
+        value = json.loads(stated) if is_list else stated
         silent = value is None or value is False or (name in SILENT and value == 0)
         if silent or len(str(value)) > LONGEST_VALUE:
             continue

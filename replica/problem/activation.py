@@ -80,6 +80,11 @@ class Activation:
     name: str = "custom"
     closed_form: Callable[[Array, Array], Moments] | None = None
 
+    @property
+    def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """The kinks as those of a target of several directions: where v.z = t."""
+        return tuple(((1.0,), kink) for kink in self.kinks)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
         check_elementwise("function", self.name, self.function)

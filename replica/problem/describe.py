@@ -46,7 +46,7 @@ def _stated(problem: Problem, names: Any) -> dict[str, Any]:
 def attributes(described: dict[str, Any]) -> dict[str, str | float]:
     """A description for NetCDF: what its attributes cannot hold, as JSON text."""
     return {
-        name: value if isinstance(value, (str, float)) else json.dumps(value)
+        name: json.dumps(value) if isinstance(value, (bool, list, tuple)) else value
         for name, value in described.items()
     }
 

@@ -46,7 +46,9 @@ class Step(Problem):
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
 
     student: Activation | Any = field(metadata={"help": "Activation: a name or module:function."})
-    target: Activation | MultiIndex | Any = field(metadata={"help": "Target function: likewise."})
+    target: Activation | MultiIndex | Any = field(
+        metadata={"help": "Target: likewise, or an expression in z1 ... z4, z1 + relu(z1*z2)."}
+    )
     alpha0: Any = field(default=None, metadata={"help": "Gradient samples n0/d, or inf."})
     eta: Any = field(default=None, metadata={"help": "Learning rate eta~ of the step."})
     steps: Any = field(
@@ -57,8 +59,8 @@ class Step(Problem):
     )
     noise: float = field(default=0.0, metadata={"help": "Label noise variance Delta."})
     readout: Any = field(
-        default=1.0,
-        metadata={"help": f"First-step readout: values (-1,1), {', '.join(READOUT_LAWS)}."},
+        default="equal",
+        metadata={"help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1."},
     )
     bias: Any = field(
         default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}

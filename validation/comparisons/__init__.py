@@ -1,5 +1,6 @@
 """Simulation beside theory."""
 
+from .grid import ComparisonGrid, compare_grid, theory_on_grid
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
 from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
@@ -8,13 +9,16 @@ from .theory import Theory, theory_of
 __all__ = [
     "AlignmentComparison",
     "Comparison",
+    "ComparisonGrid",
     "Extrapolation",
     "Ladder",
     "Theory",
     "compare",
     "compare_alignment",
+    "compare_grid",
     "extrapolate",
     "first_step",
     "ladder",
     "theory_of",
+    "theory_on_grid",
 ]

@@ -11,8 +11,8 @@ from replica.observables import sweep
 from replica.plotting import plot_comparison, spaced
 from solvers.results import Array
 
-from ..run import Simulation, points_dataset, rows_of
-from .checks import Check, share_within_two, verdict
+from ..run import Experiment, Simulation, points_dataset, rows_of
+from .checks import Check, lean, share_within_two, verdict
 from .theory import Theory
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ class Compared(Displayed):
     def _simulation(self) -> Simulation:
         """The simulation whose problem and points these are."""
         raise NotImplementedError
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was simulated."""
+        return self._simulation.experiment
 
     @property
     def size(self) -> str:
@@ -76,6 +81,16 @@ class Compared(Displayed):
         False if the theory did not converge somewhere.
         """
         return all(bool(check.agrees(self.allowance).all()) for check in self.checks.values())
+
+    @property
+    def leans(self) -> bool:
+        """Whether the errors lie to one side of the theory together, by more than chance."""
+        return lean(np.array([check.z for check in self.checks.values()]))
+
+    @property
+    def note(self) -> str:
+        """Which theory it is, and why where that may surprise."""
+        return self.theory.note
 
     @property
     def verdict(self) -> str:
@@ -129,7 +144,7 @@ class Compared(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
-        return z | {"verdict": self.verdict, "theory": self.theory.note}
+        return z | {"verdict": self.verdict, "theory": self.note}
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns())

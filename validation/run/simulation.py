@@ -232,7 +232,7 @@ def points_dataset(columns: Mapping[str, Array], settings: Mapping[str, Any]) ->
 
     axes = {"alpha": columns["alpha"][:, 0], "lam": columns["lam"][0]}
     variables = {name: (("alpha", "lam"), v) for name, v in columns.items() if name not in axes}
-    return xarray.Dataset(variables, axes, dict(settings))
+    return xarray.Dataset(variables, axes, attributes(dict(settings)))
 
 
 def standard_error(samples: Array) -> Array:
