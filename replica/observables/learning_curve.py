@@ -21,6 +21,7 @@ from ..errors import InvalidArgument
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    as_made,
     attributes,
     axis,
     check_points,
@@ -72,10 +73,7 @@ class Grid:
         """The problem in plain values, and its loss, without what varies with an axis; of a model
         that a step has made, those of the step, unless what the step makes is varied."""
         problem, varied = self.problem, {*self.axes}
-        described = describe(problem)
-        as_made = not varied & {"r", "c", "gamma"} and problem.rows is None
-        if as_made and isinstance(problem, SpikedRandomFeatures) and problem.step is not None:
-            described = {"beta": problem.beta} | describe(problem.step)
+        described = describe(problem) if varied & {"r", "c", "gamma"} else as_made(problem)
         if not self.loss.is_square:
             described["loss"] = self.loss.name
         varied |= {"eta"} if "rate" in varied else set()

@@ -15,7 +15,7 @@ from .checks import (
     real,
     takes,
 )
-from .describe import attributes, describe
+from .describe import as_made, attributes, describe
 from .expressions import Expression
 from .geometry import Geometry, distinct, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
@@ -45,6 +45,7 @@ __all__ = [
     "SpikedRandomFeatures",
     "Target",
     "activation",
+    "as_made",
     "assign",
     "attributes",
     "axis",

@@ -23,6 +23,13 @@ def describe(problem: Problem) -> dict[str, Any]:
     return _stated(problem, [f.name for f in fields(problem)])
 
 
+def as_made(problem: Problem) -> dict[str, Any]:
+    """``describe`` of a problem, or of the step that has made it, with its width."""
+    if problem.rows is not None or problem.step is None or problem.step is problem:
+        return describe(problem)
+    return describe(problem.step) | _stated(problem, ("beta", "dimension"))
+
+
 def _stated(problem: Problem, names: Any) -> dict[str, Any]:
     """Those of the named fields that say something, as plain values."""
     default = {f.name: f.default for f in fields(problem)}

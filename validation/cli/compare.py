@@ -1,18 +1,15 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from replica.cli import Options, Output, answer, command, parse_request, progress
 from replica.errors import InvalidArgument
-from replica.observables import sweep
 
-from ..comparisons import ComparisonGrid, compare_grid, dense, plot_comparison
 from ..comparisons import compare as run_comparison
+from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
 from ..run import DEFAULT_MEMORY, Simulated
 from .common import (
@@ -94,27 +91,11 @@ def compare(
 
     def show() -> None:
         show_points(document)
-        answer(comparison.verdict)
+        answer(f"{comparison.verdict}\nThe {comparison.theory.note}.")
 
-    output.write(document, show, figure=lambda: _figure(comparison, asked.alpha, asked.loss))
+    output.write(document, show, figure=lambda: comparison.plot().figure)
     if not comparison.agrees:
         raise typer.Exit(1)
-
-
-def _figure(comparison: Any, alpha: Any, loss: Any) -> Any:
-    """The figure of a comparison; thin lines for other theories beside it."""
-    if isinstance(comparison, ComparisonGrid):
-        raise InvalidArgument("plot", None, "left out with a grid of parameters beside alpha, lam")
-    theory = comparison.theory
-    beside = {} if theory.published is None else {"sRF": theory.published}
-    if np.isfinite(theory.model.dimension):
-        beside["limit"] = replace(theory.model, dimension=np.inf)
-    line, *others = (
-        sweep(of, alpha=dense(alpha), lam=comparison.lam, grids={}, loss=loss)
-        for of in (theory.model, *beside.values())
-    )
-    drawn_one = plot_comparison(comparison, line, dict(zip(beside, others, strict=True)))
-    return drawn_one.figure
 
 
 def dimensions(ladder: str) -> list[int]:

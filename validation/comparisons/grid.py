@@ -1,26 +1,30 @@
 """Comparisons on a grid: one for every combination of the values of a problem's parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.display import Displayed
 from replica.observables import grid_axis, places_on_grid, sweep
-from replica.problem import Problem
+from replica.plotting import abscissa_of, plot_comparison, spaced
+from replica.problem import Problem, attributes
 from solvers.results import Array
 
 from .one_size import Comparison, compare
 from .several_sizes import Ladder
-from .theory import theory_of
+from .theory import Theory, theory_of
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
-class ComparisonGrid:
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonGrid(Displayed):
     """Theory beside simulation for every combination of some parameters.
 
     Attributes
@@ -31,16 +35,24 @@ class ComparisonGrid:
         The parameters that vary, in the order of the dimensions.
     each : list of Comparison or Ladder
         The last parameter varying fastest.
+    theory_on : callable (axes, alpha, lam) -> xarray.Dataset
+        The theory at other values of the parameters.
     """
 
     problem: Problem
     axes: dict[str, Array]
     each: Sequence[Comparison | Ladder]
+    theory_on: "Callable[..., xarray.Dataset]"
 
     @property
     def places(self) -> list[dict[str, Any]]:
         """The parameters of ``each``."""
         return list(places_on_grid(self.problem, self.axes))
+
+    @property
+    def theory(self) -> Theory:
+        """Which theory it is, of the first."""
+        return self.each[0].theory
 
     @property
     def agrees(self) -> bool:
@@ -51,9 +63,15 @@ class ComparisonGrid:
     def verdict(self) -> str:
         """A sentence, and those of the comparisons that do not agree."""
         off = [i for i, one in enumerate(self.each) if not one.agrees]
-        first = f"theory and simulation agree at {len(self.each) - len(off)} of {len(self.each)}"
-        others = [f"at {_setting(self.places[i])}: {self.each[i].verdict}" for i in off]
-        return "; ".join([f"{first} settings", *others])
+        first = f"Theory and simulation agree at {len(self.each) - len(off)} of {len(self.each)}"
+        others = [f"At {_setting(self.places[i])}: {self.each[i].verdict}" for i in off]
+        return "\n".join([f"{first} settings.", *others])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the size of the simulations, in plain values."""
+        first = self.each[0].settings
+        return first | {name: axis.tolist() for name, axis in self.axes.items()}
 
     def points(self) -> list[dict[str, Any]]:
         """The points of all, each with its parameters."""
@@ -70,18 +88,33 @@ class ComparisonGrid:
         """The points as an xarray.Dataset; its dimensions are the parameters, alpha and lam."""
         import xarray
 
-        first = self.each[0]
+        first, points = self.each[0], self.points()
         axes = self.axes | {"alpha": first.alpha, "lam": first.lam}
-        points, shape = self.points(), [axis.size for axis in axes.values()]
-        columns = {name: [point[name] for point in points] for name in points[0]}
-        variables = {
-            name: (tuple(axes), np.reshape(np.array(values, dtype=float), shape))
-            for name, values in columns.items()
+        shape = [axis.size for axis in axes.values()]
+        columns = {
+            name: np.array([point[name] for point in points], dtype=float).reshape(shape)
+            for name in points[0]
             if name not in axes
         }
-        problem = self.document()["problem"]
-        attrs = {k: v for k, v in problem.items() if k not in axes and isinstance(v, (str, float))}
-        return xarray.Dataset(variables, coords=axes, attrs=attrs)
+        variables = {name: (tuple(axes), values) for name, values in columns.items()}
+        known = {name: value for name, value in first.settings.items() if name not in axes}
+        return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
+
+    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
+        """A curve with its dots for every combination, along the longest dimension."""
+        points = self.dataset()
+        along = abscissa_of(points, "simulated_test")
+        places = {str(name): points[name].values for name in points.simulated_test.dims}
+        places[along] = spaced(places[along])
+        alpha, lam = places.pop("alpha"), places.pop("lam")
+        line = self.theory_on(places, alpha=alpha, lam=lam)
+        return plot_comparison(points, line, ax, error=error, allowance=self.each[0].allowance)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "theory": self.theory.note}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return self.points()
 
 
 def _setting(place: Mapping[str, Any]) -> str:
@@ -134,7 +167,10 @@ def compare_grid(
 
     for of, width in problems_on_grid(problem, axes, beta):
         each.append(run(of, beta=width, progress=advance, **options))
-    return ComparisonGrid(problem, axes, each)
+    known = {name: options[name] for name in ("simulated", "model", "loss") if name in options}
+    size = each[0].theory.model.dimension
+    theory = partial(theory_on_grid, problem, beta=beta, dimension=size, **known)
+    return ComparisonGrid(problem, axes, each, theory)
 
 
 def problems_on_grid(
@@ -158,7 +194,7 @@ def theory_on_grid(
     beta: float | None = None,
     simulated: str = "network",
     model: str | None = None,
-    dimension: int | None = None,
+    dimension: float = np.inf,
     loss: Any = "square",
 ) -> "xarray.Dataset":
     """The theory that comparisons on the grid ``axes`` take, as a data set over the same
@@ -168,9 +204,8 @@ def theory_on_grid(
     shape = [axis.size for axis in axes.values()]
     parts = []
     for of, width in problems_on_grid(problem, axes, beta):
-        theory = theory_of(of, width, model, simulated)
-        at = theory if dimension is None else theory.at(dimension)
-        parts.append(sweep(at.model, alpha=alpha, lam=lam, grids={}, loss=loss))
+        theory = replace(theory_of(of, width, model, simulated).model, dimension=dimension)
+        parts.append(sweep(theory, alpha=alpha, lam=lam, grids={}, loss=loss))
     ends, names = parts[0].axes, ("test_error", "train_error", "classification_error")
     sizes = [*shape, *(axis.size for axis in ends.values())]
     variables = {

@@ -17,6 +17,8 @@ FIGURES = {
     "ladder": 4,
     "learnable": 6,
     "network": 6,
+    "network-steps": 10,
+    "network-students": 10,
     "readout-laws": 12,
     "robust-losses": 6,
     "sample-exponent": 4,
