@@ -4,13 +4,14 @@ import typer
 
 from ..errors import InvalidArgument
 from ..observables import Optimum, optimal_eta, optimal_lambda
+from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
 from .output import Output, note_finite_size, print_table
 
 
-@command(without=("loss",), drawn=False)
+@command(without=("loss",))
 def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
@@ -18,7 +19,7 @@ def optimum(options: Options, output: Output) -> None:
     --------
     replica optimum --student tanh --target sin --alpha0 20 --alpha 1,2
 
-    replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --out best.csv
+    replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
     """
     searched = "alpha0" in options and not {"eta", "rate"} & options.keys()
     # a step has a learning rate also where the best is looked for: any will do
@@ -44,7 +45,12 @@ def optimum(options: Options, output: Output) -> None:
         described["eta"] = None
     document = {"problem": described, "points": points}
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
-    output.write(document, lambda: print_table(flat, list(flat[0])), rows=flat)
+    output.write(
+        document,
+        lambda: print_table(flat, list(flat[0])),
+        figure=lambda: plot_optima(points, described=described).figure,
+        rows=flat,
+    )
     first = optima[0].point
     note_finite_size(first.alpha, first.lam, first.finite_size_shift)
     if not all(best.converged for best in optima):

@@ -1,7 +1,8 @@
 """Comparisons on a grid: one for every combination of the values of a problem's parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +37,14 @@ class ComparisonGrid(Displayed):
         The parameters that vary, in the order of the dimensions.
     each : list of Comparison or Ladder
         The last parameter varying fastest.
+    theory_on : callable (axes, alpha, lam) -> xarray.Dataset
+        The theory at other values of the parameters.
     """
 
     problem: Problem
     axes: dict[str, Array]
     each: Sequence[Comparison | Ladder]
+    theory_on: "Callable[..., xarray.Dataset]"
 
     @property
     def places(self) -> list[dict[str, Any]]:
@@ -56,9 +60,9 @@ class ComparisonGrid(Displayed):
     def verdict(self) -> str:
         """A sentence, and those of the comparisons that do not agree."""
         off = [i for i, one in enumerate(self.each) if not one.agrees or one.leans]
-        count = f"{len(self.each) - len(off)} of {len(self.each)} settings"
+        first = f"Theory and simulation agree at {len(self.each) - len(off)} of {len(self.each)}"
         others = [f"At {_setting(self.places[i])}: {self.each[i].verdict}" for i in off]
-        return " ".join([f"Theory and simulation agree at {count}.", *others])
+        return "\n".join([f"{first} settings.", *others])
 
     @property
     def note(self) -> str:
@@ -67,43 +71,9 @@ class ComparisonGrid(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What all settings share, in plain values."""
-        made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
-        return {name: x for name, x in self.each[0].settings.items() if name not in made}
-
-    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
-        """A line with its points for each setting, :func:`replica.plotting.plot_comparison`.
-
-        Along the parameter with the most values, of which the theory is drawn at more.
-        """
-        points, first = self.dataset(), self.each[0]
-        axes: dict[str, Any] = self.axes | {"alpha": first.alpha, "lam": first.lam}
-        abscissa = abscissa_of(points, "simulated_test")
-        axes[abscissa] = spaced(axes[abscissa], SHOWN)
-        theory = self._theory(axes.pop("alpha"), axes.pop("lam"), axes)
-        return plot_comparison(points, theory, ax, error=error, simulated=first.simulated)
-
-    def _theory(self, alpha: Array, lam: Array, axes: Mapping[str, Array]) -> "xarray.Dataset":
-        """The theory that was taken, at other values of the parameters."""
-        first, experiment = self.each[0], self.each[0].experiment
-        own = experiment.simulated != "network" or first.theory.model.rows is not None
-        return theory_on_grid(
-            self.problem,
-            axes,
-            alpha=alpha,
-            lam=lam,
-            beta=experiment.beta,
-            simulated=str(experiment.simulated),
-            model=None if own else "srf",
-            dimension=experiment.dimension if np.isfinite(first.theory.model.dimension) else None,
-            loss=experiment.loss,
-        )
-
-    def _facts(self) -> dict[str, Any]:
-        return self.axes | {"verdict": self.verdict, "theory": self.note}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        return self.points()
+        """The problem and the size of the simulations, in plain values."""
+        first = self.each[0].settings
+        return first | {name: axis.tolist() for name, axis in self.axes.items()}
 
     def points(self) -> list[dict[str, Any]]:
         """The points of all, each with its parameters."""
@@ -120,16 +90,34 @@ class ComparisonGrid(Displayed):
         """The points as an xarray.Dataset; its dimensions are the parameters, alpha and lam."""
         import xarray
 
-        first = self.each[0]
+        first, points = self.each[0], self.points()
         axes = self.axes | {"alpha": first.alpha, "lam": first.lam}
-        points, shape = self.points(), [axis.size for axis in axes.values()]
-        columns = {name: [point[name] for point in points] for name in points[0]}
-        variables = {
-            name: (tuple(axes), np.reshape(np.array(values, dtype=float), shape))
-            for name, values in columns.items()
+        shape = [axis.size for axis in axes.values()]
+        columns = {
+            name: np.array([point[name] for point in points], dtype=float).reshape(shape)
+            for name in points[0]
             if name not in axes
         }
-        return xarray.Dataset(variables, coords=axes, attrs=attributes(self.settings))
+        variables = {name: (tuple(axes), values) for name, values in columns.items()}
+        made = {*axes} | ({"eta"} if "rate" in axes else set())
+        known = {name: value for name, value in first.settings.items() if name not in made}
+        return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
+
+    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
+        """A curve with its dots for every combination, along the longest dimension."""
+        points = self.dataset()
+        along = abscissa_of(points, "simulated_test")
+        places = {str(name): points[name].values for name in points.simulated_test.dims}
+        places[along] = spaced(places[along], SHOWN)
+        alpha, lam = places.pop("alpha"), places.pop("lam")
+        line = self.theory_on(places, alpha=alpha, lam=lam)
+        return plot_comparison(points, line, ax, error=error, simulated=self.each[0].simulated)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "theory": self.note}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return self.points()
 
 
 def _setting(place: Mapping[str, Any]) -> str:
@@ -182,7 +170,10 @@ def compare_grid(
 
     for of, width in problems_on_grid(problem, axes, beta):
         each.append(run(of, beta=width, progress=advance, **options))
-    return ComparisonGrid(problem, axes, each)
+    known = {name: options[name] for name in ("simulated", "model", "loss") if name in options}
+    size = each[0].theory.model.dimension
+    theory = partial(theory_on_grid, problem, beta=beta, dimension=size, **known)
+    return ComparisonGrid(problem, axes, each, theory)
 
 
 def problems_on_grid(
@@ -206,7 +197,7 @@ def theory_on_grid(
     beta: float | None = None,
     simulated: str = "network",
     model: str | None = None,
-    dimension: int | None = None,
+    dimension: float = np.inf,
     loss: Any = "square",
 ) -> "xarray.Dataset":
     """The theory that comparisons on the grid ``axes`` take, as a data set over the same
@@ -216,9 +207,8 @@ def theory_on_grid(
     shape = [axis.size for axis in axes.values()]
     parts = []
     for of, width in problems_on_grid(problem, axes, beta):
-        theory = theory_of(of, width, model, simulated)
-        at = theory if dimension is None else theory.at(dimension)
-        parts.append(sweep(at.model, alpha=alpha, lam=lam, grids={}, loss=loss))
+        theory = replace(theory_of(of, width, model, simulated).model, dimension=dimension)
+        parts.append(sweep(theory, alpha=alpha, lam=lam, grids={}, loss=loss))
     ends, names = parts[0].axes, ("test_error", "train_error", "classification_error")
     sizes = [*shape, *(axis.size for axis in ends.values())]
     variables = {
