@@ -4,7 +4,7 @@ from .common import DATASETS, application, command, run, written
 from .main import main
 from .options import SRF_FIELDS, Options, Request, parse_request, single_number
 from .output import Output, answer, print_table, progress, say
-from .spectrum import leave_unless_converged, spectrum_document
+from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
     "DATASETS",
@@ -12,6 +12,7 @@ __all__ = [
     "Options",
     "Output",
     "Request",
+    "TimeLimit",
     "answer",
     "application",
     "command",

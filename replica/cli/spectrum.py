@@ -13,15 +13,17 @@ from .common import command
 from .options import LARGEST_GRID, Options, parse_request, single_number
 from .output import Output, answer, say
 
+TimeLimit = Annotated[
+    float, typer.Option(help="Seconds, after which the search for the density is given up.")
+]
+
 
 @command(without=("lam", "loss"))
 def spectrum(
     options: Options,
     output: Output,
     *,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds, after which the search is given up.")
-    ] = SPECTRUM_TIME,
+    time_limit: TimeLimit = SPECTRUM_TIME,
     points: Annotated[
         int, typer.Option(min=2, max=LARGEST_GRID, help="Points of the density, in all.")
     ] = 1000,

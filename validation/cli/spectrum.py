@@ -7,6 +7,7 @@ import numpy as np
 from replica.cli import (
     Options,
     Output,
+    TimeLimit,
     answer,
     command,
     leave_unless_converged,
@@ -16,6 +17,7 @@ from replica.cli import (
 )
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
+from replica.spectra import SPECTRUM_TIME
 from replica.spectra import spectrum as compute
 
 from ..comparisons import theory_of
@@ -34,6 +36,7 @@ def spectrum(
     seeds: Annotated[int, drawn("Independent draws.")] = 2,
     rng: Rng = None,
     simulated: What = Simulated.network,
+    time_limit: TimeLimit = SPECTRUM_TIME,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
@@ -53,7 +56,7 @@ def spectrum(
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
-    predicted = compute(theory.model, ratio)
+    predicted = compute(theory.model, ratio, time_limit=time_limit)
     values = eigenvalues(
         problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
     )
