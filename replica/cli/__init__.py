@@ -3,7 +3,7 @@
 from .common import DATASETS, TABLES, application, command, file_name, run, written
 from .main import main
 from .options import SRF_FIELDS, Options, Request, parse_request, single_number
-from .output import Output, answer, print_table, progress, save_figure, save_points, say
+from .output import Output, answer, progress, save_figure, save_points, say
 from .spectrum import leave_unless_converged, spectrum_document
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "leave_unless_converged",
     "main",
     "parse_request",
-    "print_table",
     "progress",
     "run",
     "save_figure",

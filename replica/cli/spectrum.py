@@ -14,7 +14,7 @@ from .options import LARGEST_GRID, Options, parse_request, single_number
 from .output import Output, answer, say
 
 
-@command(without=("lam", "loss"))
+@command(without=("lam", "loss"), tabular=False)
 def spectrum(
     options: Options,
     output: Output,
