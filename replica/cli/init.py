@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..documents import check_writable, write_file
+from ..documents import check_writable
 from ..errors import InvalidArgument
 from .common import file_name
 from .options import GRID_FORMS, HELP, PANELS
-from .output import say
+from .output import save
 
 SET: dict[str, Any] = {  # in the file that is written ...
     "student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "beta": 1, "noise": 0,
@@ -39,8 +39,7 @@ def init(
     check_writable("the new file", path, (".toml",))
     if path.exists():
         raise InvalidArgument("the new file", str(path), "one that is not there yet")
-    write_file(path, "\n".join(lines()).encode())
-    say(f"wrote {path}")
+    save(path, "\n".join(lines()).encode())
 
 
 def lines() -> Iterator[str]:

@@ -55,9 +55,18 @@ class Output:
         A .csv file holds ``rows``, the document's points unless given; a .nc file the ``dataset``.
         """
         if self.out is not None:
-            save_points(self.out, document, dataset, rows)
+            if self.out.suffix == ".nc" and dataset is not None:
+                # in memory, since HDF5 does not survive a disk that is full
+                content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
+            elif self.out.suffix == ".json":
+                content = (documents.to_json(document) + "\n").encode()
+            else:
+                content = documents.to_csv(document["points"] if rows is None else rows).encode()
+            save(self.out, content)
         if self.plot is not None and figure is not None:
-            save_figure(self.plot, figure())
+            picture = io.BytesIO()
+            figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
+            save(self.plot, picture.getvalue())
         if self.as_json:
             answer(documents.to_json(document))
         else:
@@ -80,31 +89,7 @@ class Output:
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
 
 
-def save_points(
-    path: Path,
-    document: dict[str, Any],
-    dataset: Callable[[], Any] | None = None,
-    rows: Sequence[dict[str, Any]] | None = None,
-) -> None:
-    """Write ``document`` (.json), its points or ``rows`` (.csv) or an xarray.Dataset (.nc)."""
-    if path.suffix == ".nc" and dataset is not None:
-        # in memory, since HDF5 does not survive a disk that is full
-        content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
-    elif path.suffix == ".json":
-        content = (documents.to_json(document) + "\n").encode()
-    else:
-        content = documents.to_csv(document["points"] if rows is None else rows).encode()
-    _save(path, content)
-
-
-def save_figure(path: Path, figure: Any) -> None:
-    """Write a matplotlib Figure."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], dpi=150)
-    _save(path, picture.getvalue())
-
-
-def _save(path: Path, content: bytes) -> None:
+def save(path: Path, content: bytes) -> None:
     """Write a file, and say so."""
     documents.write_file(path, content)
     say(f"wrote {path}")

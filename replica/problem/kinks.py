@@ -1,10 +1,11 @@
-"""Where a function of one argument bends or jumps: by its changes of sign, or by its values alone.
+"""Where a function of one argument bends or jumps, by its values alone, and its slope elsewhere.
 
 A third difference over a length d is of the order d^3 where a function is smooth; d^2, d or 1
 where its second derivative, its derivative or the function itself jumps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -86,3 +87,19 @@ def _is_kink(function: Function, place: float) -> bool:
     )
     around = np.abs(function(place + np.linspace(-1, 1, 21) * LENGTHS[0])).max()
     return bool(short > NOTHING * around and long < LEAST_FALL * short)
+
+
+def difference(function: Function, kinks: Sequence[float], x: Array) -> Array:
+    """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.
+
+    Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
+    and the kinked integrals are asked for less accuracy (see ``Activation.slope_moments``).
+    """
+    step: Any = 2e-2
+    if len(kinks):
+        distance = np.abs(x[..., None] - np.asarray(kinks)).min(axis=-1)
+        step = np.clip(distance / 5, 1e-7, step)
+    total = np.zeros_like(x)
+    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
+        total += weight * (function(x + k * step) - function(x - k * step))
+    return np.asarray(total / step)

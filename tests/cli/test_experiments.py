@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray
 
 import replica
 from tests.cli.commands import document, refusal, validate
@@ -28,7 +29,12 @@ def test_a_comparison_over_any_parameter(capsys):
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     picture = tmp_path / "a.png"
     line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL} --plot {picture}"
-    points = document(capsys, line, validate)["points"]
+    file = tmp_path / "a.nc"
+    points = document(capsys, f"{line} --out {file}", validate)["points"]
+    with xarray.open_dataset(file, engine="h5netcdf") as data:
+        assert data.sel(readout="rademacher").simulated_test.values.ravel().tolist() == [
+            point["simulated_test"] for point in points[2:]
+        ]
     assert [point["readout"] for point in points] == ["equal"] * 2 + ["rademacher"] * 2
     assert picture.stat().st_size > 10_000
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from replica.cli import Options, Output, answer, command, parse_request, progress
+from replica.cli import DATASETS, Options, Output, answer, command, parse_request, progress
 from replica.errors import InvalidArgument
 
 from ..comparisons import compare as run_comparison
@@ -29,7 +29,7 @@ from .common import (
 )
 
 
-@command()
+@command(files=DATASETS)
 def compare(
     options: Options,
     output: Output,
@@ -93,7 +93,9 @@ def compare(
         show_points(document, output)
         answer(f"{comparison.verdict}\nThe {comparison.note}.")
 
-    output.write(document, show, figure=lambda: comparison.plot().figure)
+    output.write(
+        document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
+    )
     if not comparison.agrees:
         raise typer.Exit(1)
 
