@@ -3,7 +3,7 @@
 from .common import DATASETS, application, command, run, written
 from .main import main
 from .options import SRF_FIELDS, Options, Request, parse_request, single_number
-from .output import Output, answer, print_table, progress, say
+from .output import Output, answer, progress, say
 from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "leave_unless_converged",
     "main",
     "parse_request",
-    "print_table",
     "progress",
     "run",
     "say",

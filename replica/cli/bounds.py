@@ -10,7 +10,7 @@ from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request
-from .output import Output, answer, print_table
+from .output import Output, answer
 
 
 @command(without=("lam", "loss"))
@@ -48,12 +48,13 @@ def bounds(options: Options, output: Output) -> None:
     }
 
     def figure() -> Any:
-        many = len(points) > 1
-        ax = plot_bounds(points, linear, request.alpha) if many else plot_functions(of_each[0])
-        return ax.figure
+        described = document["problem"]
+        if len(points) > 1:
+            return plot_bounds(points, linear, request.alpha, described=described).figure
+        return plot_functions(of_each[0]).figure
 
     def show() -> None:
-        print_table(points, list(points[0]))
+        output.table(points, list(points[0]))
         answer(f"best linear predictor: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)

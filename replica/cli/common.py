@@ -61,6 +61,10 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print the JSON document and nothing else.", rich_help_panel=FILES),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Show all columns of the table.", rich_help_panel=FILES),
+]
 
 Command = Callable[Concatenate[Options, Output, ...], None]
 
@@ -71,26 +75,32 @@ def command(
     without: Sequence[str] = (),
     files: Sequence[str] = TABLES,
     drawn: bool = True,
+    tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
     """Let a command take the options that describe a problem, --config, and those of its output.
 
     The command is written with Options and Output as its first parameters.  It is called with
     what is typed, completed from the file.  Typer, which makes options of the parameters in a
     signature, is shown one for every option in their place: those ``offered`` but for ``without``,
-    --out for the given kinds of ``files``, and --plot where something can be ``drawn``.
+    --out for the given kinds of ``files``, --plot where something can be ``drawn``,
+    and --wide where the answer is ``tabular``.
     """
     names = [name for name in offered if name not in without]
     out = Annotated[Path | None, written(f"Save the points: {', '.join(files)}.")]
     shared = {"config": Config, "allow_import": AllowImport, "out": out, "plot": Plot, "json": Json}
+    shared["wide"] = Wide
     if not drawn:
         del shared["plot"]
+    if not tabular:
+        del shared["wide"]
 
     def decorate(function: Command) -> Callable[..., None]:
         @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
             options = {name: value for name, value in typed.items() if value is not None}
-            output = Output(given.pop("out"), given.pop("plot", None), given.pop("json"))
+            files_and_forms = ("out", "plot", "json", "wide")
+            output = Output(*(given.pop(name, None) for name in files_and_forms))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options
             try:
@@ -110,7 +120,7 @@ def command(
 
 def _shared(name: str, annotation: Any) -> Parameter:
     """A parameter that all commands have, absent unless typed."""
-    default = False if name in ("allow_import", "json") else None
+    default = False if name in ("allow_import", "json", "wide") else None
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -11,7 +11,7 @@ from ..plotting import plot_curve
 from ..steps import GradientStep, after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
-from .output import Output, note_finite_size, print_table, progress
+from .output import Output, note_finite_size, progress, say
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
@@ -47,17 +47,25 @@ def curve(
     document = curve_document(grid)
 
     def show() -> None:
-        optional = ("loss_error", "train_loss", "classification_error")
-        known = [name for name in optional if name in grid.columns]
-        columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
-        print_table(document["points"], columns)
+        names = ("classification_error", "test_error", "train_error", "converged")
+        known = [name for name in (*names, "loss_error", "train_loss") if name in grid.columns]
+        output.table(document["points"], [*_swept(grid), *known])
 
-    output.write(
-        document, show, figure=lambda: plot_curve(grid.dataset()).figure, dataset=grid.dataset
-    )
+    output.write(document, show, figure=lambda: _figure(grid), dataset=grid.dataset)
     _note_finite_size(grid)
     if not grid.converged:
         raise typer.Exit(1)
+
+
+def _figure(grid: Grid) -> Any:
+    """The figure of the errors that matter; where these are not squared, a note of those."""
+    if "classification_error" in grid.columns and np.isfinite(grid.columns["test_error"]).any():
+        low, high = (f(grid.columns["test_error"]) for f in (np.nanmin, np.nanmax))
+        say(
+            "note: the figure has the classification error; the mean squared error, "
+            f"{low:.4g} to {high:.4g}, is test_error in the table"
+        )
+    return plot_curve(grid.dataset()).figure
 
 
 def _note_finite_size(grid: Grid) -> None:

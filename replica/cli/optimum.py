@@ -1,5 +1,7 @@
 """``replica optimum``: the best ridge penalty, learning rate, or both."""
 
+from typing import Any
+
 import typer
 
 from ..errors import InvalidArgument
@@ -8,7 +10,7 @@ from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
-from .output import Output, note_finite_size, print_table
+from .output import Output, note_finite_size
 
 
 @command(without=("loss",))
@@ -47,8 +49,8 @@ def optimum(options: Options, output: Output) -> None:
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
     output.write(
         document,
-        lambda: print_table(flat, list(flat[0])),
-        figure=lambda: plot_optima(points, described=described).figure,
+        lambda: output.table(flat, list(flat[0])),
+        figure=lambda: _figure(optima, points, described),
         rows=flat,
     )
     first = optima[0].point
@@ -57,7 +59,14 @@ def optimum(options: Options, output: Output) -> None:
         raise typer.Exit(1)
 
 
-def _point(best: Optimum) -> dict[str, object]:
+def _figure(optima: list[Optimum], points: list[dict[str, Any]], described: Any) -> Any:
+    """The figure of one optimum, with what is around it, or of several against alpha."""
+    several = len(optima) > 1
+    ax = plot_optima(points, described=described) if several else optima[0].plot()
+    return ax.figure
+
+
+def _point(best: Optimum) -> dict[str, Any]:
     """An optimum as a point of the document; eta is NaN where it was not varied."""
     point = {"alpha": best.point.alpha, "lam": best.lam, "eta": best.eta}
     return point | {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +18,7 @@ from ..errors import shorten
 
 PICTURES = (".png", ".pdf", ".svg")
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
+PAGE = 100  # characters of a line of a table
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
@@ -24,11 +26,13 @@ ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 @dataclass(frozen=True)
 class Output:
-    """Where a result goes: the files --out and --plot, and whether --json was asked for."""
+    """Where a result goes: the files --out and --plot, and whether --json was asked for; of a
+    table, whether it may be ``wide``."""
 
     out: Path | None = None
     plot: Path | None = None
     as_json: bool = False
+    wide: bool = False
 
     def check(self, tables: Sequence[str]) -> None:
         """Refuse unusable files before anything is computed."""
@@ -68,6 +72,22 @@ class Output:
         else:
             show()
 
+    def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+        """The points as an aligned table on standard output, floats to seven digits: as many of
+        the ``columns`` as a page has room for, unless it is to be wide."""
+
+        def text(value: Any) -> str:
+            return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+        cells = [[name, *(text(point[name]) for point in points)] for name in columns]
+        widths = [max(map(len, column)) + 2 for column in cells]
+        fit = sum(end <= PAGE + 2 for end in accumulate(widths))
+        shown = cells if self.wide else cells[: max(fit, 1)]
+        for row in zip(*shown, strict=True):
+            answer("".join(map(str.rjust, row, widths))[2:])
+        if len(shown) < len(cells):
+            say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
+
 
 def save(path: Path, content: bytes) -> None:
     """Write a file, and say so."""
@@ -96,18 +116,6 @@ def answers_only() -> Iterator[None]:
             yield
     finally:
         ANSWERS.reset(token)
-
-
-def print_table(points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """The points as an aligned table on standard output, floats to seven digits."""
-
-    def text(value: Any) -> str:
-        return f"{value:.7g}" if isinstance(value, float) else str(value)
-
-    rows = [list(columns), *([text(point[name]) for name in columns] for point in points)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        answer("  ".join(map(str.rjust, row, widths)))
 
 
 def note_finite_size(alpha: float, lam: float, shift: float) -> None:

@@ -18,7 +18,7 @@ TimeLimit = Annotated[
 ]
 
 
-@command(without=("lam", "loss"))
+@command(without=("lam", "loss"), tabular=False)
 def spectrum(
     options: Options,
     output: Output,

@@ -10,7 +10,7 @@ from ..steps import DEGREE, THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
 from .options import Options
-from .output import Output, answer, print_table
+from .output import Output, answer
 
 
 @command(offered=("target",))
@@ -45,7 +45,7 @@ def staircase(
 
     def show() -> None:
         if result.stages:
-            print_table(document["points"], list(document["points"][0]))
+            output.table(document["points"], list(document["points"][0]))
         answer(summary(result))
 
     output.write(document, show, figure=lambda: plot_staircase(result).figure)

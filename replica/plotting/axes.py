@@ -36,6 +36,7 @@ NAMED = {
 BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 POINT = 72.0  # an inch
+GAP = 0.05  # between a panel and the one below it
 NUDGE = 0.012  # of the abscissa, between points that would cover each other
 
 
@@ -146,16 +147,17 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
         ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
 
 
-def panel_below(ax: "Axes") -> "Axes":
-    """A low panel under ``ax``, cut off it, which shares its abscissa."""
+def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
+    """A panel under ``ax`` of that ``share`` of its height, cut off it, with the same abscissa."""
     spec = ax.get_subplotspec()
     figure: Figure = ax.get_figure()  # type: ignore[assignment]
     if spec is None:
         left, bottom, width, height = ax.get_position().bounds
-        ax.set_position((left, bottom + 0.3 * height, width, 0.7 * height))
-        below = figure.add_axes((left, bottom, width, 0.25 * height), sharex=ax)
+        above = (1 - share) * height - GAP
+        ax.set_position((left, bottom + height - above, width, above))
+        below = figure.add_axes((left, bottom, width, share * height), sharex=ax)
     else:
-        parts = spec.subgridspec(2, 1, height_ratios=[3.2, 1], hspace=0.05)
+        parts = spec.subgridspec(2, 1, height_ratios=[1 - share, share], hspace=GAP)
         ax.set_subplotspec(parts[0])
         below = figure.add_subplot(parts[1], sharex=ax)
     ax.tick_params(labelbottom=False)

@@ -30,7 +30,7 @@ def plot_optima(
         Settings to state in a title.
     """
     ax = axes(ax)
-    below = panel_below(ax)
+    below = panel_below(ax, 0.4)
     alpha = np.array([point["alpha"] for point in points])
     ax.plot(alpha, [point["test_error"] for point in points], ".-", color=COLOURS[0])
     for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
@@ -39,6 +39,7 @@ def plot_optima(
             style: dict[str, Any] = {"color": COLOURS[i + 1], "markersize": 4}
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
     below.set_yscale("log")
+    below.margins(y=0.2)
     if is_logarithmic(alpha):
         ax.set_xscale("log")
     from_zero(ax)

@@ -51,4 +51,4 @@ def alignment(
         "dimension": dimension,
         "seeds": seeds,
     }
-    output.write(document, lambda: show_points(document))
+    output.write(document, lambda: show_points(document, output))

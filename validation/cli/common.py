@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from replica.cli import Request, print_table, say
+from replica.cli import Output, Request, say
 from replica.problem import Problem
 
 from ..run import Simulated
@@ -56,9 +56,13 @@ def seed_of(rng: int | None, store: Path | None) -> int | None:
     return rng
 
 
-def show_points(document: dict[str, Any]) -> None:
-    """Write the points of a document to standard output as a table."""
-    print_table(document["points"], list(document["points"][0]))
+def show_points(document: dict[str, Any], output: Output) -> None:
+    """Write the points of a document to standard output as a table: first what tells most of
+    each, the test error and the scores."""
+    parts = ("theory_", "simulated_", "stderr_")
+    names = list(document["points"][0])
+    last = [name for name in names if name.startswith(parts) and not name.endswith("_test")]
+    output.table(document["points"], [name for name in names if name not in last] + last)
 
 
 def single(asked: Request) -> tuple[Problem, float | None]:

@@ -90,7 +90,7 @@ def compare(
     document = comparison.document()
 
     def show() -> None:
-        show_points(document)
+        show_points(document, output)
         answer(f"{comparison.verdict}\nThe {comparison.note}.")
 
     output.write(

@@ -74,4 +74,4 @@ def simulate(
             progress=advance,
         )
     document = simulation.document()
-    output.write(document, lambda: show_points(document), dataset=simulation.dataset)
+    output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

@@ -27,7 +27,7 @@ from ..run import Simulated
 from .common import Dimension, Rng, What, drawn, single
 
 
-@command(without=("lam", "intercept", "train_bias", "loss"), files=(".json",))
+@command(without=("lam", "intercept", "train_bias", "loss"), files=(".json",), tabular=False)
 def spectrum(
     options: Options,
     output: Output,

@@ -11,7 +11,7 @@ from replica.observables import sweep
 from replica.plotting import plot_comparison, spaced
 from solvers.results import Array
 
-from ..run import Experiment, Simulation, points_dataset, rows_of
+from ..run import Simulation, points_dataset, rows_of
 from .checks import Check, lean, share_within_two, verdict
 from .theory import Theory
 
@@ -43,11 +43,6 @@ class Compared(Displayed):
     def _simulation(self) -> Simulation:
         """The simulation whose problem and points these are."""
         raise NotImplementedError
-
-    @property
-    def experiment(self) -> Experiment:
-        """What was simulated."""
-        return self._simulation.experiment
 
     @property
     def size(self) -> str:

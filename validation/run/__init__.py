@@ -3,14 +3,13 @@
 from solvers.executors import WorkerDied
 
 from . import store
-from .cells import Experiment, Simulated
+from .cells import Simulated
 from .monte_carlo import DEFAULT_MEMORY, simulate
 from .simulation import Simulation, points_dataset, rows_of, standard_error
 from .store import StoreError
 
 __all__ = [
     "DEFAULT_MEMORY",
-    "Experiment",
     "Simulated",
     "Simulation",
     "StoreError",
