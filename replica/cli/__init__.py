@@ -1,8 +1,7 @@
-"""The command ``replica``."""
+"""The command ``replica``, and what ``replica-validate`` is made of, too."""
 
-from . import common
-from .common import run
-from .main import main, print_version
+from .common import DATASETS, application, command, run, written
+from .main import main
 from .options import (
     SRF_FIELDS,
     Options,
@@ -12,21 +11,28 @@ from .options import (
     parse_request,
     single_number,
 )
+from .output import Output, answer, progress, say
 from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
+    "DATASETS",
     "SRF_FIELDS",
     "Options",
+    "Output",
     "Request",
     "TimeLimit",
-    "common",
+    "answer",
+    "application",
+    "command",
     "leave_unless_converged",
     "main",
     "parse_grid",
     "parse_law",
     "parse_request",
-    "print_version",
+    "progress",
     "run",
+    "say",
     "single_number",
     "spectrum_document",
+    "written",
 ]

@@ -26,7 +26,11 @@ def explore(
 ) -> None:
     """Sliders beside figures, in a browser; Ctrl-C ends it.
 
-    Example: replica explore --port 8000
+    Examples
+    --------
+    replica explore
+
+    replica explore --port 8000 --no-browser
     """
     try:
         import marimo

@@ -246,8 +246,9 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
 def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
-    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too) agree to 13
-    digits of their largest value at 24 random points: different functions differ at some of them.
+    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too, up to its sign)
+    agree to 13 digits of their largest value at 24 random points: different functions differ at
+    some of them.
     """
     groups = model.geometry
     if len(groups.c) == 1:
@@ -256,8 +257,9 @@ def alike(model: Model) -> tuple[Array, Array]:
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
     rows = np.column_stack([features.first, features.variance, groups.c])
-    if np.isfinite(model.dimension):  # there is then a penalty on m, which mu_0 multiplies
-        rows = np.column_stack([rows, features.mean])
+    if np.isfinite(model.dimension):  # m_hat^2 acts then on the responses, m_hat averages mu_0
+        sign = np.sign(features.mean[:, :1])
+        rows = np.column_stack([rows, np.where(sign, sign, 1.0) * features.mean])
     size = np.abs(rows).max(axis=0)
     digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
     return distinct(digits)

@@ -18,7 +18,7 @@ with app.setup:
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "sin", "linear"],
         "target": ["sin", "tanh", "relu", "sign", "linear", "he2", "he1+he3/6", "z1 + z1*z2"],
         "model": ["srf", "network"],
-        "readout": ["1", "-1,1", "gaussian"],
+        "readout": ["equal", "-1,1", "gaussian", "box"],
         "loss": [
             "square", "huber:0.5", "absolute", "quantile:0.9", "logistic", "hinge", "squared_hinge",
         ],

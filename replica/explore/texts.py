@@ -17,7 +17,7 @@ from ..problem import names_code
 
 State = Mapping[str, str]
 DEFAULTS = {
-    "student": "tanh", "target": "sin", "model": "srf", "readout": "1", "loss": "square",
+    "student": "tanh", "target": "sin", "model": "srf", "readout": "equal", "loss": "square",
     "alpha0": "20", "eta": "3", "beta": "1", "noise": "0", "lam": "0.1",
     "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
 }  # fmt: skip

@@ -24,6 +24,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .checks import check_elementwise, real
+from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
@@ -80,6 +81,11 @@ class Activation:
     name: str = "custom"
     closed_form: Callable[[Array, Array], Moments] | None = None
 
+    @property
+    def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """The kinks as those of a target of several directions: where v.z = t."""
+        return tuple(((1.0,), kink) for kink in self.kinks)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
         check_elementwise("function", self.name, self.function)
@@ -104,7 +110,7 @@ class Activation:
         x = np.asarray(x, dtype=float)
         if self.derivative is not None:
             return real(self.name, self.derivative(x))
-        return _difference(self, x)
+        return difference(self, self.kinks, x)
 
     @property
     def slope_tolerance(self) -> float:
@@ -287,19 +293,3 @@ class Activation:
             return np.stack(values), power ** (degrees / 2)
 
         return self._average(compute, s, c, self.slope_tolerance)
-
-
-def _difference(of: Activation, x: Array) -> Array:
-    """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.
-
-    Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
-    and the kinked integrals are asked for less accuracy (see ``slope_moments``).
-    """
-    step = 2e-2
-    if of.kinks:
-        distance = np.abs(x[..., None] - np.asarray(of.kinks)).min(axis=-1)
-        step = np.clip(distance / 5, 1e-7, step)
-    total = np.zeros_like(x)
-    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
-        total += weight * (of(x + k * step) - of(x - k * step))
-    return total / step

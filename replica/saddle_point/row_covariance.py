@@ -1,6 +1,6 @@
 """The row covariance that one gradient step leaves in the bulk of the weights.  docs/theory.md 15.
 
-For an odd student and uniform first-step readout, given the first batch (X0, y), the rows of
+For an odd student and equal first-step readout, given the first batch (X0, y), the rows of
 W minus their common spike are independent with covariance C/d,
 
     C = I + b B,  B = (1/n0) sum_mu y_mu^2 x_mu x_mu^T,  b = eta^2 h_check / alpha0,      (15.1)

@@ -48,3 +48,17 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     values = np.linalg.eigvalsh(((of_m * weights) @ of_m.T - taken) / np.outer(size, size))
     values = values[::-1][:count]
     return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)
+
+
+def atom(table: Table, alpha: float) -> float:
+    """1 - (rank of the features) / p.
+
+    A group whose features are linear in the input given kappa adds to the rank only as long as
+    the input has directions left; one whose features are functions of kappa alone, nothing.
+    """
+    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
+    curved = table.mu2sq.max(axis=1) > 1e-13 * size
+    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
+    width = table.beta * table.fractions
+    rank = width[curved].sum() + min(1.0, width[straight].sum())
+    return float(max(0.0, 1 - min(alpha, rank) / table.beta))

@@ -13,11 +13,11 @@ ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()
 FLOORS = [
     "replica.start",
     "solvers",
-    "replica.errors", "replica.documents",
+    "replica.errors", "replica.documents", "replica.display", "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
     "replica.convex", "replica.spectra", "replica.observables", "replica.reference",
     "replica",  # the public face
-    "replica.plotting", "replica.cli", "replica.explore", "replica.__main__",
+    "replica.cli", "replica.explore", "replica.__main__",
     "validation.draws", "validation.fit", "validation.run", "validation.measure",
     "validation.comparisons", "validation.mixtures",
     "validation",  # its public face

@@ -60,7 +60,7 @@ SPECIAL = {
         NUMBERS.map(lambda x: f"quantile:{x!r}"),
         TEXT,
     ),
-    "readout": st.one_of(st.sampled_from(["rademacher", "uniform", "-1,1"]), GRID, TEXT),
+    "readout": st.one_of(st.sampled_from(["rademacher", "box", "-1,1"]), GRID, TEXT),
     "label_noise": st.one_of(
         st.tuples(
             st.sampled_from(["student", "flip", "outliers", "logistic"]), NUMBERS, NUMBERS

@@ -13,9 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from replica import GradientStep, solve
 from replica.documents import plain
+from replica.plotting import COLOURS
 
 from ..run import simulate
-from .drawing import draw_theories, theory_legend
+from .drawing import draw_theories, panels_with_differences, theory_legend
 
 # Student, target and label noise; alpha_t and eta of every step; alpha and lam of the readout.
 CASES = (
@@ -59,10 +60,10 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 def draw(data: dict[str, Any]) -> Figure:
     """A column for each case."""
     picture = Figure(figsize=(10.5, 5.2), layout="constrained")
-    axes = picture.subplots(2, len(CASES), sharex=True, height_ratios=(2, 1))
+    axes = panels_with_differences(picture, len(CASES))
     for column, case, curve in zip(axes.T, CASES, data["curves"], strict=True):
         (student, target, noise), (alpha_t, eta), (alpha, lam) = case
-        draw_theories(column, data, curve, color="C0")
+        draw_theories(column, data, curve, color=COLOURS[0])
         column[0].set_title(
             rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
             rf"$\alpha_t = {alpha_t:g}$, $\tilde\eta = {eta:g}$, $\alpha = {alpha:g}$, "

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.documents import plain
-from replica.plotting import LABELS
+from replica.plotting import LABELS, colours, setting
 
 from ..run import simulate
-from .drawing import draw_theories, theory_legend
+from .drawing import draw_theories, panels_with_differences, theory_legend
 
 TARGETS = ("relu", "sin")
 BATCHES = (0.3, 1.0, 3.0)  # alpha0
@@ -70,12 +70,12 @@ def theories(step: GradientStep) -> tuple[float, float]:
 def draw(data: dict[str, Any]) -> Figure:
     """A column for each target, a colour for each batch."""
     picture = Figure(figsize=(8.5, 5.4), layout="constrained")
-    axes = picture.subplots(2, len(TARGETS), sharex=True, height_ratios=(2, 1))
+    axes = panels_with_differences(picture, len(TARGETS))
     for column, target in zip(axes.T, TARGETS, strict=True):
         curves = [curve for curve in data["curves"] if curve["target"] == target]
-        for i, curve in enumerate(curves):
-            label = rf"$\alpha_0 = {curve['alpha0']:g}$"
-            draw_theories(column, data, curve, color=f"C{i}", label=label)
+        for curve, color in zip(curves, colours(BATCHES), strict=True):
+            label = setting("alpha0", curve["alpha0"])
+            draw_theories(column, data, curve, color=color, label=label)
         fit = FIT[target]
         column[0].set_title(
             rf"relu student, {target} target, $\alpha = {fit['alpha']:g}$, "
