@@ -15,6 +15,7 @@ from scipy.linalg import null_space
 
 from solvers.results import Array
 
+from ..equivalence import RowSeries
 from .pencil import Batch, bulk, pencil, special, symmetric, without_norms
 
 NEWTON = 40  # steps at most; a few are usual
@@ -97,6 +98,16 @@ class Rows:
         )
         fit = np.linalg.inv(chebvander(chebpts1(POINTS), POINTS - 1))
         return np.asarray(fit @ values.reshape(PANELS, POINTS, -1))
+
+    @cached_property
+    def series(self) -> RowSeries | None:
+        """The tables for one zeta; None of a target that leaves more directions."""
+        n = len(self.basis) + 1
+        if n != 3:
+            return None
+        upper = [1 + i * n + j for i in range(n) for j in range(i, n)]
+        chosen = self._coefficients[..., [0, *upper]]
+        return RowSeries(np.ascontiguousarray(np.moveaxis(chosen, 2, 0)), A * self.c, B * self.c)
 
     def _followed(self, q: Array) -> Iterator[Array]:
         """E Q (1, T, 2, 2) at each of the rising q, from one to the next, as long as c_e falls
