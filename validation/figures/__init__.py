@@ -16,6 +16,8 @@ FIGURES = (
     "ladder",
     "learnable",
     "network",
+    "network-steps",
+    "network-students",
     "readout-laws",
     "robust-losses",
     "sample-exponent",
