@@ -8,6 +8,7 @@ log q: some dozens of values stand for them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -22,6 +23,7 @@ NEWTON = 40  # steps at most; a few are usual
 SHORTEST_STEP = 1e-3  # in q, relative: beyond a place that needs shorter ones nothing is known
 # Of the table: panels in s, Chebyshev points in each, and the scales A, B of q over those of 1/c.
 PANEL, PANELS, POINTS = 2.0, 11, 14
+FOLLOWED = 2  # points of each panel that lead to the others: even one does, of all batches tried
 A, B = np.exp(10.0), np.exp(-12.0)  # A / B = exp(PANEL * PANELS)
 
 
@@ -77,27 +79,39 @@ class Rows:
         return bound
 
     @cached_property
-    def _nodes(self) -> tuple[Array, Array]:
-        """q at the Chebyshev points of all panels, and E Q there."""
-        s = PANEL * (np.arange(PANELS)[:, None] + (chebpts1(POINTS) + 1) / 2).ravel()
+    def _nodes(self) -> Array:
+        """q at the Chebyshev points of all panels, (panels, points)."""
+        s = PANEL * (np.arange(PANELS)[:, None] + (chebpts1(POINTS) + 1) / 2)
         e = np.exp(s)
-        q = (e - 1) / (A - B * e) / self.c
-        return q, np.concatenate(list(self._followed(q)))
+        return np.asarray((e - 1) / (A - B * e) / self.c)
+
+    @cached_property
+    def _followed(self) -> tuple[Array, Array]:
+        """A few of the nodes of every panel, and E Q there."""
+        q = self._nodes[:, :: POINTS // FOLLOWED].ravel()
+        return q, np.concatenate(list(self._follow(q)))
 
     def averages(self, q: Array) -> Array:
-        """E Q (P, T, 2, 2) at q (P,)."""
-        known, EQ = self._nodes
+        """E Q (P, T, 2, 2) at q (P,), from the nearest one followed."""
+        known, EQ = self._followed
         return bulk(self.batches, q, EQ[np.searchsorted(known, q).clip(0, len(known) - 1)])
 
     @cached_property
     def _coefficients(self) -> Array:
-        """Chebyshev coefficients of c_e and of C_e, (panels, points, 1 + n^2)."""
-        q, EQ = self._nodes
-        values = np.concatenate(
-            [pencil(EQ, q)[0][:, None], self._turned(q, EQ).reshape(len(q), -1)], axis=1
-        )
+        """Chebyshev coefficients of c_e and of C_e, (panels, points, 1 + n^2); NaN in a panel
+        where c_e leaves its branch."""
+        # a panel at a time: what all take together does not fit into the caches
+        values = np.concatenate([self._values(q) for q in self._nodes])
+        q, c = self._nodes.ravel(), values[:, 0]
+        values[1:][~_on_branch(q[:-1], c[:-1], q[1:], c[1:])] = np.nan
         fit = np.linalg.inv(chebvander(chebpts1(POINTS), POINTS - 1))
         return np.asarray(fit @ values.reshape(PANELS, POINTS, -1))
+
+    def _values(self, q: Array) -> Array:
+        """c_e and C_e at q (P,), (P, 1 + n^2)."""
+        EQ = self.averages(q)
+        c = pencil(EQ, q)[0]
+        return np.concatenate([c[:, None], self._turned(q, EQ).reshape(len(q), -1)], axis=1)
 
     @cached_property
     def series(self) -> RowSeries | None:
@@ -109,9 +123,8 @@ class Rows:
         chosen = self._coefficients[..., [0, *upper]]
         return RowSeries(np.ascontiguousarray(np.moveaxis(chosen, 2, 0)), A * self.c, B * self.c)
 
-    def _followed(self, q: Array) -> Iterator[Array]:
-        """E Q (1, T, 2, 2) at each of the rising q, from one to the next, as long as c_e falls
-        and q c_e rises, as they do on the branch of positive G."""
+    def _follow(self, q: Array) -> Iterator[Array]:
+        """E Q (1, T, 2, 2) at each of the rising q, from one to the next on the branch."""
         x, last, c = self.start[None], 0.0, self.c
         for target in q:
             step = target - last
@@ -119,7 +132,7 @@ class Rows:
                 at = np.array([min(last + step, target)])
                 trial = bulk(self.batches, at, x)
                 now = pencil(trial, at)[0][0]
-                if 0 < now <= c * (1 + 1e-9) and at[0] * now >= last * c * (1 - 1e-9):
+                if _on_branch(last, c, at[0], now):
                     x, last, c = trial, float(at[0]), now
                 else:
                     step /= 2
@@ -187,3 +200,10 @@ class Rows:
             if not (np.abs(step) > 1e-9 * q + 1e-15 / self.c).any():  # the error left is its square
                 break
         return q
+
+
+def _on_branch(q: Any, c: Any, later_q: Any, later_c: Any) -> Any:
+    """Whether c_e > 0 falls and q c_e rises from one q to a later one, as they do on the branch of
+    positive G."""
+    falls = (later_c > 0) & (later_c <= c * (1 + 1e-9))
+    return falls & (later_q * later_c >= q * c * (1 - 1e-9))
