@@ -112,6 +112,10 @@ class Correlated(Isotropic):
         matrix[:, n:, n + 1] = by_V[:, :, 0] * (c * p)[:, None] + by_V[:, :, 1]
         return np.concatenate([rest, left - right], axis=1), matrix
 
+    def residual_near(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Both sides of (i) and (ii) with the c_e that is tabulated: there is one branch only."""
+        return super().analytic_residual(V, alpha, lam)
+
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = c_e p."""
         q = self.rows.at_ratio(ratio)

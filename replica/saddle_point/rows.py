@@ -45,12 +45,15 @@ class Rows:
         Whether the fluctuation of the rows' norms is kept.
     initial_norms : float
         d times the variance of the squared norms that the rows start from.
+    tangent : tuple of (complex, Rows)
+        What is added to the tabulated functions, with these factors: a complex step.
     """
 
     batches: tuple[Batch, ...]
     basis: Array
     norms: bool = True
     initial_norms: float = 0.0
+    tangent: tuple[tuple[complex, "Rows"], ...] = ()
 
     @cached_property
     def start(self) -> Array:
@@ -175,7 +178,11 @@ class Rows:
             U[:, k] = 2 * x * U[:, k - 1] - U[:, k - 2]
         U *= np.arange(POINTS)
         value, slope = (T[:, None] @ c)[:, 0], (U[:, None] @ c)[:, 0]
-        return value, slope * (2 / PANEL * ds)[:, None]
+        slope = slope * (2 / PANEL * ds)[:, None]
+        for factor, other in self.tangent:
+            further = other._tabulated(q, columns)
+            value, slope = value + factor * further[0], slope + factor * further[1]
+        return value, slope
 
     def effective(self, q: Array) -> tuple[Array, Array]:
         """c_e (P,) at q, and its derivative."""
@@ -190,16 +197,22 @@ class Rows:
 
     def at_ratio(self, ratio: Array) -> Array:
         """q (P,) where (1 - p(q)) / q = c_e / (1 + q c_e) is ``ratio``; NaN above its largest
-        value c."""
+        value c.  Of a complex ratio, or tangent, to the first order in the imaginary part."""
         inverse = 1 / ratio
-        q = np.where(ratio <= self.c * (1 + 1e-12), np.maximum(inverse - 1 / self.c, 0.0), np.nan)
-        for _ in range(NEWTON):
+
+        def step(q: Array) -> Array:
             c, slope = self.effective(np.where(np.isnan(q), 0.0, q))
-            step = (inverse - 1 / c - q) / (1 - slope / c**2)
-            q = np.maximum(q + step, 0.0)
-            if not (np.abs(step) > 1e-9 * q + 1e-15 / self.c).any():  # the error left is its square
+            return np.asarray((inverse - 1 / c - q) / (1 - slope / c**2))
+
+        known = ratio.real <= self.c * (1 + 1e-12)
+        q = np.where(known, np.maximum(inverse.real - 1 / self.c, 0.0), np.nan)
+        for _ in range(NEWTON):
+            change = step(q).real
+            q = np.maximum(q + change, 0.0)
+            # the error left is its square
+            if not (np.abs(change) > 1e-9 * q + 1e-15 / self.c).any():
                 break
-        return q
+        return q + 1j * step(q).imag if np.iscomplexobj(inverse) or self.tangent else q
 
 
 def _on_branch(q: Any, c: Any, later_q: Any, later_c: Any) -> Any:
