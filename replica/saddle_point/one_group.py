@@ -39,6 +39,8 @@ SINGULAR = 1e-13  # what is left of the row norms beside u counts as nothing, re
 
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 
+# What is asked of an argument that is None is not compiled: where rows make a difference, they are
+# an argument beside the table that has them.
 compiled = njit(error_model="numpy")  # 1 / 0 is infinite, as in numpy
 # the same for sums whose terms may be added in any order, which is three times faster
 summed = njit(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -299,21 +301,15 @@ def signal_averages(
     return gram00, gram01, gram11, h0, h1, p_hat, power
 
 
-@compiled
+@summed
 def norm_averages(
     t: OneGroup, rows: RowSeries | None, V1: float, V2: float, share: float, norm_share: float
 ) -> tuple[float, float, float, float]:
     """E[R l' {mu_0, l, l', h}], with l as above and l' = d mu_0 / d c - norm_share mu_0; zeros
     where that is no loading.  Eq. (16.10)"""
-    return (0.0, 0.0, 0.0, 0.0) if rows is None else _norm_sums(t, V1, V2, share, norm_share)
-
-
-@summed
-def _norm_sums(
-    t: OneGroup, V1: float, V2: float, share: float, norm_share: float
-) -> tuple[float, float, float, float]:
-    """The sums of ``norm_averages``."""
     gram02 = gram12 = gram22 = h2 = 0.0
+    if rows is None:
+        return gram02, gram12, gram22, h2
     for n in range(t.weights.size):
         mu0 = t.mu0[n]
         norm = t.norm[n] - norm_share * mu0

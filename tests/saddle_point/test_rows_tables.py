@@ -124,12 +124,12 @@ def test_section_16_as_it_stands(fields, initialisation):
         assert 1 / (1 + q * rows.effective(np.array([q]))[0][0]) == pytest.approx(
             expected.p(q), rel=1e-9
         )
-        block = Correlated(table_at(model, 0))._block(
+        special = Correlated(table_at(model, 0))._special(
             np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]])
         )
         M = expected.M(beta, V1_hat, Lam)
         np.testing.assert_allclose(
-            beta * V2 * block.inverse[0], M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
+            beta * V2 * (special.C @ special.W)[0], M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
         )
 
 
