@@ -394,9 +394,9 @@ def second_moments(
 @compiled
 def bulk_at(t: OneGroup, rows: RowSeries | None, W1: float, V2: float) -> Bulk:
     """V1, and what (i) and (ii) need of the rows.  Eq. (16.6)"""
-    if rows is None:
+    q = V2 / W1 - 1 / t.c
+    if rows is None or q <= 0:  # below 0, where Newton may try, as if rows were isotropic
         return Bulk(W1, t.c, 1.0, 1.0)
-    q = max(V2 / W1 - 1 / t.c, 0.0)
     c, slope = effective(t, t.rows, q)
     falls = q + 1 / t.c  # -dq / d log W1
     p = 1 / (1 + q * c)

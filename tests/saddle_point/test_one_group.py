@@ -93,9 +93,10 @@ def test_core_is_the_general_code_of_a_network(name):
 @pytest.mark.parametrize("lam", [1e-8, 1e3])
 @pytest.mark.parametrize("name", ["network, relu", "network, norms follow u"])
 def test_network_at_its_thresholds(name, lam):
-    """alpha = beta and alpha = 1, where the equations nearly cancel."""
+    """alpha = beta and alpha = 1, where the equations nearly cancel, and few samples, where Newton
+    tries q < 0."""
     table = of(name)
-    alpha, lam = np.array([table.beta, 1.0, 1.001]), np.full(3, lam)
+    alpha, lam = np.array([table.beta, 1.0, 1.001, 0.02]), np.full(4, lam)
     found, error = solve_and_check(table, table, alpha, lam)
     assert (found.status == Status.CONVERGED).all()
     assert error.max() < 1e-10  # what is asked of a point
