@@ -127,6 +127,14 @@ class Correlated(Isotropic):
         dp = -(c + q * slope) * p  # of log p in q
         return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """The same block of (alpha/beta) M', with C_e where no table reaches."""
+        q, V2 = U[:, -2:].T
+        C = self.rows.special_at(q, matrices(U[:, :-2]))
+        M = self._special_of(q, C, np.zeros_like(C))
+        theta = np.s_[: self.table.loadings.shape[1]]
+        return np.asarray((alpha * V2)[:, None, None] * (M.C @ M.W)[:, theta, theta])
+
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (16.10)"""
         of = self._special(V, V_hat)
@@ -169,8 +177,12 @@ class Correlated(Isotropic):
     def _special(self, V: Array, V_hat: Array) -> Special:
         """Eq. (16.9)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
+        return self._special_of(q, *self.rows.special(q))
+
+    def _special_of(self, q: Array, C: Array, slope: Array) -> Special:
+        """The same from C_e and its derivative on all of u, the norms and zeta."""
         rows, columns = np.ix_(self.kept, self.kept)
-        C, slope = (part[:, rows, columns] for part in self.rows.special(q))
+        C, slope = (part[:, rows, columns] for part in (C, slope))
         q = q[:, None, None]
         zeta = np.diag(self.kept > 1).astype(float)
         W = np.linalg.inv(np.eye(len(zeta)) + q * zeta @ C)

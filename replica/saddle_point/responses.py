@@ -223,6 +223,15 @@ class Responses(ABC):
         """V (P, D) at the coordinates U (P, D) of ``to_analytic``."""
         return U
 
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """What theta is of theta_hat at the coordinates U, which may be complex, (P, n, n) for the
+        n loadings of all groups; 0 of row norms that a group's equations do not know."""
+        _, V2 = self.unpack(self.from_analytic(U))
+        A, K = self.table.loadings.shape[:2]
+        spikes = np.arange(K) < len(self.table.kappa)
+        response = (alpha[:, None] * self.table.c * V2)[:, :, None] * spikes
+        return np.asarray(response.reshape(-1, A * K, 1) * np.eye(A * K))
+
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """How theta and psi answer their conjugates: theta = alpha c V2 theta_hat of (4.5), and
         psi = alpha V1 p_hat of (4.6)."""

@@ -114,7 +114,7 @@ class Rows:
         """c_e and C_e at q (P,), (P, 1 + n^2)."""
         EQ = self.averages(q)
         c = pencil(EQ, q)[0]
-        return np.concatenate([c[:, None], self._turned(q, EQ).reshape(len(q), -1)], axis=1)
+        return np.concatenate([c[:, None], self.special_at(q, EQ).reshape(len(q), -1)], axis=1)
 
     @cached_property
     def series(self) -> RowSeries | None:
@@ -145,7 +145,7 @@ class Rows:
         nowhere = np.full_like(x, np.nan)
         yield from [nowhere] * int((q > last).sum())
 
-    def _turned(self, q: Array, EQ: Array) -> Array:
+    def special_at(self, q: Array, EQ: Array) -> Array:
         """C_e on (u, delta, zeta) (P, n + 1, n + 1): the other special directions, of which
         nothing is asked, are integrated out."""
         batches = self.batches
