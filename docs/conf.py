@@ -17,16 +17,57 @@ project = "replica-srf"
 author = "The replica-srf authors"
 release = replica.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
-nb_execution_mode = "off"
+extensions = [
+    "equations",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and what they print
+
+# MathJax comes with these pages: no formula waits for a network.
+mathjax_path = "mathjax/startup.js"
+mathjax4_config = {
+    "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
+    "output": {"fontPath": "[mathjax]/fonts"},
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("replica", "validation"),
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "capture_repr": (),
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"navbar_center": []}  # the pages are many: all of them at the side
-html_sidebars = {"**": ["globaltoc.html"]}
+html_theme_options = {
+    "header_links_before_dropdown": 8,
+    "navbar_align": "left",
+    "navigation_with_keys": True,
+    "show_nav_level": 2,
+}
+html_context = {"default_mode": "auto"}  # light or dark as the reader has it
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_show_sourcelink = False
 html_title = project
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
 
 def described(page: str) -> list[Any]:
