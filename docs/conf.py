@@ -65,6 +65,7 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_sidebars = {page: [] for page in ("index", "api", "reliability")}  # nothing below them
 html_show_sourcelink = False
 html_title = project
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "_static"]

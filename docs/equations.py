@@ -46,6 +46,14 @@ def prepare(app: Any, doctree: nodes.document) -> None:
             domain.equations[tag[1]] = (app.env.docname, tag[1])
 
 
+def keep_points(_app: Any, doctree: nodes.document) -> None:
+    """Let no line begin with the point or bracket that follows a formula in the text."""
+    for formula in doctree.findall(nodes.math):
+        after = formula.next_node(descend=False, siblings=True)
+        if isinstance(after, nodes.Text) and after[:1] in ".,;:)]?!":
+            after.parent.replace(after, nodes.Text("\N{WORD JOINER}" + after))
+
+
 class LinkCitations(SphinxPostTransform):
     """Make links of the numbers that the text cites."""
 
@@ -81,7 +89,8 @@ def ancestors(node: nodes.Node) -> list[nodes.Node]:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register both with Sphinx."""
+    """Register all three with Sphinx."""
     app.connect("doctree-read", prepare)
+    app.connect("doctree-read", keep_points)
     app.add_post_transform(LinkCitations)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
