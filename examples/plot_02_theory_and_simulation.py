@@ -2,7 +2,7 @@ r"""
 Theory against simulation
 =========================
 
-The problem object of the theory also draws networks of finite size: here five of :math:`d=300`
+The problem object of the theory also draws networks of finite size: here eight of :math:`d=400`
 inputs and as many neurons, trained by one giant step and ridge regression. Errors are two standard
 errors of the mean.
 """
@@ -15,7 +15,7 @@ from validation import compare
 
 step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=2.0, noise=0.1)
 alpha = [0.3, 0.7, 1.5, 2.5]
-report = compare(step, alpha=alpha, lam=0.1, beta=1.0, dimension=300, seeds=5, rng=1, workers=1)
+report = compare(step, alpha=alpha, lam=0.1, beta=1.0, dimension=400, seeds=8, rng=1, workers=1)
 print(report.verdict)
 
 # %%
