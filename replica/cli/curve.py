@@ -15,7 +15,7 @@ from . import common
 from .options import SRF_FIELDS, Options, parse_request
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
-MANY_GROUPS = 8  # of neurons
+NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
@@ -66,13 +66,12 @@ def curve(
 
 def _note_finite_size(grid: Grid) -> None:
     """Note how far the limit is at one point of the first model: where the price of m is highest,
-    at few samples and a large penalty.  Not of many groups, which take as long as all the rest."""
+    at few samples and a large penalty.  Nothing where that is not found in time."""
     model, alpha, lam = grid.models[0], grid.axes["alpha"], grid.axes["lam"]
-    if model.geometry.fractions.size > MANY_GROUPS:
-        return
     i, j = int(alpha.argmin()), int(lam.argmax())
     error = float(grid.columns[error_shown(model)][i * lam.size + j])
-    shift = shift_from_limit(model, error, alpha=alpha[i], lam=lam[j], loss=grid.loss)
+    at = {"alpha": alpha[i], "lam": lam[j], "loss": grid.loss, "time_limit": NOTE_TIME}
+    shift = shift_from_limit(model, error, **at)
     common.note_finite_size(float(alpha[i]), float(lam[j]), shift)
 
 

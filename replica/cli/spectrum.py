@@ -13,6 +13,10 @@ from ..spectra import spectrum as spectrum_of
 from . import common
 from .options import LARGEST_GRID, Options, parse_request, single_number
 
+TimeLimit = Annotated[
+    float, typer.Option(help="Seconds, after which the search for the density is given up.")
+]
+
 
 @common.problem_options(without=("lam", "loss"))
 def spectrum(
@@ -20,9 +24,7 @@ def spectrum(
     *,
     out: common.Out = None,
     plot: common.Plot = None,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds, after which the search is given up.")
-    ] = SPECTRUM_TIME,
+    time_limit: TimeLimit = SPECTRUM_TIME,
     points: Annotated[
         int, typer.Option(min=2, max=LARGEST_GRID, help="Points of the density, in all.")
     ] = 1000,

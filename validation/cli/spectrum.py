@@ -8,6 +8,7 @@ import typer
 from replica import documents as files
 from replica.cli import (
     Options,
+    TimeLimit,
     common,
     leave_unless_converged,
     parse_request,
@@ -16,6 +17,7 @@ from replica.cli import (
 )
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
+from replica.spectra import SPECTRUM_TIME
 from replica.spectra import spectrum as compute
 
 from ..comparisons import theory_of
@@ -33,6 +35,7 @@ def spectrum(
     seeds: Annotated[int, typer.Option(help="Independent draws.")] = 2,
     rng: Rng = None,
     simulated: What = Simulated.network,
+    time_limit: TimeLimit = SPECTRUM_TIME,
     out: common.Out = None,
     plot: common.Plot = None,
     as_json: common.Json = False,
@@ -47,7 +50,7 @@ def spectrum(
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
-    predicted = compute(theory.model, ratio)
+    predicted = compute(theory.model, ratio, time_limit=time_limit)
     values = eigenvalues(
         problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
     )

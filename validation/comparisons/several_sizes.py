@@ -22,7 +22,7 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem
 from solvers.results import Array
 
-from ..draws import whole
+from ..draws import seed_count, whole
 from ..run import Simulation, simulate
 from .checks import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
 from .theory import Theory, theory_of
@@ -174,7 +174,7 @@ def ladder(
         raise InvalidArgument("ladder", list(dimensions), "two or more different dimensions")
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
-    whole("seeds", seeds, 2, "a standard error needs two draws")
+    seed_count(seeds, least=2)
     theory = theory_of(problem, beta, model, simulated)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     work = np.array([float(count) * d**3 for count, d in zip(draws, sizes, strict=True)])
