@@ -73,8 +73,8 @@ def browser():
 
 
 # Formulas wider than their box that cannot be scrolled; text and pictures wider than the page;
-# formulas that were not understood; TeX that was not set; and by how much the page is wider than the
-# window.
+# formulas that were not understood; TeX that was not set; and by how much the page is wider than
+# the window.
 FLAWS = r"""
 (typeof MathJax === "undefined" ? Promise.resolve() : MathJax.startup.promise).then(() => {
   const scrolls = box => ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
@@ -91,7 +91,7 @@ FLAWS = r"""
   return {
     cut: formulas.filter(f => f.scrollWidth > f.clientWidth + 1 && !scrolls(f)).map(name),
     outside: formulas.filter(f => f.getBoundingClientRect().right > edge + 1).map(name),
-    long: [...document.querySelectorAll("h1, h2, h3, .bd-article p, .bd-article li, .bd-article img")]
+    long: [...document.querySelectorAll(".bd-article :is(h1, h2, h3, p, li, dt, img)")]
       .filter(text => !text.closest("table, pre, nav, .sd-tab-set"))
       .filter(text => text.scrollWidth > text.clientWidth + 1 && text.clientWidth > 0
         || text.getBoundingClientRect().right > edge + 1).map(name),
