@@ -81,8 +81,8 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
         elif (step := (ahead - done) / 2) < np.log(SHORTEST):
             return None
     # once more, on nodes that are fitted to a solution there
-    end = _rough(task, near)
-    return end and end[0]
+    last = _rough(task, near)
+    return None if last is None else last[0]
 
 
 def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
