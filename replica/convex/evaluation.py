@@ -71,7 +71,6 @@ class Evaluation(NamedTuple):
 
     points: ridge.Points
     losses: Losses
-    residual: Array
     quadrature_error: Array
     nodes: Array
     slope: Array

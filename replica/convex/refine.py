@@ -85,11 +85,11 @@ def solve_convex(
 def _start(task: Task) -> Evaluation:
     """Ridge regression's overlaps as those to start from, with errors that are not known."""
     points = task.ridge()
-    points.status[:] = Status.NO_PROGRESS
+    points.status[:], points.residual[:] = Status.NO_PROGRESS, np.inf
     unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
     losses = Losses(*(np.full_like(none, np.nan) for _ in Losses._fields))
     nodes, slope, bias = none.astype(int), none, none.copy()
-    return Evaluation(points, losses, unknown.copy(), unknown, nodes, slope, bias)
+    return Evaluation(points, losses, unknown, nodes, slope, bias)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
@@ -162,7 +162,7 @@ def _solve_on(
     found.points.status[rows[solved]] = Status.CONVERGED
     found.points.status[rows[~solved]] = Status.NO_PROGRESS
     found.points.iterations[rows] = result.iterations
-    found.points.residual[rows] = found.residual[rows] = result.residual
+    found.points.residual[rows] = result.residual
     found.nodes[rows] = equations.table.weights.size
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
