@@ -2,7 +2,15 @@
 
 from .common import DATASETS, application, command, run, written
 from .main import main
-from .options import SRF_FIELDS, Options, Request, parse_request, single_number
+from .options import (
+    SRF_FIELDS,
+    Options,
+    Request,
+    parse_grid,
+    parse_law,
+    parse_request,
+    single_number,
+)
 from .output import Output, answer, progress, say
 from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
@@ -18,6 +26,8 @@ __all__ = [
     "command",
     "leave_unless_converged",
     "main",
+    "parse_grid",
+    "parse_law",
     "parse_request",
     "progress",
     "run",

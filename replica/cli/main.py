@@ -5,6 +5,7 @@ import sys
 from .bounds import bounds
 from .common import application, run
 from .curve import curve
+from .explore import explore
 from .init import init
 from .optimum import optimum
 from .spectrum import spectrum
@@ -13,7 +14,7 @@ from .staircase import staircase
 app = application(
     "replica",
     "Exact theory of two-layer networks after giant gradient steps.",
-    (curve, bounds, optimum, spectrum, staircase, init),
+    (curve, bounds, optimum, spectrum, staircase, explore, init),
 )
 
 

@@ -61,7 +61,7 @@ class Scheme(NamedTuple):
             raise InvalidArgument(name, value, f"{usual} for several spikes")
         table = table_at(model, 0)
         one = table is not None and table.one_group is not None and np.isinf(model.dimension)
-        if self.method == "damped" and not one:
+        if self.method == "damped" and not (one and model.rows is None):
             allowed = f"{usual} but for one group of isotropic neurons without intercept"
             raise InvalidArgument(name, value, allowed)
 

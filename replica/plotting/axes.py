@@ -83,14 +83,15 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 
 def is_logarithmic(x: Array) -> bool:
-    """Whether the points are better spaced in the logarithm."""
+    """Whether the finite ones of the points are better spaced in the logarithm."""
+    x = x[np.isfinite(x)]
     return bool(x.size > 1 and (x > 0).all() and x.max() / x.min() > 50)
 
 
 def spaced(x: Array, count: int = 101) -> Array:
-    """``x`` and ``count`` values between its ends, for a smooth line."""
-    between = np.geomspace if is_logarithmic(x) else np.linspace
-    return np.unique(np.concatenate([x, between(x.min(), x.max(), count)]))
+    """``x`` and ``count`` values between its finite ends, for a smooth line."""
+    between, known = np.geomspace if is_logarithmic(x) else np.linspace, x[np.isfinite(x)]
+    return np.unique(np.concatenate([x, between(known.min(), known.max(), count)]))
 
 
 def from_zero(ax: "Axes") -> None:

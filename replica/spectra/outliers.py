@@ -39,11 +39,11 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     groups, weights = len(table.classes), table.weights / total[0]
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     of_m = table.offsets[:groups]
-    of_theta = (table.kappa * table.mu1[:, None]).reshape(-1, len(weights))
+    of_theta = table.loadings.reshape(-1, len(weights))
     # theta = response E[kappa mu_1 s], without a spike as with one
-    response = np.repeat(alpha * table.c * V2[0], len(table.kappa))
+    response = resolvent.real.loading_response(U, np.array([alpha]))[0].real
     mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
-    taken = (mixed * response) @ np.linalg.solve(np.eye(len(own)) + own * response, mixed.T)
+    taken = mixed @ response @ np.linalg.solve(np.eye(len(own)) + own @ response, mixed.T)
     size = np.sqrt(-penalty)  # above the bulk V_2 < 0
     values = np.linalg.eigvalsh(((of_m * weights) @ of_m.T - taken) / np.outer(size, size))
     values = values[::-1][:count]

@@ -210,6 +210,10 @@ def test_settings_stand_in_a_title_and_infinity_is_a_sign():
         step.srf(beta=2.0), alpha=[0.5, 1, 2], lam=0.1, alpha0=[1, np.inf]
     )
     assert labels(plotting.plot_curve(both))[1] == r"$\alpha_0 = \infty$"
+    along = replica.learning_curve(step.srf(beta=2.0), alpha=1.0, lam=0.1, alpha0=[1, 2, 4, np.inf])
+    drawn = plotting.plot_curve(along)
+    assert drawn.get_xscale() == "linear"  # of the finite ones
+    drawn.figure.draw_without_rendering()
 
 
 def test_labels_of_two_values_show_their_classification_error():
