@@ -19,12 +19,12 @@ FIGURES = {
     "network": 6,
     "network-steps": 9,
     "network-students": 17,
-    "readout-laws": 12,
+    "readout-laws": 9,
     "robust-losses": 6,
     "sample-exponent": 4,
     "spectra": 10,
     "staircase": 6,
-    "steps": 12,
+    "steps": 4,
 }
 PANEL_SECONDS = 10  # likewise, of each panel of a family
 FIGURE_FAMILIES = {
