@@ -13,9 +13,13 @@ import replica
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 DOCS = ROOT / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
-DIRECTIVE = re.compile(r"^\.\. auto(class|function|module):: (\S+)", re.MULTILINE)
+MODULE = re.compile(r"^\.\. auto(module):: (\S+)", re.MULTILINE)
+LISTED = re.compile(r"^   ()(\w+(?:\.\w+)+)$", re.MULTILINE)  # in an autosummary
 DESCRIBED = [
-    (sort, name) for page in PAGES for sort, name in DIRECTIVE.findall(page.read_text("utf-8"))
+    (sort, name)
+    for page in PAGES
+    for pattern in (MODULE, LISTED)
+    for sort, name in pattern.findall(page.read_text("utf-8"))
 ]
 
 
