@@ -178,7 +178,7 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
         columns["classification_error"] = losses.classification
     return columns | {
         "converged": evaluated.converged,
-        "residual": evaluated.residual,
+        "residual": points.residual,
         "quadrature_error": evaluated.quadrature_error,
         "iterations": points.iterations,
         "status": np.array([status.value for status in points.status]),

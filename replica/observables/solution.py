@@ -237,7 +237,7 @@ def solve(
         conjugates=Conjugates(*(part[0] for part in points.conjugates)),
         converged=bool(evaluated.converged[0]),
         status=points.status[0],
-        residual=float(evaluated.residual[0]),
+        residual=float(points.residual[0]),
         quadrature_error=float(evaluated.quadrature_error[0]),
         iterations=int(points.iterations[0]),
         nodes=int(evaluated.nodes[0]),

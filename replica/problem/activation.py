@@ -243,32 +243,6 @@ class Activation:
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 
-    def slope_statistics(self, s: Array, c: float) -> tuple[Array, Array]:
-        """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).  Eq. (10.1)
-
-        By parts, E sigma'' = E (z^2 - 1) sigma / c, so that sigma and sigma' are enough.
-
-        Raises
-        ------
-        QuadratureError
-            If the integrals do not settle.
-
-        Examples
-        --------
-        >>> cubic = Activation(lambda x: x**3 - 3 * x)
-        >>> m2, v1 = cubic.slope_statistics(np.array([0.5]), 1.0)
-        >>> m2.round(9).tolist(), v1.round(7).tolist()  # 6 s, 9 (4 s^2 + 2)
-        ([3.0], [27.0])
-        """
-
-        def spread(rule: Rule, x: Array) -> tuple[Array, Array]:
-            w, slope = rule.weights, self.slope(x)
-            power = np.vecdot(slope**2, w)
-            rest = slope - np.vecdot(slope, w)[:, None]
-            return np.vecdot(rest**2, w), power + 1e-8 * power.max() + 1e-300
-
-        return self.second_hermite(s, c) / c, self._average(spread, s, c, self.slope_tolerance)
-
     def slope_moments_at(self, s: Array, c: float) -> Array:
         """E sigma', E z sigma', E (z^2 - 1) sigma', E (z^3 - 3 z) sigma' at s + sqrt(c) z, and of
         st = sigma' - E sigma' - z E z sigma' the moments E z^j st^k for (j, k) = (0, 2), (1, 2),
@@ -278,6 +252,12 @@ class Activation:
         ------
         QuadratureError
             If the integrals do not settle.
+
+        Examples
+        --------
+        >>> cubic = Activation(lambda x: x**3 - 3 * x)  # sigma' = 3 (s^2 - 1) + 6 s z + 3 z^2
+        >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
+        [0.75, 3.0, 6.0]
         """
 
         def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
