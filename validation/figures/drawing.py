@@ -43,9 +43,9 @@ def draw_curve(
     places: float = 0.0,
 ) -> None:
     """A theory over ``x`` and the simulated points at ``at`` in the upper of two Axes; in the
-    lower, what the points are off by, in per cent.  Points are ``nudged`` by ``places``."""
+    lower, what the points are off by, in per cent, ``nudged`` by ``places``."""
     column[0].plot(x, theory, color=color, label=label)
-    draw_points(column[0], nudged(np.asarray(at), places), mean, stderr, color=color)
+    draw_points(column[0], at, mean, stderr, color=color)
     draw_differences(column[1], x, theory, at, mean, stderr, places, color=color)
 
 
