@@ -65,7 +65,7 @@ def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
     scale = float((square / alpha + (linear / alpha) ** 2).max())
     if not scale:
         return rows
-    mean = partial(_shifted, labels.target, first.offset)
+    mean = partial(_shifted, labels.target, first.offset[0])
     shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
     averages = partial(_averages, scale=scale, odd=bool(linear.any()))
     expected, size = averages(real)

@@ -14,7 +14,8 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import FINITE, SpikedRandomFeatures, number, remainder
 from ..saddle_point import GroupRows, Rows
-from .row_steps import Kinds, first_effects, group_step, row_steps
+from .row_samples import Kinds, first_effects
+from .row_steps import group_step, row_steps
 from .several_steps import srf_after_steps
 from .step import Step
 

@@ -17,13 +17,12 @@ from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 
 from ..saddle_point import Batch, GroupBatch
-from .one_step import GROUPS
 from .residual_law import RESIDUAL_LEVELS, Labels, residuals
+from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
 # Of averages over a batch, relative to their size; and of a target of several directions.
 TOLERANCE, TENSOR_TOLERANCE = 1e-11, 1e-8
-ROUNDING = 1e-14  # of moments of sigma', relative to its size: those of a symmetric one vanish
 # Rules for kappa, finer and finer.
 KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 240, 400, 800)]
 
@@ -32,61 +31,6 @@ class State(NamedTuple):
     """Rows before a step: S, in the coordinates of the special directions e_0, e_1, ...; and c."""
 
     spike: Array
-    c: float
-
-
-class FirstSample(NamedTuple):
-    """A sample of the first step: T of (18.9) has t12 = ``linear`` rho and t11 = ``square`` rho^2,
-    rho being y - ``offset``; of A kinds of neurons, arrays (A,)."""
-
-    offset: float
-    linear: Array
-    square: Array
-
-
-class Kinds(NamedTuple):
-    """Kinds of neurons before the first step: first-step readout and bias of each, (A,)."""
-
-    readout: Array
-    bias: Array
-
-
-class Student(NamedTuple):
-    """Moments of the student.  Eq. (18.3)"""
-
-    mu1: Array
-    m2: Array
-    m3: Array
-    m4: Array
-    s02: Array
-    s12: Array
-    s22: Array
-    s03: Array
-    s13: Array
-    s04: Array
-
-
-class Sample(NamedTuple):
-    """What samples of residual rho do to rows of one kind, of the shape of rho, and numbers of the
-    whole batch.  Eqs. (18.5)-(18.8)
-
-    Attributes
-    ----------
-    t11, t12, F, lam, L : array
-    force : array
-        rho mu_1, the sample's weight in the spike.
-    g, v, c : float
-        Of the fluctuation of the norms, and the bulk variance after the step.
-    """
-
-    t11: Array
-    t12: Array
-    F: Array
-    lam: Array
-    L: Array
-    force: Array
-    g: float
-    v: float
     c: float
 
 
@@ -117,65 +61,31 @@ def group_step(step: Step, kinds: Kinds) -> GroupBatch:
         If averages over the batch do not settle.
     """
     ((alpha, eta),) = step.schedule
-    K = step.target.dimension
-    first = first_sample(step, kinds)
-    of = _student(step, kinds.bias, 1.0)
-    root = float(np.sqrt((first.square / alpha + (first.linear / alpha) ** 2).max()))
-    offset, none = np.array([first.offset]), np.zeros(K + 1)
-    one = Rule(np.zeros(1), np.ones(1))
+    K, state = step.target.dimension, State(np.zeros(step.target.dimension + 1), 1.0)
+    of, rate = student(step, kinds.bias, 1.0), eta * kinds.readout
+    offset, linear, square = first_sample(step, kinds)
+    scale = square / alpha + (linear / alpha) ** 2
+    rule = Rule(np.zeros(1), np.ones(1))
 
-    def on(level: int) -> tuple[Labels, list[Sample]]:
-        labels = residuals(step.step_labels, one, none, K, offset, root, level)
-        moments = (Student(*(part[b : b + 1, None] for part in of)) for b in range(len(of.mu1)))
-        rates = eta * kinds.readout
-        return labels, [
-            _sample(each, labels, 1.0, alpha, rate)
-            for each, rate in zip(moments, rates, strict=True)
-        ]
+    def on(level: int, which: int | slice) -> tuple[Labels, Sample]:
+        """Residuals, and what they do to some of the kinds."""
+        root = float(np.sqrt(scale.max()))
+        labels = residuals(step.step_labels, rule, state.spike, K, offset, root, level)
+        moments = Student(*(part[which, None, None] for part in of))
+        return labels, sample(moments, labels, 1.0, alpha, rate[which, None, None])
 
     def probe(level: int) -> tuple[Array, Array]:
-        labels, samples = on(level)
-        state = State(none, 1.0)
-        probes = [
-            _probe(*_after(each, labels, state, np.eye(K, K + 1), K, alpha, 1.0))
-            for each in samples
-        ]
-        return np.concatenate([p[0] for p in probes]), np.concatenate([p[1] for p in probes])
+        """Of the kind that is moved most."""
+        labels, moved = on(level, int(scale.argmax()))
+        return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0))
 
-    level = _first_settled(probe, RESIDUAL_LEVELS, TOLERANCE if K == 1 else TENSOR_TOLERANCE, 0)
-    labels, samples = on(level)
+    tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
+    labels, moved = on(_first_settled(probe, RESIDUAL_LEVELS, tol, 0), np.s_[:])
+    shape = (len(rate), *labels.rho.shape)
+    F, lam, L = (np.broadcast_to(f, shape)[:, 0] for f in (moved.F, moved.lam, moved.L))
     weights = np.moveaxis(labels.weights[:, :, 0], -1, 0)
-    F, lam, L = (
-        np.stack([np.broadcast_to(getattr(each, name), labels.rho.shape)[0] for each in samples])
-        for name in ("F", "lam", "L")
-    )
-    g, v = (np.array([getattr(each, name) for each in samples]) for name in ("g", "v"))
-    return GroupBatch(
-        alpha, labels.rho[0], weights[:, 0, 0], first.square, first.linear, weights, F, lam, L, g, v
-    )
-
-
-def first_sample(step: Step, kinds: Kinds) -> FirstSample:
-    """What a sample of the first step of ``step`` adds to the pencil of ``kinds`` of neurons."""
-    alpha, eta = step.schedule[0]
-    of, rate = _student(step, kinds.bias, 1.0), eta * kinds.readout
-    return FirstSample(_output(step, np.zeros(1), 1.0)[0], rate * of.m2, rate**2 / alpha * of.s02)
-
-
-def first_effects(step: Step, kinds: Kinds) -> tuple[Array, Array]:
-    """All that (18.3)-(18.7) ask of the ``kinds`` of neurons in the first step: numbers that
-    multiply an even number of delta (A, 6), and an odd one (A, 3)."""
-    of, rate = _student(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
-    even = [rate * of.m2, rate * of.m4, rate**2 * of.s02]
-    even += [rate**2 * of.s22, rate**3 * of.s13, rate**4 * of.s04]
-    odd = (rate * of.m3, rate**2 * of.s12, rate**3 * of.s03)
-    return np.column_stack(even), np.column_stack(odd)
-
-
-def one_kind(step: Step) -> Kinds:
-    """The kind of the neurons of ``step``, where there is one; the readout of no step is none."""
-    values = step.readout.values
-    return Kinds(np.array(values if len(values) == 1 else (0.0,)), np.array(step.bias.values[:1]))
+    rho, numbers = labels.rho[0], (np.ravel(moved.g), np.ravel(moved.v))
+    return GroupBatch(alpha, rho, weights[:, 0, 0], square, linear, weights, F, lam, L, *numbers)
 
 
 def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tuple[Batch, State]:
@@ -190,16 +100,17 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
     def on(of_kappa: int, level: int) -> tuple[Batch, State]:
         """On the nodes ``of_kappa``, with those of rho given kappa of ``level``."""
         rule = KAPPA_RULES[of_kappa] if r else Rule(np.zeros(1), np.ones(1))
-        of = _student(step, r * rule.nodes + kind.bias, state.c)
+        of = student(step, r * rule.nodes + kind.bias, state.c)
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
-        offset = _output(step, r * rule.nodes, state.c)
+        offset = output(step, r * rule.nodes, state.c)
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
         directions = np.eye(K, len(unit))
         if len(labels.weights) > K + 1:
             outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
             directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        sample = _sample(Student(*(part[:, None] for part in of)), labels, state.c, alpha, rate)
-        return _after(sample, labels, state, directions, K + t, alpha, rate)
+        moments = Student(*(part[:, None] for part in of))
+        moved = sample(moments, labels, state.c, alpha, rate)
+        return _after(moved, labels, state, directions, K + t, alpha, rate)
 
     tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
     level = _first_settled(lambda level: _probe(*on(0, level)), RESIDUAL_LEVELS, tol, t)
@@ -236,65 +147,8 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     return np.append(values, numbers), np.append(sizes, largest) + 1e-300
 
 
-def _output(step: Step, shift: Array, c: float) -> Array:
-    """The mean output of the network at ``shift`` of all neurons, but for their biases."""
-    values, shares = step.readout.discretise(GROUPS[-1])
-    biases = zip(step.bias.values, step.bias.fractions, strict=True)
-    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
-    return np.asarray(values @ shares * mean)
-
-
-def _student(step: Step, shift: Array, c: float) -> Student:
-    """Eq. (18.3)"""
-    moments = step.student.slope_moments_at(shift, c)
-    size = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
-    rounding = ROUNDING * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
-    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = np.where(
-        np.abs(moments) > rounding, moments, 0.0
-    )
-    root = np.sqrt(c)
-    return Student(
-        mu1, m2 / root, m3 / c, m4 / c**1.5, s02, root * s12, c * s22, s03, root * s13, s04
-    )
-
-
-def _sample(of: Student, labels: Labels, c: float, alpha: float, eta: float) -> Sample:
-    """What the samples do to rows of bulk variance ``c``.  Eqs. (18.4)-(18.8)"""
-    rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha
-
-    def E(f: Array) -> float:
-        return float((w * f).sum())
-
-    A = rho * of.m2
-    k1, k2, k3, k4 = (E(A**j) / alpha ** (j - 1) for j in (1, 2, 3, 4))  # free cumulants
-    M2, M3 = k2 + k1**2, k3 + 3 * k1 * k2 + k1**3
-    M4 = k4 + 4 * k1 * k3 + 2 * k2**2 + 6 * k1**2 * k2 + k1**4
-    pi1, pi2 = 1 + eta * k1, 1 + 2 * eta * k1 + eta**2 * M2
-    pi4 = 1 + 4 * eta * k1 + 6 * eta**2 * M2 + 4 * eta**3 * M3 + eta**4 * M4
-    q1 = pi1 + ea * A  # Eq. (18.4)
-    Dp = 2 * pi1 * ea * A + (ea * A) ** 2
-    vy = pi2 - pi1**2
-
-    t12, t11 = eta * A, eta * ea * rho**2 * of.s02  # Eq. (18.5)
-    lam = eta / 2 * rho * of.m3
-    L = 2 * eta * c * rho * q1 * of.m3 + eta * ea * rho**2 * of.s12 / c
-    F = eta * c**2 * rho * Dp * of.m3 + 2 * eta * ea * rho**2 * q1 * of.s12
-    F = F + eta * ea**2 * rho**3 * of.s03
-
-    curved = (of.s22 - c * of.s02) / c**2  # Eq. (18.6)
-    g = pi2 + eta * c * E(rho * q1 * of.m4) + eta * ea / 2 * E(rho**2 * curved)
-    v = 2 * c**2 * (pi4 - pi2**2) + 4 * eta * c**3 * E(rho * q1 * Dp * of.m4)  # Eq. (18.7)
-    v += 2 * eta * ea * c**2 * E(rho**2 * Dp * curved)
-    v += 4 * eta * ea * E(rho**2 * (q1**2 * (of.s22 - c**3 * of.m3**2) + c * vy * of.s02))
-    v += 4 * eta * ea**2 * E(rho**3 * q1 * (of.s13 - c * of.m3 * of.s12))
-    v += eta * ea**3 * E(rho**4 * (of.s04 - of.s02**2 - of.s12**2 / c))
-    v += 2 * (eta * ea * E(rho**2 * of.s02)) ** 2
-
-    return Sample(t11, t12, F, lam, L, rho * of.mu1, g, v, pi2 * c + E(t11))
-
-
 def _after(
-    sample: Sample,
+    moved: Sample,
     labels: Labels,
     state: State,
     directions: Array,
@@ -303,14 +157,14 @@ def _after(
     eta: float,
 ) -> tuple[Batch, State]:
     """The batch as the equations need it, and the rows after the step."""
-    w, force = labels.weights[0, 0], sample.force
+    w, force = labels.weights[0, 0], moved.force
     along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
     noise = np.sqrt(float((w * force**2).sum()))
     spike = state.spike + eta * along @ directions
     spike[own] += eta * noise / np.sqrt(alpha)
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
-    functions = np.stack(np.broadcast_arrays(phi, sample.F, sample.lam, sample.L))
+    functions = np.stack(np.broadcast_arrays(phi, moved.F, moved.lam, moved.L))
     D = len(directions)
     pairs = np.empty((D + 4, D + 4, *w.shape))
     pairs[:D, :D] = labels.weights[1:, 1:]
@@ -318,6 +172,6 @@ def _after(
     pairs[D:, :D] = pairs[:D, D:].swapaxes(0, 1)
     pairs[D:, D:] = w * functions[:, None] * functions
     flat = np.moveaxis(pairs.reshape(D + 4, D + 4, -1), -1, 0)
-    t11, t12 = sample.t11.ravel(), sample.t12.ravel()
-    batch = Batch(alpha, w.ravel(), t11, t12, flat, directions, own, sample.g, sample.v)
-    return batch, State(spike, sample.c)
+    t11, t12 = moved.t11.ravel(), moved.t12.ravel()
+    batch = Batch(alpha, w.ravel(), t11, t12, flat, directions, own, float(moved.g), float(moved.v))
+    return batch, State(spike, float(moved.c))

@@ -10,7 +10,7 @@ from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.correlated_groups import CorrelatedGroups
 from replica.steps.network import _group_rows
-from replica.steps.row_steps import Kinds
+from replica.steps.row_samples import Kinds
 
 
 def step(**changes):
