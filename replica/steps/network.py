@@ -159,6 +159,13 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for biases that are not trained"
     if step.steps and _several_kinds(step):
         return "the network's own theory of several readout values or biases is for a single step"
+    symmetric = step.student.odd and not any(step.bias.values)
+    if step.readout.continuous is not None and _made(step) and not symmetric:
+        # dozens of groups, each with two indices of the pencil: minutes a point
+        return (
+            "the network's own theory of a continuous readout law is for odd students without biases "
+            "(others: readout=(values, fractions), up to some 16 of them)"
+        )
     return ""
 
 

@@ -27,6 +27,7 @@ MOST_VALUES = 2**22  # of the target, at once
 RHO_NODES = (24, 28, 32, 36, 40, 48, 56)
 RESIDUAL_LEVELS = len(RHO_NODES)
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
+TAILS = 5.0  # root times the largest rho, at least: more than one panel, as tails have tiny weights
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
 # noise.
 WIDE_NOISE = 0.5
@@ -173,7 +174,7 @@ def _condensed(rho: Array, weights: Array, root: float, count: int) -> tuple[Arr
     on fewer nodes: on panels in arcsinh(root rho), ``count`` Chebyshev nodes interpolate each.
     Panels keep the rounding of large values out of the small weights of the tails."""
     N, m = rho.shape
-    root = max(root, 1 / max(float(np.abs(rho).max()), 1e-300))
+    root = max(root, TAILS / max(float(np.abs(rho).max()), 1e-300))
     u = np.arcsinh(root * rho)
     low, high = u.min(axis=1, keepdims=True), u.max(axis=1, keepdims=True)
     panels = max(1, int(np.ceil((high - low).max() / PANEL_LENGTH)))

@@ -143,7 +143,7 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     power = np.einsum("mii,mx->ix", np.abs(batch.pairs), by)
     sizes = np.sqrt(power[:, None] * power)  # of a product, which may vanish
     numbers = np.array([batch.g, batch.v, after.c, *after.spike])
-    largest = np.array([1.0, 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
+    largest = np.array([1 + abs(batch.g), 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
     return np.append(values, numbers), np.append(sizes, largest) + 1e-300
 
 
