@@ -20,7 +20,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, Moments, distinct
+from ..problem import ConditionalMoments, Model, Moments
 from .rules import rules
 
 
@@ -262,8 +262,10 @@ def alike(model: Model) -> tuple[Array, Array]:
         slopes = _slope_in_norm(model, kappa, size)
         rows = np.column_stack([rows, model.rows.agreeing(groups.first, slopes)])
     size = np.abs(rows).max(axis=0)
-    digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
-    return distinct(digits)
+    rows = rows / np.where(size > 0, size, 1.0)
+    first = (np.abs(rows[:, None] - rows).max(axis=2) <= 1e-13).argmax(axis=1)
+    kinds, classes = np.unique(first, return_inverse=True)
+    return kinds, classes
 
 
 def _clean(values: Array, size: float) -> Array:

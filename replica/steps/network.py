@@ -72,6 +72,10 @@ class NetworkRows:
         return _group_rows(self.step, self.row_norms, self.kinds)
 
     @property
+    def _all_rows(self) -> Rows | GroupRows:
+        return self.all_groups if _several_kinds(self.step) else self.rows
+
+    @property
     def apart(self) -> Array:
         """Groups of ``published`` that differ in this have different rows: the readouts."""
         return self.kinds.readout
@@ -79,17 +83,17 @@ class NetworkRows:
     @property
     def gamma(self) -> Any:
         """Cosines of u, the direction of the spike, with those of the target."""
-        rows = self.all_groups if _several_kinds(self.step) else self.rows
-        return rows.basis[0, : self.step.target.dimension, None]
+        return self._all_rows.basis[0, : self.step.target.dimension, None]
 
     @property
     def v(self) -> float:
         """d times the variance of the squared row norms; 0 where it is not kept."""
-        return (self.all_groups if _several_kinds(self.step) else self.rows).v
+        return self._all_rows.v
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | GroupRows:
         """The rows of some of the groups of ``published``."""
-        return self.all_groups.of(groups) if _several_kinds(self.step) else self.rows
+        rows = self._all_rows
+        return rows.of(groups) if isinstance(rows, GroupRows) else rows
 
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one
@@ -163,8 +167,8 @@ def unsuited(step: Step) -> str:
     if step.readout.continuous is not None and _made(step) and not symmetric:
         # dozens of groups, each with two indices of the pencil: minutes a point
         return (
-            "the network's own theory of a continuous readout law is for odd students without biases "
-            "(others: readout=(values, fractions), up to some 16 of them)"
+            "the network's own theory of a continuous readout law is for odd students without "
+            "biases (others: readout=(values, fractions), up to some 16 of them)"
         )
     return ""
 
