@@ -178,7 +178,7 @@ def _condensed(rho: Array, weights: Array, root: float, count: int) -> tuple[Arr
     u = np.arcsinh(root * rho)
     low, high = u.min(axis=1, keepdims=True), u.max(axis=1, keepdims=True)
     panels = max(1, int(np.ceil((high - low).max() / PANEL_LENGTH)))
-    if m <= panels * count:
+    if m <= 2 * panels * count:  # not worth it
         return rho, weights
     length = np.maximum((high - low) / panels, 1e-300)
     place = (u - low) / length

@@ -97,12 +97,17 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
     rate = eta * kind.readout[0]
 
     @lru_cache
-    def on(of_kappa: int, level: int) -> tuple[Batch, State]:
-        """On the nodes ``of_kappa``, with those of rho given kappa of ``level``."""
+    def at(of_kappa: int) -> tuple[Rule, Student, Array]:
+        """Nodes of kappa, and moments and outputs of the student there."""
         rule = KAPPA_RULES[of_kappa] if r else Rule(np.zeros(1), np.ones(1))
         of = student(step, r * rule.nodes + kind.bias, state.c)
+        return rule, of, output(step, r * rule.nodes, state.c)
+
+    @lru_cache
+    def on(of_kappa: int, level: int) -> tuple[Batch, State]:
+        """On the nodes ``of_kappa``, with those of rho given kappa of ``level``."""
+        rule, of, offset = at(of_kappa)
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
-        offset = output(step, r * rule.nodes, state.c)
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
         directions = np.eye(K, len(unit))
         if len(labels.weights) > K + 1:
