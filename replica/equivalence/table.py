@@ -20,7 +20,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, Moments, distinct
+from ..problem import ConditionalMoments, Model, Moments
 from .rules import rules
 
 
@@ -82,7 +82,7 @@ class Table:
         Share of the neurons of each kind, and their bulk variance.
     beta, noise, dimension : float
         p/d, the variance of what labels add to the target, and d.
-    covariance : RowCovariance or GroupCovariance, optional
+    covariance : Rows or GroupRows, optional
         Of the network's own bulk; that of an sRF is isotropic.
     classes, shares : (G,)
         For each of the model's G groups, its place among the A here and its share of that one.
@@ -214,7 +214,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
-        covariance=None if rows is None else rows.covariance_of(groups, kinds),
+        covariance=None if rows is None else rows.covariance_of(groups.first[kinds]),
     )
 
 
@@ -231,11 +231,10 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
-    """d mu_0 / d c of all groups, (G, N), at kappa (K, N), for features of that ``size`` and no
-    biases."""
+    """d mu_0 / d c of all groups, (G, N), at kappa (K, N), for features of that ``size``."""
     groups = model.geometry
-    c = groups.c[:, None]
-    return _clean(model.student.second_hermite(groups.r @ kappa, c) / (2 * c), size)
+    shift, c = groups.r @ kappa + groups.bias[:, None], groups.c[:, None]
+    return _clean(model.student.second_hermite(shift, c) / (2 * c), size)
 
 
 def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
@@ -263,23 +262,28 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
 def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
-    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too, up to its sign)
-    agree to 13 digits of their largest value at 24 random points: different functions differ at
-    some of them.
+    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too, up to its sign; of a
+    network, what the step does to their rows) agree to 13 digits of their largest value at 24
+    random points: different functions differ at some of them.
     """
     groups = model.geometry
     if len(groups.c) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     K = groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
-    features = model.student.moments(groups.r @ kappa + groups.bias[:, None], groups.c[:, None])
+    features, size = _feature_moments(model, kappa)
     rows = np.column_stack([features.first, features.variance, groups.c])
     if np.isfinite(model.dimension):  # m_hat^2 acts then on the responses, m_hat averages mu_0
         sign = np.sign(features.mean[:, :1])
         rows = np.column_stack([rows, np.where(sign, sign, 1.0) * features.mean])
+    if model.rows is not None:
+        slopes = _slope_in_norm(model, kappa, size)
+        rows = np.column_stack([rows, model.rows.agreeing(groups.first, slopes)])
     size = np.abs(rows).max(axis=0)
-    digits = np.round(rows / np.where(size > 0, size, 1.0), 13) + 0.0
-    return distinct(digits)
+    rows = rows / np.where(size > 0, size, 1.0)
+    first = (np.abs(rows[:, None] - rows).max(axis=2) <= 1e-13).argmax(axis=1)
+    kinds, classes = np.unique(first, return_inverse=True)
+    return kinds, classes
 
 
 def _clean(values: Array, size: float) -> Array:

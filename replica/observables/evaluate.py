@@ -114,7 +114,7 @@ def evaluate_ridge(
         if coarse is None or fine is None:
             break
         tables = fine, coarse
-        size = max(1, CHUNK // fine.weights.size)
+        size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
         found = concatenate(
             [_on(model, tables, alpha[at], lam[at], _guess(kept, at), scheme) for at in blocks]

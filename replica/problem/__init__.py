@@ -17,7 +17,7 @@ from .checks import (
 )
 from .describe import as_made, attributes, describe
 from .expressions import Expression
-from .geometry import Geometry, distinct, remainder
+from .geometry import Geometry, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .moments import ConditionalMoments, Moments
@@ -54,7 +54,6 @@ __all__ = [
     "check_problem",
     "check_step",
     "describe",
-    "distinct",
     "flag",
     "hermite",
     "imported",

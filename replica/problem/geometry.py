@@ -18,17 +18,27 @@ from ..errors import InvalidArgument
 @dataclass(frozen=True, eq=False)
 class Geometry:
     """Loadings r (A, K), bulk variances c (A,), biases (A,) and shares (A,) of the groups;
-    cosines gamma (T, K) of the target directions with the spikes."""
+    cosines gamma (T, K) of the target directions with the spikes; and for each group the ``first``
+    (A,) of those given that are merged in it."""
 
     r: Array
     c: Array
     bias: Array
     fractions: Array
     gamma: Array
+    first: NDArray[np.int64]
 
     @classmethod
     def of(
-        cls, *, r: Any, c: Any, bias: Any, fractions: Any, gamma: Any, directions: int
+        cls,
+        *,
+        r: Any,
+        c: Any,
+        bias: Any,
+        fractions: Any,
+        gamma: Any,
+        directions: int,
+        apart: Any = 0.0,
     ) -> "Geometry":
         """The geometry of numbers or nested sequences, as a model has them.
 
@@ -38,6 +48,8 @@ class Geometry:
             As for :class:`SpikedRandomFeatures`.
         directions : int
             Of the target, T.
+        apart : float or array (A,)
+            Groups that differ in it are not merged.
 
         Raises
         ------
@@ -55,9 +67,10 @@ class Geometry:
         shares = np.full(groups, 1 / groups) if fractions is None else np.array(fractions)
         if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
             raise InvalidArgument("fractions", fractions, "one for each group, of sum 1")
-        rows, shares = _merged(rows, shares)
-        cosines = _cosines(gamma, directions, spikes)
-        return cls(rows[:, :-2], rows[:, -2], rows[:, -1], shares, cosines)
+        keys = np.column_stack([rows, np.broadcast_to(apart, groups)])
+        first, shares = _merged(keys, shares)
+        rows, cosines = rows[first], _cosines(gamma, directions, spikes)
+        return cls(rows[:, :-2], rows[:, -2], rows[:, -1], shares, cosines, first)
 
 
 def _rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
@@ -100,13 +113,13 @@ def _cosines(gamma: Any, directions: int, spikes: int) -> Array:
     return cosines
 
 
-def _merged(rows: Array, shares: Array) -> tuple[Array, Array]:
-    """The different ``rows`` of positive share, in the order they come, and what those that are
-    equal share together."""
-    rows, shares = rows[shares > 0], shares[shares > 0]
-    first, classes = distinct(rows)
-    merged = np.bincount(classes, weights=shares)
-    return rows[first], merged / merged.sum()
+def _merged(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
+    """The first of each of the different ``rows`` of positive share, in the order they come, and
+    what those that are equal share together."""
+    present = np.flatnonzero(shares > 0)
+    first, classes = distinct(rows[present])
+    merged = np.bincount(classes, weights=shares[present])
+    return present[first], merged / merged.sum()
 
 
 def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

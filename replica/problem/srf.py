@@ -153,6 +153,7 @@ class SpikedRandomFeatures(Problem):
             fractions=self.fractions,
             gamma=self.gamma if self.rows is None else self.rows.gamma,
             directions=self.target.dimension,
+            apart=0.0 if self.rows is None else self.rows.apart,
         )
 
     @property

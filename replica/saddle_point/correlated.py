@@ -81,7 +81,7 @@ class Correlated(Isotropic):
         averages[:] = 1 + averages.max(axis=1, keepdims=True, initial=0.0)
         return size
 
-    def to_analytic(self, V: Array) -> Array:
+    def to_analytic(self, V: Array, alpha: Array) -> Array:
         """E Q of every step, (11, 12, 22) each, then q and V2."""
         q = self.rows.at_ratio(V[:, 0] / V[:, 1])
         averages = self.rows.averages(q)[..., [0, 0, 1], [0, 1, 1]].reshape(len(V), -1)

@@ -1,119 +1,161 @@
-"""The bulk of the network itself with several readout values.  docs/theory.md 15
+"""The network itself, of several groups of neurons: their bulk and what acts on it.  docs/theory.md
+17
 
-The equations of ``groups`` with the levels of B; and overlaps along u, the rest zeta of w_* and
-the row norms from
+The equations of ``groups`` with the effective covariance of ``group_pencil``; and overlaps along u,
+the rest zeta of the target's directions and the row norms from
 
-    M' = (blockdiag(C_b^-1 / tau_b) + Vh1 x (1 - u u^T))^-1,  tau_b = beta V2_b,   (15.6)
+    M' = sqrt(tau) C_e (1 + P K C_e)^-1 sqrt(tau),                                   (17.3)
 
-on the extended covariances [[C_b, k_b], [k_b^T, v_b]].  With the l-th level's K, P, G of
-(4.3)-(4.4), w_jk its weight between two vectors, and k_b = sum_j k_bj |j>, M~ (Vh1 also along
-u) has the blocks
-
-    dd: sum w_jk K,  dn: sum w_jk P^T tau k_k,  nn: tau v - tau k_j (sum w_jk G) k_k tau,
-
-of which M' is the update M~ + M~_.u N M~_u., N = Vh1 (1 - M~_uu Vh1)^-1.
+on these directions times groups, P being 1 on zeta and 0 on u and the norms.
 """
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from solvers.linear import solve_rows
 from solvers.results import Array
 
-from .group_covariance import GroupCovariance
-from .groups import Groups
+from ..equivalence import Table
+from .group_pencil import GroupRows
+from .group_special import GroupSpecial
+from .groups import Averages, Groups, Resolvent
 from .responses import SignalSources, Susceptibility
 
-
-class GroupBlock(NamedTuple):
-    """M~ and M' on (u, norms, zeta) by groups, (P, 3A, 3A), with what made them."""
-
-    tilde: Array
-    freed: Array
-    N: Array
-    G: Array
-    P: Array
-    K: Array
+NEWTON = 20  # steps at most; four or so are usual
+SETTLED = 1e-8  # last step of the averages, relative: the error left is its square
+ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest
 
 
 class CorrelatedGroups(Groups):
-    """Any number of groups with C_b = 1 + a_b^2 b B."""
+    """Any number of groups of the rows of a network."""
 
-    @property
-    def covariance(self) -> GroupCovariance:
-        """Of the groups' rows."""
-        assert isinstance(self.table.covariance, GroupCovariance)
-        return self.table.covariance
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        assert isinstance(table.covariance, GroupRows)
+        self.rows = table.covariance
 
-    @property
-    def levels(self) -> tuple[Array, Array]:
-        """c_bl (L, A) and omega_l (L,)."""
-        return self.covariance.levels, self.covariance.weights
+    def start(self, smallest: Array) -> tuple[Array, Array]:
+        """V2 and x of the last call where that was for as many points, else x at K = 0."""
+        if len(self.last[0]) == len(smallest) and np.isfinite(self.last[0]).all():
+            return self.last
+        return smallest, np.tile(self.rows.start, (len(smallest), 1))
 
-    @cached_property
-    def kept(self) -> tuple[Array, Array]:
-        """Where theta, groups first, and psi stand among (u, norms, zeta) by groups."""
-        A = self.groups
-        order = np.arange(3 * A).reshape(3, A)
-        return order[: self.table.loadings.shape[1]].T.ravel(), order[2]
+    def averages_at(self, K: Array, start: Array) -> Array:
+        """The averages x (P, n) that real K implies, by Newton's method from ``start`` or, where
+        that fails, from K = 0; NaN where that fails, too."""
+        x = self._newton(K, start)
+        lost = ~np.isfinite(x).all(axis=1) & np.isfinite(K).all(axis=(1, 2))
+        if lost.any():
+            x[lost] = self._newton(K[lost], np.tile(self.rows.start, (lost.sum(), 1)))
+        return x
+
+    def _newton(self, K: Array, start: Array) -> Array:
+        """The averages x (P, n) by Newton's method; NaN where it fails, or leaves the branch."""
+        x, done = np.array(start), np.zeros(len(K), dtype=bool)
+        for _ in range(NEWTON):
+            at = self.resolvent(K, x)
+            rest, by_x, _ = self.rows.equation(x, self._trace_of(at))
+            step = solve_rows(by_x, rest)
+            x -= step
+            size = 1 + np.abs(x).max(axis=1, initial=0.0)
+            done = np.abs(step).max(axis=1, initial=0.0) <= SETTLED * size
+            if done.all():
+                break
+        return np.where((done & self._admissible(self.resolvent(K, x)))[:, None], x, np.nan)
+
+    def effective(self, x: Array) -> tuple[Array, Array, Array]:
+        """C, o (P, 2A, A) with dC = o^T dx o, and the inverse of the pencil's second block."""
+        return self.rows.effective(x)
+
+    def averages(self, at: Resolvent) -> Averages:
+        """The equations for x.  Eq. (18.9)"""
+        rest, by_x, Q = self.rows.equation(at.x, self._trace_of(at))
+        rows, columns = self.rows.upper
+        U = (at.outer @ at.W)[:, self.rows.active]  # dG = -G dx G + U dK U^T, dS = U^T dx U - ...
+        of_S = U[:, rows, :, None] * U[:, columns, None]
+        of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
+        return Averages(rest, by_x, self.rows.products(Q, U), of_S)
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """Eq. (15.7)"""
-        along, rest = self.kept
-        M = (alpha / self.beta)[:, None, None] * self._block(V, V_hat).freed
-        return Susceptibility.of(M, along, rest)
+        """(alpha/beta) M' of Eq. (16.10)"""
+        _, special, inverse, root = self._special(V, V_hat)
+        M = root[:, :, None] * (special.C @ inverse) * root[:, None]
+        return Susceptibility.of((alpha / self.beta)[:, None, None] * M, *self.kept)
 
     def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
     ) -> SignalSources:
-        """The terms of (15.8) in nu = (theta_hat, p_hat): through V2_b, and directly in Q_1."""
-        of, A = self.covariance, self.groups
-        block = self._block(V, V_hat)
-        nu = np.zeros((len(V), 3 * A))
-        along, rest = self.kept
-        nu[:, along], nu[:, rest] = theta_hat.reshape(len(V), -1), p_hat[:, :, 0]
-        overlap = (block.freed @ nu[..., None])[:, :A, 0]  # along u
-        # what acts on the rows: nu, and the release of u
-        force = np.zeros((3, len(V), A))
-        force[0] = nu[:, :A] + (block.N @ (block.tilde @ nu[..., None])[:, :A])[..., 0]
-        force[1] = nu[:, 2 * A :]
-        norms = nu[:, A : 2 * A]
-        tau = self.beta * self.unpack(V)[1]
-        pulled = (tau * norms) * of.k.T[:, None]  # tau k_j f_n, (3, P, A)
-        rows = np.einsum("plab,jpb->jpla", block.K, force)
-        rows += np.einsum("plba,jpb->jpla", block.P, pulled)
-        Q1 = np.einsum("ljk,jpla,kplb->pab", of.pairs, rows, rows)
-        Q1 -= overlap[:, :, None] * overlap[:, None, :]
-        # z = (1 + Vh1 P Sigma)^-1 f: tau_b pulls on z_b C_b z_b
-        z = np.einsum("plab,jpb->jpla", block.P, force)
-        z -= np.einsum("plab,jpb->jpla", block.G, pulled)
-        X2 = np.einsum("la,ljk,jpla,kpla->pa", of.levels, of.pairs, z, z)
-        X2 += 2 * norms * np.einsum("aj,ljk,kpla->pa", of.k, of.pairs, z) + of.v * norms**2
-        scale = ((alpha / self.beta) ** 2)[:, None]
+        """The terms of (15.8) in nu = (theta_hat, p_hat): through V2_b, and directly in Q_1.
+
+        nu^T M' nu changes with sqrt(tau), with K where that acts along zeta, and with G.
+        """
+        at, special, inverse, root = self._special(V, V_hat)
+        P, A, (along, rest) = len(V), self.groups, self.kept
+        nu = np.zeros(root.shape)
+        nu[:, along], nu[:, rest] = theta_hat.reshape(P, -1), p_hat.reshape(P, -1)
+        nu *= root
+        w = (inverse @ nu[..., None])[..., 0]
+        overlaps = (special.C @ w[..., None]).reshape(P, -1, A)
+        on_zeta = overlaps[:, 1:-1]
+        by_K = on_zeta.swapaxes(1, 2) @ on_zeta  # -d(nu^T M' nu) / dK
+        by_K += special.through_trace(w, at.outer @ at.W, self.averages(at).by_x)
+        by_tau = (nu.reshape(overlaps.shape) * overlaps).sum(axis=1)
+        by_tau -= np.einsum("pab,pba->pa", at.K, by_K)
+        scale, V2 = alpha**2 / self.beta, self.unpack(V)[1]
         return SignalSources(
-            np.zeros((len(V), A, A)), scale * self.beta * X2, scale[..., None] * Q1
+            np.zeros((P, A, A)),
+            (scale / self.beta)[:, None] * by_tau / V2,
+            (scale / self.beta)[:, None, None] * self.scale(V2) * by_K,
         )
 
-    def _block(self, V: Array, V_hat: Array) -> GroupBlock:
-        of, A = self.covariance, self.groups
+    @cached_property
+    def kept(self) -> tuple[Array, Array]:
+        """Where theta, groups first, and psi stand among the directions times groups."""
+        order = np.arange((self.rows.basis.shape[1] + 1) * self.groups).reshape(-1, self.groups)
+        spike = order[[0, -1][: self.table.loadings.shape[1]]]
+        return spike.T.ravel(), order[1 : len(self.rows.basis)].T.ravel()
+
+    def magnitude(self, V: Array) -> Array:
+        """What errors of each unknown are compared with: of (x, V), of x its largest and 1."""
+        n = V.shape[1] - len(self.signed)
+        size = 1 + np.abs(V[:, :n]).max(axis=1, keepdims=True, initial=0.0)
+        return np.concatenate([np.repeat(size, n, axis=1), super().magnitude(V[:, n:])], axis=1)
+
+    def to_analytic(self, V: Array, alpha: Array) -> Array:
+        """(x, V)."""
+        V1_hat = self.unpack(self.conjugates(V, alpha))[0]
+        K = self.scale(self.unpack(V)[1]) * V1_hat
+        return np.concatenate([self.resolvent(K).x, V], axis=1)
+
+    def from_analytic(self, U: Array) -> Array:
+        """V, the last of the coordinates."""
+        return U[:, -len(self.signed) :]
+
+    def _admissible(self, at: Resolvent) -> NDArray[np.bool_]:
+        """Where the real solution is on the right branch, (P,): N is positive, and the second block
+        of G is negative."""
+        good = np.asarray(np.isfinite(at.x).all(axis=1) & np.isfinite(at.N).all(axis=(1, 2)))
+        first = np.linalg.eigvalsh(at.N[good])
+        second = np.linalg.eigvalsh(self._trace_of(at)[good, self.groups :, self.groups :])
+        good[good] = (first[:, 0] >= -ROUNDING * first[:, -1]) & (second[:, -1] < 0)
+        return good
+
+    def _trace_of(self, at: Resolvent) -> Array:
+        """G (P, 2A, 2A).  Eq. (18.9)"""
+        G = at.outer @ at.N @ at.outer.swapaxes(1, 2)
+        G[:, self.groups :, self.groups :] += at.second
+        return np.asarray(G)
+
+    def _special(self, V: Array, V_hat: Array) -> tuple[Resolvent, GroupSpecial, Array, Array]:
+        """The pencil on the special directions, (1 + P K C)^-1 there, and the roots of tau."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
-        G, P, K = self._coupling(V1_hat, V2)
-        tau = self.beta * V2
-        back = P.swapaxes(-1, -2)
-        dd = np.einsum("ljk,plab->pjkab", of.pairs[:, :2, :2], K)
-        dn = np.einsum("ljk,plab,bk->pjab", of.pairs[:, :2], back, of.k) * tau[:, None, None]
-        nn = -np.einsum("aj,ljk,plab,bk->pab", of.k, of.pairs, G, of.k)
-        nn *= tau[:, :, None] * tau[:, None, :]
-        nn += (tau * of.v)[:, :, None] * np.eye(A)
-        M = np.empty((len(V), 3, A, 3, A))
-        for j, row in ((0, 0), (1, 2)):
-            for k, column in ((0, 0), (1, 2)):
-                M[:, row, :, column] = dd[:, j, k]
-            M[:, row, :, 1] = dn[:, j]
-            M[:, 1, :, row] = dn[:, j].swapaxes(-1, -2)
-        M[:, 1, :, 1] = nn
-        tilde = M.reshape(len(V), 3 * A, 3 * A)
-        unresolved = np.einsum("l,plab->pab", of.pairs[:, 0, 0], back)  # 1 - M~_uu Vh1
-        N = V1_hat @ np.linalg.inv(unresolved)
-        return GroupBlock(tilde, tilde + tilde[:, :, :A] @ N @ tilde[:, :A], N, G, P, K)
+        at = self.resolvent(self.scale(V2) * V1_hat)
+        special = GroupSpecial(self.rows, at.x, self._trace_of(at))
+        directions = len(special.turn)
+        on_zeta = np.ones(directions)
+        on_zeta[[0, -1]] = 0.0
+        acting = np.kron(np.diag(on_zeta), np.ones_like(at.K)) * np.tile(at.K, (directions,) * 2)
+        inverse = np.linalg.inv(np.eye(acting.shape[1]) + acting @ special.C)
+        return at, special, inverse, np.tile(np.sqrt(self.beta * V2), directions)

@@ -1,16 +1,19 @@
 """The responses of several groups of neurons.  docs/theory.md 4
 
-Rows of group b have covariance C_b/d, and the groups share the inputs: their responses couple
-through the A x A matrix G of (4.3).  The C_b are c_b for an sRF; in general they commute, and
-traces over them are averages over L levels c_bl with weights omega_l:
+The groups share the inputs, so that their responses couple.  Rows of group b have covariance
+C_b/d.  With K = sqrt(tau) V1_hat sqrt(tau), tau_b = beta V2_b, and an effective covariance C
+(A x A), (4.3)-(4.4) are
 
-    G_l = V1_hat (1 + D_l V1_hat)^-1,  D_l = diag(beta V2_b c_bl),                (4.3)
-    V2_b = pi_b / (Lambda_b + sum_l omega_l c_bl G_l,bb),
-    V1 = sum_l omega_l K_l / beta,  K_l = (D_l^-1 + V1_hat)^-1.                    (4.4)
+    W = (1 + K C)^-1,    S = C W,
+    Lambda_b V2_b + (K S)_bb / beta = pi_b,    V1 = sqrt(tau) S sqrt(tau) / beta.      (17.2)
 
-Given the conjugates these are A equations for V2, solved by Newton; V1 and the linear
-response follow.
+Of an sRF C is diag(c_b), and these are A equations for V2, given the conjugates.  Of a network, C
+is a function of n averages x over the first batch, which depend on K in turn: ``correlated_groups``
+adds n equations.  Newton's method solves all at once; the linear response is one more linear system
+with the same matrix.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,39 +21,69 @@ from numpy.typing import NDArray
 from solvers.newton import newton
 from solvers.results import Array
 
+from ..equivalence import Table
 from .responses import Responses
+
+
+class Resolvent(NamedTuple):
+    """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
+    (P, A, A) each; o (P, 2A, A) with dC = o^T dx o; and the inverse of the pencil's second block
+    (P, A, A)."""
+
+    x: Array
+    K: Array
+    C: Array
+    W: Array
+    S: Array
+    N: Array
+    outer: Array
+    second: Array
+
+
+class Averages(NamedTuple):
+    """The equations for the averages x at P points: what they lack of being met (P, n), and the
+    derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
+
+    rest: Array
+    by_x: Array
+    by_K: Array
+    of_S: Array
 
 
 class Groups(Responses):
     """Any number of groups."""
 
-    @property
-    def levels(self) -> tuple[Array, Array]:
-        """c_bl (L, A) and omega_l (L,): one level, of weight 1, for isotropic rows."""
-        return self.table.c[None], np.ones(1)
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.last = np.empty((0, self.groups)), np.empty((0, 0))  # V2 and x that were found last
 
     def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
-        """(V1, V2) from their conjugates: V2 by Newton from below, then V1.  Eqs. (4.3)-(4.4)"""
+        """(V1, V2) from their conjugates: V2 by Newton from below, then V1.  Eq. (17.2)"""
         V1_hat, V2_hat = self.unpack(V_hat)
-        Lam = lam[:, None] + V2_hat  # Lambda_b
-        pi, (c, omega) = self.table.fractions, self.levels
-
-        def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            G = self._coupling(V1_hat[rows], V2)[0]
-            trace = np.einsum("lb,plbb->pb", omega[:, None] * c, G)  # tr C_b G_bb / d
-            total = Lam[rows] + trace
-            jacobian = self._trace_slope(G) * -V2[:, None, :] / total[..., None]
-            jacobian[:, range(self.groups), range(self.groups)] += 1
-            return np.log(V2 * total / pi), jacobian  # Eq. (4.4)
-
+        Lam, pi = lam[:, None] + V2_hat, self.table.fractions  # Lambda_b
         smallest = pi / (Lam + self.table.c * np.diagonal(V1_hat, axis1=1, axis2=2))
         # what is not a number stays so, without keeping the other points from their answer
         invalid = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
         smallest[invalid], Lam[invalid], V1_hat[invalid] = 1.0, 1.0, 0.0
-        V2 = newton(system, smallest, tol=1e-14).value
-        V2[invalid] = np.nan
-        K = self._coupling(V1_hat, V2)[2]
-        return self.pack(np.einsum("l,plab->pab", omega, K) / self.beta, V2)  # Eq. (4.4)
+        start, x = self.start(smallest)
+
+        def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+            K = self.scale(V2) * V1_hat[rows]
+            x[rows] = self.averages_at(K, x[rows])
+            at = self.resolvent(K, x[rows])
+            of = self.averages(at)
+            trace, by_x, by_V2 = self._trace(at, of)
+            total = V2 * Lam[rows] + trace
+            slope = by_V2 - by_x @ np.linalg.solve(of.by_x, self._by_log_V2(of, at))
+            slope[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
+            return np.log(total / pi), slope / total[..., None]
+
+        V2 = newton(system, start, tol=1e-14).value
+        self.last = V2, x
+        scale = self.scale(V2)
+        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
+        V[invalid] = np.nan
+        return V
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2) at fixed conjugates.  Eq. (4.10)"""
@@ -82,35 +115,42 @@ class Groups(Responses):
         return residual, np.eye(V.shape[1]) - slope
 
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """V2 Lambda + diag(V1_hat V1) = pi, which is (4.4) as V2 c G_bb = (V1_hat V1)_bb, and V1
-        against its image, without the inner solve of ``from_conjugates``; U = V."""
-        V = U
+        """The equations for x; V1 against its image; and V2 Lambda + diag(V1_hat V1) = pi, which is
+        (17.2) again.  U = (x, V), without the inner solve of ``from_conjugates``."""
+        n = U.shape[1] - len(self.signed)
+        x, V, groups = U[:, :n], U[:, n:], self.groups
         V_hat = self.conjugates(V, alpha)
         V1, V2 = self.unpack(V)
         V1_hat, V2_hat = self.unpack(V_hat)
-        pi, groups, (c, omega) = self.table.fractions, self.groups, self.levels
-        K = self._coupling(V1_hat, V2)[2]
-        weight = omega[:, None, None] / self.beta
-        image = (weight * K).sum(axis=1)
+        scale = self.scale(V2)
+        at = self.resolvent(scale * V1_hat, x)
+        of, pi = self.averages(at), self.table.fractions
         Lam = lam[:, None] + V2_hat
         trace = (V2 * Lam + np.einsum("pab,pba->pa", V1_hat, V1)) / pi - 1
         size = self.magnitude(V)[:, :-groups]
-        residual = np.concatenate([(V1 - image)[:, *self.upper] / size, trace], axis=1)
+        off = (V1 - scale * at.S / self.beta)[:, *self.upper] / size
         # How the residual changes with each unknown j: V_hat by -K_j of ``_conjugate_slope``.
         unknowns = V.shape[1]
         dV1, dV2 = self.unpack(np.eye(unknowns))
         K1, K2 = self.unpack(self._conjugate_slope(V, alpha).reshape(-1, unknowns))
         K1, K2 = K1.reshape(-1, unknowns, groups, groups), K2.reshape(-1, unknowns, groups)
-        d_inverse = (dV2 / (self.beta * V2[:, None] * V2[:, None]))[:, :, None] / c
-        middle = K1[:, :, None] + d_inverse[..., None] * np.eye(groups)
-        d_image = (weight * (K[:, None] @ middle @ K[:, None])).sum(axis=2)
-        slope = np.empty((len(V), unknowns, unknowns), residual.dtype)
-        slope[:, :-groups] = ((dV1 - d_image)[:, :, *self.upper] / size[:, None]).swapaxes(1, 2)
+        scale = scale[:, None]
+        dK = -scale * K1
+        e = dV2 / V2[:, None]
+        d_image = scale / self.beta * self._slope_of_S(at, dK, e)
+        dK = dK + (e[..., :, None] + e[..., None, :]) / 2 * at.K[:, None]
         d_trace = dV2 * Lam[:, None] - V2[:, None] * K2
         d_trace += np.einsum("pab,jba->pja", V1_hat, dV1)
         d_trace -= np.einsum("pjab,pba->pja", K1, V1)
-        slope[:, -groups:] = (d_trace / pi).swapaxes(1, 2)
-        return residual, slope
+        slope = np.zeros((len(V), n + unknowns, n + unknowns), np.result_type(off, d_trace))
+        slope[:, :n, :n] = of.by_x
+        slope[:, :n, n:] = np.einsum("pnab,pjab->pnj", of.by_K, dK)
+        by_x = (scale / self.beta * of.of_S)[:, :, *self.upper] / size[:, None]
+        slope[:, n:-groups, :n] = -by_x.swapaxes(1, 2)
+        by_V = (dV1 - d_image)[:, :, *self.upper] / size[:, None]
+        slope[:, n:-groups, n:] = by_V.swapaxes(1, 2)
+        slope[:, -groups:, n:] = (d_trace / pi).swapaxes(1, 2)
+        return np.concatenate([of.rest, off, trace], axis=1), slope
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
@@ -132,39 +172,79 @@ class Groups(Responses):
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
 
-    def _coupling(self, V1_hat: Array, V2: Array) -> tuple[Array, Array, Array]:
-        """G_l, P_l = (1 + V1_hat D_l)^-1 and K_l, (P, L, A, A) each.  Eq. (4.3)"""
-        D = self.beta * V2[:, None] * self.levels[0]
-        V1_hat = V1_hat[:, None]
-        P = np.linalg.inv(np.eye(self.groups) + V1_hat * D[:, :, None, :])
-        return P @ V1_hat, P, D[..., None] * P
+    def start(self, smallest: Array) -> tuple[Array, Array]:
+        """V2 (P, A), the ``smallest`` or closer to the solution, and averages x (P, n) to start
+        from; of isotropic rows there are none."""
+        return smallest, np.empty((len(smallest), 0))
 
-    def _trace_slope(self, G: Array) -> Array:
-        """-d (tr C_b G_bb / d) / d V2_a, (P, A, A), from dG_bb/dD_a = -G_ab^2 at every level."""
-        c, omega = self.levels
-        weights = self.beta * omega[:, None, None] * c[:, :, None] * c[:, None, :]
-        return np.einsum("lba,plba->pba", weights, G * G)
+    def averages_at(self, K: Array, start: Array) -> Array:
+        """The averages x (P, n) that real K implies, found from ``start``."""
+        return start
+
+    def effective(self, x: Array) -> tuple[Array, Array, Array]:
+        """C, o (P, 2A, A) with dC = o^T dx o, and the inverse of the pencil's second block."""
+        C = np.broadcast_to(np.diag(self.table.c), (len(x), self.groups, self.groups))
+        return C, C, C
+
+    def averages(self, at: Resolvent) -> Averages:
+        """The equations for x."""
+        none = np.empty((len(at.x), 0, self.groups, self.groups))
+        return Averages(at.x, none[..., 0, :0], none, none)
+
+    def scale(self, V2: Array) -> Array:
+        """sqrt(tau_a tau_b), (P, A, A)."""
+        root = np.sqrt(V2)
+        if np.iscomplexobj(V2):  # Im V2 >= 0 up to rounding: continuous there, as sqrt is not
+            root = np.where(V2.real < 0, 1j * np.sqrt(-V2), root)
+        return np.asarray(self.beta * root[:, :, None] * root[:, None])
+
+    def resolvent(self, K: Array, x: Array | None = None) -> Resolvent:
+        """What (17.2) is made of, for averages x or those that K implies."""
+        x = self.averages_at(K, self.start(K[:, 0])[1]) if x is None else x
+        C, outer, second = self.effective(x)
+        W = np.linalg.inv(np.eye(self.groups) + K @ C)
+        N = W @ K
+        return Resolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer, second)
+
+    def _trace(self, at: Resolvent, of: Averages) -> tuple[Array, Array, Array]:
+        """(K S)_bb / beta (P, A), and its derivatives in x (P, A, n) and in log V2 (P, A, A)."""
+        KS = at.K @ at.S  # d(K S) = W dK S + K dS
+        by_x = np.einsum("pbc,pncb->pbn", at.K, of.of_S) / self.beta
+        by_V2 = (at.W * KS.swapaxes(1, 2) + at.N * at.S) / 2
+        return np.diagonal(KS, axis1=1, axis2=2) / self.beta, by_x, by_V2 / self.beta
+
+    def _by_log_V2(self, of: Averages, at: Resolvent) -> Array:
+        """Derivatives of the equations for x in log V2, (P, n, A): there dK_ab = K_ab / 2."""
+        return np.einsum("pnab,pab->pna", of.by_K, at.K)
+
+    def _slope_of_S(self, at: Resolvent, dK: Array, e: Array) -> Array:
+        """How sqrt(tau) S sqrt(tau), over sqrt(tau) on both sides, changes at fixed x with V1_hat,
+        sqrt(tau) dV1_hat sqrt(tau) = ``dK`` (P, J, A, A), and with log V2, ``e`` (P, J, A)."""
+        Ce = (e[..., :, None] + e[..., None, :]) / 2 * at.C[:, None]
+        W, S = at.W[:, None], at.S[:, None]
+        return W.swapaxes(-1, -2) @ Ce @ W - S @ dK @ S
 
     def _second_moments(self, V: Array, V_hat: Array, X: Array) -> Array:
-        """Eq. (4.10) for several sources X (P, S, D) at each point."""
-        shape = X.shape
-        _, V2 = self.unpack(V)
-        V1_hat, _ = self.unpack(V_hat)
+        """Eq. (4.10) for several sources X (P, J, D) at each point."""
+        shape, groups = X.shape, self.groups
+        V2, V1_hat = self.unpack(V)[1], self.unpack(V_hat)[0]
         X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
-        X1 = X1.reshape(*shape[:2], 1, self.groups, self.groups)
-        X2 = X2.reshape(*shape[:2], self.groups)
-        pi, beta, (c, omega) = self.table.fractions, self.beta, self.levels
-        G, P, K = self._coupling(V1_hat, V2)
-        P = P[:, None]
-        # diagonals of P X1 P'
-        D = np.einsum("lb,pslb->psb", omega[:, None] * c, ((P @ X1) * P).sum(axis=-1))
-        inner = np.eye(self.groups) - (V2**2 / pi)[..., None] * self._trace_slope(G)
-        source = (V2**2 / pi)[:, None] * (X2 + D)
-        q2 = np.linalg.solve(inner, source.transpose(0, 2, 1)).transpose(0, 2, 1)
-        # -dK = K (X1 + d(D^-1)) K
-        d_inverse = (q2 / (beta * V2[:, None] ** 2))[:, :, None] / c
-        middle = X1 + d_inverse[..., None] * np.eye(self.groups)
-        K = K[:, None]
-        Q1 = (K @ middle @ (omega[:, None, None] * K)).sum(axis=2) / beta
-        flat = self.pack(Q1.reshape(-1, self.groups, self.groups), q2.reshape(-1, self.groups))
+        X1, X2 = X1.reshape(*shape[:2], groups, groups), X2.reshape(*shape[:2], groups)
+        scale = self.scale(V2)
+        at = self.resolvent(scale * V1_hat)
+        of = self.averages(at)
+        trace, by_x, by_V2 = self._trace(at, of)
+        by_V2[:, range(groups), range(groups)] += self.table.fractions - trace  # Lambda V2
+        above = np.concatenate([of.by_x, self._by_log_V2(of, at)], axis=2)
+        matrix = np.concatenate([above, np.concatenate([by_x, by_V2], axis=2)], axis=1)
+        dK = scale[:, None] * X1
+        moved = np.einsum("pab,pjbc,pca->pja", at.W, dK, at.S)
+        first = np.einsum("pnab,pjab->pnj", of.by_K, dK)
+        second = (V2[:, None] * X2 + moved / self.beta).swapaxes(1, 2)
+        change = np.linalg.solve(matrix, -np.concatenate([first, second], axis=1)).swapaxes(1, 2)
+        dx, e = change[..., : at.x.shape[1]], change[..., at.x.shape[1] :]
+        dS = self._slope_of_S(at, dK, e) + np.einsum("pjn,pnab->pjab", dx, of.of_S)
+        Q1 = -scale[:, None] * dS / self.beta
+        q2 = -V2[:, None] * e
+        flat = self.pack(Q1.reshape(-1, groups, groups), q2.reshape(-1, groups))
         return flat.reshape(shape)

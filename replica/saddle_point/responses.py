@@ -209,7 +209,7 @@ class Responses(ABC):
         """(4.1)-(4.4) as dimensionless residuals (P, D) that are analytic in everything, and
         their derivatives (P, D, D) in the coordinates U of ``to_analytic``."""
 
-    def to_analytic(self, V: Array) -> Array:
+    def to_analytic(self, V: Array, alpha: Array) -> Array:
         """Coordinates U (P, D) in which ``analytic_residual`` is analytic: V itself, or V2 and
         something that V1 is an explicit function of."""
         return V

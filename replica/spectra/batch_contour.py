@@ -1,30 +1,30 @@
-"""The law of a label of the first batch beside the real line.  docs/theory.md 9 and 15.
+"""The residual of a sample of the first batch beside the real line.  docs/theory.md 9, 16 and 17
 
-In the spectrum of a network, the averages over the first batch have poles, too: where
-1 + (b/alpha0) x y^2 nearly vanishes, a sample of that label makes an eigenvalue of the rows'
-covariance of its own.  The real rule condenses the labels for x >= 0; its nodes would show one
-by one.  With Im x > 0 the poles in y^2 lie above the line, and the averages are taken below it:
+In the spectrum of a network, the averages over the first batch have poles, too: a sample of which
+the pencil's Q (18.9) is nearly singular makes an eigenvalue of the rows' covariance of its own.
+The real rule condenses the residuals for positive arguments; its nodes would show one by one.
+Above the real axis the poles in rho lie above the line, and the averages are taken below it:
 
-* with label noise, on y = u exp(-i phi): the density of y is entire;
-* without, on a contour for s, as for kappa, if the target can be continued;
+* with label noise, on rho = u exp(-i phi): its density is entire;
+* without, on a contour for the target's argument s, as for kappa, if it can be continued;
 * of a target that is constant by pieces, on its values.
 
 Noise too small for the first is integrated on a few values.  What is found must agree with the
-real rule at x >= 0; where nothing does, that rule is taken as it is.
+real rule at positive arguments; where nothing does, that rule is taken as it is.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
+from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Activation, LabelLaw, Target
-from ..saddle_point import Batch, FirstBatch, resolvent
-from ..steps import Step, first_batch, first_sample, mixed, on_labels, powers, probe
+from ..saddle_point import GroupRows, Rows
+from ..steps import Step, first_sample, one_kind
 from .contour import contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
@@ -34,29 +34,50 @@ LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
 CONTOUR_NODES = 512  # of the contour for s
 # of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
 NODE_SPACING = 0.06
-MOST_NODES = 4096  # nodes of y: the averages are over all of them at every z
+MOST_NODES = 4096  # of rho: the averages are over all of them at every z
 MOST_VALUES = 2**22  # values of the density, 64 MiB
 NOISE_NODES = 6  # values of a noise that is too small for a rotated line
 DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
 TARGET_PANEL = 0.25  # of s, for labels without noise
 
 
-def beside_line(step: Step, batch: Batch) -> Batch:
-    """The first ``batch`` of ``step`` on the nodes of ``batch_contour``, where these give the same
-    averages at real q."""
-    of, labels = first_sample(step), step.step_labels
-    if labels.channel or not of.square:
-        return batch
-    mean = partial(_shifted, labels.target, of.offset)
+class Nodes(NamedTuple):
+    """rho and its weights, both (M,)."""
+
+    rho: Array
+    weights: Array
+
+
+def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
+    """The ``rows`` after a single ``step`` with its batch on nodes beside the real line, where
+    these give the same averages for positive arguments."""
+    labels, first = step.step_labels, first_sample(step, one_kind(step))
+    if labels.channel or step.target.dimension > 1:
+        return rows  # signs: there is nothing but the nodes of two labels
+    if isinstance(rows, GroupRows):
+        square, linear, alpha = rows.batch.square, rows.batch.linear, rows.batch.alpha
+        real = Nodes(rows.batch.rho, rows.batch.weights)
+    else:
+        square, linear, alpha = first.square, first.linear, rows.batches[0].alpha
+        (batch,) = rows.batches
+        rho = batch.t12 / linear if linear.any() else np.sqrt(batch.t11 / square)
+        real = Nodes(rho, batch.weights)
+    scale = float((square / alpha + (linear / alpha) ** 2).max())
+    if not scale:
+        return rows
+    mean = partial(_shifted, labels.target, first.offset[0])
     shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
-    strength = of.square / batch.alpha + (of.linear / batch.alpha) ** 2
-    y, (weights, _, _) = batch_contour(shifted, strength)
-    turned = batch._replace(weights=weights, t11=of.square * y**2, t12=of.linear * y)
-    x = np.array([0.0, 0.1, 1.0])[:, None, None]
-    G = np.array([[0.0, 0.0], [0.0, -1.0]]) + x * np.array([[1.0, 0.3], [0.3, 0.0]])
-    now, before = (resolvent(one, G / batch.alpha) @ one.weights for one in (turned, batch))
-    agree = np.abs(now - before).max() <= 100 * AGREEMENT * (1 + np.abs(before).max())
-    return turned if agree else batch
+    averages = partial(_averages, scale=scale, odd=bool(linear.any()))
+    expected, size = averages(real)
+    for rho, weights in _candidates(shifted, scale):
+        with np.errstate(all="ignore"):
+            error = np.abs(averages(Nodes(rho, weights))[0] - expected)
+        if (error <= AGREEMENT * size).all():
+            if isinstance(rows, GroupRows):
+                return replace(rows, batch=rows.batch._replace(rho=rho, weights=weights))
+            t11, t12 = square * rho**2, linear * rho
+            return replace(rows, batches=(batch._replace(weights=weights, t11=t11, t12=t12),))
+    return rows
 
 
 def _shifted(target: Target, offset: float, z: Array) -> Array:
@@ -64,64 +85,60 @@ def _shifted(target: Target, offset: float, z: Array) -> Array:
     return np.asarray(target.function(z)) - offset
 
 
+def _averages(nodes: Nodes, scale: float, *, odd: bool) -> tuple[Array, float]:
+    """Averages over rho of the kind that the pencil takes, with ``odd`` ones or without, and what
+    they are compared with."""
+    rho, weights = nodes
+    inverse = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
+    even = rho**2 * inverse
+    values = np.append(even @ weights, (rho * inverse) @ weights if odd else [])
+    return values, float(np.abs(even[0]) @ np.abs(weights))
+
+
 @lru_cache(maxsize=64)
-def batch_contour(labels: LabelLaw, scale: float) -> FirstBatch:
-    """Nodes for 1 / (1 + x t y^2), Im x >= 0, t being ``scale``: complex ones where they serve,
-    else a fine real rule, or the nodes of ``first_batch``."""
-    known = first_batch(labels, scale)
-    expected, size = probe(known, scale)
-    for candidate in _candidates(labels, scale):
-        with np.errstate(all="ignore"):
-            error = np.abs(probe(candidate, scale)[0] - expected)
-        if (error <= AGREEMENT * size).all():
-            return candidate
-    return known
-
-
-def _candidates(labels: LabelLaw, scale: float) -> Iterator[FirstBatch]:
-    """Nodes to be tried: on the rotated line where there is noise enough, and for the rest on a
-    contour for s, or on the target's values."""
+def _candidates(labels: LabelLaw, scale: float) -> tuple[Nodes, ...]:
+    """Nodes to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
+    there is noise enough, and for the rest on a contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
-    if labels.channel:
-        return  # all labels are of size 1: the real rule has nothing but that node
-    shares = [share for _, share in parts]
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
-    for plain in (_continued(target), FirstBatch(*_values(target, TARGET_PANEL))):
-        pairs = zip(parts, rotated, strict=True)
-        yield mixed([one or _blurred(plain, v) for (v, _), one in pairs], shares)
+    candidates = []
+    for plain in (_continued(target), _values(target, TARGET_PANEL)):
+        each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
+        shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
+        candidates.append(Nodes(np.concatenate([one.rho for one in each]), np.concatenate(shares)))
+    return tuple(candidates)
 
 
-def _continued(target: Target) -> FirstBatch:
+def _continued(target: Target) -> Nodes:
     """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
     rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
-    kappa, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
+    s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
-        y = np.asarray(target.function(kappa))
+        return Nodes(np.asarray(target.function(s)), weights)
     except (TypeError, ValueError):  # not made for complex numbers
-        y = np.full(kappa.shape, np.nan)
-    return FirstBatch(y, powers(Rule(kappa, weights)))
+        return Nodes(np.full(s.shape, np.nan), weights)
 
 
-def _blurred(batch: FirstBatch, noise: float) -> FirstBatch:
+def _blurred(nodes: Nodes, noise: float) -> Nodes:
     """Labels with a Gaussian noise of that variance added, so little that a few values of it
     suffice."""
     if not noise:
-        return batch
+        return nodes
     xi, w = gauss_hermite(NOISE_NODES)
-    y = batch.y[:, None] + np.sqrt(noise) * xi
-    return FirstBatch(y.ravel(), (batch.weights[..., None] * w).reshape(3, -1))
+    rho = nodes.rho[:, None] + np.sqrt(noise) * xi
+    return Nodes(rho.ravel(), (nodes.weights[:, None] * w).ravel())
 
 
-def _values(target: Target, panel: float) -> tuple[Array, Array]:
-    """The values that the target has on a fine rule for s, and their weights times 1, s, s^2."""
+def _values(target: Target, panel: float) -> Nodes:
+    """The values that the target has on a fine rule for s."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
     values, which = np.unique(target(rule.nodes), return_inverse=True)
-    return values, np.stack([np.bincount(which, row, values.size) for row in powers(rule)])
+    return Nodes(values, np.bincount(which, rule.weights, values.size))
 
 
-def _rotated(target: Target, noise: float, scale: float) -> FirstBatch | None:
-    """y = u exp(-i phi), dense where 1 / (1 + scale y^2) varies, weighed by the density of y;
-    None where the noise is so small that this takes too many nodes."""
+def _rotated(target: Target, noise: float, scale: float) -> Nodes | None:
+    """rho = u exp(-i phi), dense where 1 / (1 + scale rho^2) varies, weighed by its density; None
+    where the noise is so small that this takes too many nodes."""
     mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
     largest = float(np.abs(mean).max())
     phi = min(LARGEST_ANGLE, DENSITY_GROWTH * np.sqrt(noise) / max(largest, 1e-300))
@@ -133,5 +150,8 @@ def _rotated(target: Target, noise: float, scale: float) -> FirstBatch | None:
     count = int(np.ceil(2 * end / (NODE_SPACING * phi)))  # the poles are phi away, in u
     if count > MOST_NODES or count * mean.size > MOST_VALUES:
         return None
-    u = np.linspace(-end, end, count)
-    return on_labels(mean, weights, noise, root, u, np.exp(-1j * phi))
+    u, turn = np.linspace(-end, end, count), np.exp(-1j * phi)
+    rho = turn * np.sinh(u) / root
+    cell = turn * np.cosh(u) / root * (u[1] - u[0])
+    density = np.exp(-((rho[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
+    return Nodes(rho, (density @ weights) * cell)

@@ -92,7 +92,7 @@ class Resolvent:
 
         return follow(
             self.residual,
-            self.real.to_analytic(first.value).astype(complex),
+            self.real.to_analytic(first.value, np.full(len(z), self.alpha)).astype(complex),
             path,
             self.admissible,
             size=self.responses.magnitude,

@@ -27,7 +27,7 @@ from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..plotting import plot_spectrum
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
-from ..saddle_point import Rows, ridge
+from ..saddle_point import ridge
 from .batch_contour import beside_line
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, SMALLEST_X, angle_of, mass_per_log, place_of, scan, support
@@ -69,9 +69,8 @@ class Spectrum(Displayed):
         Largest change of x times the density from the next coarser rule.
     mass_error : float
         What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest;
-        in a network, what rules for real penalties lose on the axis: the levels that stand for its
-        rows if there are several readouts, or labels that cannot be taken beside the line.  NaN if
-        somewhere no density was found.
+        in a network, what is lost on the axis of labels that cannot be taken beside the line.  NaN
+        if somewhere no density was found.
     status : Status
     """
 
@@ -285,9 +284,8 @@ def _resolvent(
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
-    if isinstance(table.covariance, Rows) and len(table.covariance.batches) == 1:
-        batch = beside_line(model.rows.step, table.covariance.batches[0])
-        table = replace(table, covariance=replace(table.covariance, batches=(batch,)))
+    if table.covariance is not None and not model.rows.step.steps:
+        table = replace(table, covariance=beside_line(model.rows.step, table.covariance))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:

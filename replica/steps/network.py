@@ -13,11 +13,10 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Geometry, SpikedRandomFeatures, number, remainder
-from ..saddle_point import GroupCovariance, RowCovariance, Rows, group_covariance
-from .first_batch import first_batch
-from .one_step import GROUPS, after_one_step
-from .row_steps import row_steps
+from ..problem import FINITE, SpikedRandomFeatures, number, remainder
+from ..saddle_point import GroupRows, Rows
+from .row_samples import Kinds, first_effects
+from .row_steps import group_step, row_steps
 from .several_steps import srf_after_steps
 from .step import Step
 
@@ -57,41 +56,59 @@ class NetworkRows:
 
     @property
     def rows(self) -> Rows:
-        """The rows, where the first-step readout has one value.  docs/theory.md 18"""
+        """The rows, where all neurons are of one kind.  docs/theory.md 18"""
         return _rows(self.step, self.row_norms)
 
     @cached_property
-    def unit(self) -> RowCovariance:
-        """The covariance of the rows of neurons of readout 1, where there are others.
-        Eq. (15.1)"""
-        return row_covariance(self.step, norms=self.row_norms)
+    def kinds(self) -> Kinds:
+        """First-step readout and bias of each of the groups of ``published``."""
+        step, biases = self.step, self.step.bias.values
+        count = np.size(self.published.r) // len(biases)
+        values = step.readout.discretise(count)[0] if _made(step) else np.zeros(1)
+        return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
+
+    @cached_property
+    def all_groups(self) -> GroupRows:
+        """The rows of all groups of ``published``, where there are several.  docs/theory.md 17"""
+        return _group_rows(self.step, self.row_norms, self.kinds)
+
+    @property
+    def _all_rows(self) -> Rows | GroupRows:
+        return self.all_groups if _several_kinds(self.step) else self.rows
+
+    @property
+    def apart(self) -> Array:
+        """Groups of ``published`` that differ in this have different rows: the readouts."""
+        return self.kinds.readout
 
     @property
     def gamma(self) -> Any:
         """Cosines of u, the direction of the spike, with those of the target."""
-        if _several_readouts(self.step):
-            return self.unit.gamma
-        return self.rows.basis[0, : self.step.target.dimension, None]
+        return self._all_rows.basis[0, : self.step.target.dimension, None]
 
     @property
     def v(self) -> float:
         """d times the variance of the squared row norms; 0 where it is not kept."""
-        return self.unit.v if _several_readouts(self.step) else self.rows.v
+        return self._all_rows.v
 
-    def covariance_of(self, groups: Geometry, kinds: NDArray[np.int64]) -> Rows | GroupCovariance:
-        """The rows of the groups with indices ``kinds`` (A,) among ``groups``: with one value of
-        the readout, or with several."""
-        if not _several_readouts(self.step):
-            return self.rows
-        return group_covariance(self.unit, self._readouts(groups)[kinds])
+    def covariance_of(self, groups: NDArray[np.int64]) -> Rows | GroupRows:
+        """The rows of some of the groups of ``published``."""
+        rows = self._all_rows
+        return rows.of(groups) if isinstance(rows, GroupRows) else rows
 
-    def _readouts(self, groups: Geometry) -> Array:
-        """First-step readout of each of the ``groups``, (G,): of those with their r and c."""
-        after = after_one_step(self.step)
-        r, c = np.atleast_1d(after.r), np.atleast_1d(after.c)
-        values = self.step.readout.discretise(r.size)[0]
-        gap = np.abs(groups.r - r) + np.abs(groups.c[:, None] - c)
-        return np.asarray(values[np.argmin(gap, axis=1)])
+    def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
+        """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one
+        kind: what the step does to their rows, and the ``slopes`` (G, N) of their mean features in
+        the norm.
+
+        Of an odd student, opposite readouts make mirror images: there delta, and all that
+        multiplies it, has the opposite sign.
+        """
+        even, odd = first_effects(self.step, self.kinds)
+        odd = np.column_stack([odd[groups], slopes])
+        size = np.abs(odd).max(axis=0)
+        along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
+        return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
     def model(
         self, changed: Mapping[str, Any], *, beta: float, dimension: float
@@ -108,8 +125,8 @@ def Network(
     """The network after its steps, with fresh readout data to fit: ``step.network(beta=...)``.
 
     Its spike and bulk variance are those of the sRF; its bulk has the covariance that the steps
-    give it.  For neurons without biases.  With several values of the first-step readout, for an odd
-    student, one step and a target of one direction.  docs/theory.md 15-18
+    give it.  With several values of the first-step readout or of the biases, after a single step.
+    docs/theory.md 15-18
 
     Parameters
     ----------
@@ -142,34 +159,53 @@ def unsuited(step: Step) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
     if step.label_noise is not None and step.label_noise.kind == "student":
         return "the network's own theory is for label noise with all its moments"
-    if any(step.bias.values) or step.train_bias:
-        return "the network's own theory is for neurons without a bias"
-    if not _several_readouts(step):
-        return ""
-    several = "the network's own theory of several readout values"
-    if step.target.dimension > 1 or not step.target.kinks_known:
-        return f"{several} is for targets of one direction"
-    if step.steps:
-        return f"{several} is for a single step"
-    if step.initialisation != "sphere":
-        return f"{several} is for rows that start on the sphere"
-    return "" if step.student.odd else f"{several} is for odd students"
+    if step.train_bias:
+        return "the network's own theory is for biases that are not trained"
+    if step.steps and _several_kinds(step):
+        return "the network's own theory of several readout values or biases is for a single step"
+    symmetric = step.student.odd and not any(step.bias.values)
+    if step.readout.continuous is not None and _made(step) and not symmetric:
+        # dozens of groups, each with two indices of the pencil: minutes a point
+        return (
+            "the network's own theory of a continuous readout law is for odd students without "
+            "biases (others: readout=(values, fractions), up to some 16 of them)"
+        )
+    return ""
 
 
-def _several_readouts(step: Step) -> bool:
-    """Whether neurons differ in their first-step readout, and the step is made."""
-    made = any(eta for _, eta in step.schedule)
-    return made and (step.readout.continuous is not None or len(step.readout.values) > 1)
+def _made(step: Step) -> bool:
+    """Whether the step, or one of several, moves anything."""
+    return any(eta for _, eta in step.schedule)
+
+
+def _several_kinds(step: Step) -> bool:
+    """Whether neurons differ in their bias or, if the step is made, in their first-step readout."""
+    several = step.readout.continuous is not None or len(step.readout.values) > 1
+    return len(step.bias.values) > 1 or (several and _made(step))
+
+
+def _initial_norms(step: Step) -> float:
+    """d times the variance of the squared norms that rows start from."""
+    return GAUSSIAN_NORMS if step.initialisation == "gaussian" else 0.0
 
 
 @lru_cache(maxsize=64)
 def _rows(step: Step, norms: bool) -> Rows:
-    """The rows after ``step``."""
-    step.student.slope_moments()  # refuses a jump
+    """The rows after ``step``, of neurons of one kind."""
+    step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
     basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
-    start = GAUSSIAN_NORMS if step.initialisation == "gaussian" else 0.0
-    return Rows(batches, basis, norms=norms, initial_norms=start if norms else 0.0)
+    return Rows(batches, basis, norms=norms, initial_norms=_initial_norms(step) if norms else 0.0)
+
+
+def _group_rows(step: Step, norms: bool, kinds: Kinds) -> GroupRows:
+    """The rows after a single ``step``, of neurons of several ``kinds``."""
+    batch, K = group_step(step, kinds), step.target.dimension
+    spike = np.append(batch.labels[:, 0, 1:].T @ batch.rho, 0.0)
+    spike[K] = np.sqrt(batch.weights @ batch.rho**2 / batch.alpha)
+    return GroupRows(
+        batch, directions(spike, K, 1.0), norms, _initial_norms(step) if norms else 0.0
+    )
 
 
 def directions(spike: Array, K: int, r: float) -> Array:
@@ -181,31 +217,3 @@ def directions(spike: Array, K: int, r: float) -> Array:
     if not L.any():  # nothing of the target is left: any direction serves
         return np.vstack([u, null_space(u[None])[:, 0]])
     return np.vstack([u, np.linalg.pinv(L) @ (np.eye(K, len(u)) - np.outer(u[:K], u))])
-
-
-def row_covariance(step: Step, *, norms: bool = True) -> RowCovariance:
-    """The row covariance after ``step`` of neurons of readout 1; without ``norms``, rows of equal
-    norm, as in (15.1)-(15.8)."""
-    student, alpha0, eta = step.student, step.alpha0, step.eta
-    h1, h_check = student.slope_moments()
-    b = eta**2 * h_check / alpha0
-    largest = np.abs(step.readout.discretise(GROUPS[-1])[0]).max()
-    batch = first_batch(step.step_labels, float(largest**2 * b / alpha0))
-    w, ws, _ = batch.weights
-    power, first = float(w @ batch.y**2), float(ws @ batch.y)
-    N = np.sqrt(first**2 + power / alpha0)
-    gamma = first / N if N else 0.0
-    if not norms:
-        return RowCovariance(batch, b, alpha0, gamma, np.zeros(2), 0.0, 0.0)
-
-    def average(exponent: int, *, degree: int) -> float:
-        """E z^degree (sigma' - h_1)^exponent"""
-        return student.slope_average(lambda z, slope: z**degree * (slope - h1) ** exponent)
-
-    h3 = average(1, degree=2)
-    fourth = float(w @ batch.y**4)
-    v_odd = 4 * eta**2 * (h3**2 * N**2 + power / alpha0 * (average(2, degree=2) - h3**2))
-    v_even = eta**4 * fourth / alpha0**3 * (average(4, degree=0) - h_check**2)
-    v_even += 2 * eta**4 * (h_check * power / alpha0) ** 2
-    k = np.array([2 * eta * h3, eta**3 * average(3, degree=0) / alpha0**2])
-    return RowCovariance(batch, b, alpha0, gamma, k, float(v_odd), float(v_even))

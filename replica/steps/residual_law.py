@@ -27,26 +27,10 @@ MOST_VALUES = 2**22  # of the target, at once
 RHO_NODES = (24, 28, 32, 36, 40, 48, 56)
 RESIDUAL_LEVELS = len(RHO_NODES)
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
-FEW_NODES = 3000  # that a batch may have without more ado
+TAILS = 5.0  # root times the largest rho, at least: more than one panel, as tails have tiny weights
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
 # noise.
 WIDE_NOISE = 0.5
-
-
-class Student(NamedTuple):
-    """Moments of the student at kappa (N,).  Eq. (18.3)"""
-
-    mu0: Array
-    mu1: Array
-    m2: Array
-    m3: Array
-    m4: Array
-    s02: Array
-    s12: Array
-    s22: Array
-    s03: Array
-    s13: Array
-    s04: Array
 
 
 class Labels(NamedTuple):
@@ -58,19 +42,17 @@ class Labels(NamedTuple):
 
 
 def residuals(
-    labels: LabelLaw, rule: Rule, unit: Array, K: int, of: Student, rate: float, level: int
+    labels: LabelLaw, rule: Rule, unit: Array, K: int, offset: Array, root: float, level: int
 ) -> Labels:
-    """The law of rho at the kappa of ``rule``: there the target's K arguments are
-    z = gamma kappa + L tau, and the part of u = ``unit`` beside the target's directions sees
-    (kappa - gamma . z) / length.
+    """The law of rho = y - ``offset`` (N,) at the N kappa of ``rule``: there the target's K
+    arguments are z = gamma kappa + L tau, and the part of u = ``unit`` beside the target's
+    directions sees (kappa - gamma . z) / length.
 
-    Averages vary with rho on a scale 1 / root: the pencil has 1 / (1 + x root^2 rho^2), x <= 1,
-    with a ``rate`` of eta / alpha.
+    Averages vary with rho on a scale 1 / root: the pencil has 1 / (1 + x root^2 rho^2), x <= 1.
     """
     gamma = unit[:K, None]
     L, length = remainder(gamma), np.linalg.norm(unit[K:])
-    kappa, offset = rule.nodes, of.mu0[:, None]
-    root = abs(rate) * float(np.sqrt((of.s02 + of.m2**2).max()))
+    kappa, offset = rule.nodes, offset[:, None]
     wide = [root**2 * variance > WIDE_NOISE for variance, _ in labels.gaussians]
 
     def arguments(tau: Array) -> Array:
@@ -192,11 +174,11 @@ def _condensed(rho: Array, weights: Array, root: float, count: int) -> tuple[Arr
     on fewer nodes: on panels in arcsinh(root rho), ``count`` Chebyshev nodes interpolate each.
     Panels keep the rounding of large values out of the small weights of the tails."""
     N, m = rho.shape
-    root = max(root, 1 / max(float(np.abs(rho).max()), 1e-300))
+    root = max(root, TAILS / max(float(np.abs(rho).max()), 1e-300))
     u = np.arcsinh(root * rho)
     low, high = u.min(axis=1, keepdims=True), u.max(axis=1, keepdims=True)
     panels = max(1, int(np.ceil((high - low).max() / PANEL_LENGTH)))
-    if N * m <= FEW_NODES or m <= panels * count:
+    if m <= 2 * panels * count:  # not worth it
         return rho, weights
     length = np.maximum((high - low) / panels, 1e-300)
     place = (u - low) / length

@@ -16,8 +16,9 @@ from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 
-from ..saddle_point import Batch
-from .residual_law import RESIDUAL_LEVELS, Labels, Student, residuals
+from ..saddle_point import Batch, GroupBatch
+from .residual_law import RESIDUAL_LEVELS, Labels, residuals
+from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
 # Of averages over a batch, relative to their size; and of a target of several directions.
@@ -33,17 +34,9 @@ class State(NamedTuple):
     c: float
 
 
-class FirstSample(NamedTuple):
-    """A sample of the first step: T of (18.9) has t12 = ``linear`` rho and t11 = ``square`` rho^2,
-    rho being y - ``offset``."""
-
-    offset: float
-    linear: float
-    square: float
-
-
 def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
-    """The batches of all steps of ``step``, the last one first, and the rows after them.
+    """The batches of all steps of ``step``, the last one first, and the rows after them; of one
+    kind of neurons.
 
     Raises
     ------
@@ -51,60 +44,93 @@ def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
         If averages over a batch do not settle.
     """
     K, T = step.target.dimension, len(step.schedule)
-    values = step.readout.values
-    readout = values[0] if len(values) == 1 else 0.0  # that of no step does not matter
     state = State(np.zeros(K + T), 1.0)
     batches: list[Batch] = []
     for t, (alpha, eta) in enumerate(step.schedule):
-        batch, state = _settled(step, state, t, alpha, eta, readout)
+        batch, state = _settled(step, state, t, alpha, eta)
         batches.insert(0, batch)
     return tuple(batches), state
 
 
-def first_sample(step: Step) -> FirstSample:
-    """What a sample of the first step of ``step`` adds to the pencil."""
-    alpha, eta = step.schedule[0]
-    readout = step.readout.values[0]
-    of, rate = _student(step, np.zeros(1), 1.0, readout), eta * readout
-    return FirstSample(of.mu0[0], rate * of.m2[0], rate**2 / alpha * of.s02[0])
+def group_step(step: Step, kinds: Kinds) -> GroupBatch:
+    """The batch of a single ``step`` as several ``kinds`` of neurons see it.
+
+    Raises
+    ------
+    QuadratureError
+        If averages over the batch do not settle.
+    """
+    ((alpha, eta),) = step.schedule
+    K, state = step.target.dimension, State(np.zeros(step.target.dimension + 1), 1.0)
+    of, rate = student(step, kinds.bias, 1.0), eta * kinds.readout
+    offset, linear, square = first_sample(step, kinds)
+    scale = square / alpha + (linear / alpha) ** 2
+    rule = Rule(np.zeros(1), np.ones(1))
+
+    def on(level: int, which: int | slice) -> tuple[Labels, Sample]:
+        """Residuals, and what they do to some of the kinds."""
+        root = float(np.sqrt(scale.max()))
+        labels = residuals(step.step_labels, rule, state.spike, K, offset, root, level)
+        moments = Student(*(part[which, None, None] for part in of))
+        return labels, sample(moments, labels, 1.0, alpha, rate[which, None, None])
+
+    def probe(level: int) -> tuple[Array, Array]:
+        """Of the kind that is moved most."""
+        labels, moved = on(level, int(scale.argmax()))
+        return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0))
+
+    tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
+    labels, moved = on(_first_settled(probe, RESIDUAL_LEVELS, tol, 0), np.s_[:])
+    shape = (len(rate), *labels.rho.shape)
+    F, lam, L = (np.broadcast_to(f, shape)[:, 0] for f in (moved.F, moved.lam, moved.L))
+    weights = np.moveaxis(labels.weights[:, :, 0], -1, 0)
+    rho, numbers = labels.rho[0], (np.ravel(moved.g), np.ravel(moved.v))
+    return GroupBatch(alpha, rho, weights[:, 0, 0], square, linear, weights, F, lam, L, *numbers)
 
 
-def _settled(
-    step: Step, state: State, t: int, alpha: float, eta: float, readout: float
-) -> tuple[Batch, State]:
+def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tuple[Batch, State]:
     """The batch of step ``t`` and the rows after it, on nodes fine enough."""
 
-    K = step.target.dimension
+    K, kind = step.target.dimension, one_kind(step)
     r = float(np.linalg.norm(state.spike))
     unit = state.spike / r if r else state.spike
-    rate = eta * readout
+    rate = eta * kind.readout[0]
+
+    @lru_cache
+    def at(of_kappa: int) -> tuple[Rule, Student, Array]:
+        """Nodes of kappa, and moments and outputs of the student there."""
+        rule = KAPPA_RULES[of_kappa] if r else Rule(np.zeros(1), np.ones(1))
+        of = student(step, r * rule.nodes + kind.bias, state.c)
+        return rule, of, output(step, r * rule.nodes, state.c)
 
     @lru_cache
     def on(of_kappa: int, level: int) -> tuple[Batch, State]:
         """On the nodes ``of_kappa``, with those of rho given kappa of ``level``."""
-        rule = KAPPA_RULES[of_kappa] if r else Rule(np.zeros(1), np.ones(1))
-        moments = _student(step, r * rule.nodes, state.c, readout)
-        labels = residuals(step.step_labels, rule, unit, K, moments, rate / alpha, level)
+        rule, of, offset = at(of_kappa)
+        root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
+        labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
         directions = np.eye(K, len(unit))
         if len(labels.weights) > K + 1:
             outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
             directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        return _after(moments, labels, state, directions, K + t, alpha, rate)
+        moments = Student(*(part[:, None] for part in of))
+        moved = sample(moments, labels, state.c, alpha, rate)
+        return _after(moved, labels, state, directions, K + t, alpha, rate)
 
     tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
-    level = _first_settled(lambda level: on(0, level), RESIDUAL_LEVELS, tol, t)
-    best = _first_settled(lambda of_kappa: on(of_kappa, level), len(KAPPA_RULES), tol, t)
+    level = _first_settled(lambda level: _probe(*on(0, level)), RESIDUAL_LEVELS, tol, t)
+    best = _first_settled(lambda of_kappa: _probe(*on(of_kappa, level)), len(KAPPA_RULES), tol, t)
     return on(best, level)
 
 
 def _first_settled(
-    candidate: Callable[[int], tuple[Batch, State]], count: int, tol: float, t: int
+    probe: Callable[[int], tuple[Array, Array]], count: int, tol: float, t: int
 ) -> int:
-    """The first of ``count`` candidates that the next one agrees with: what changes is its
-    error."""
-    change = np.inf
+    """The first of ``count`` candidates that the next one agrees with: what changes of the
+    averages that ``probe`` gives, with their sizes, is its error."""
+    change, (now, size) = np.inf, probe(0)
     for i in range(count - 1):
-        (before, _), (now, size) = _probe(*candidate(i)), _probe(*candidate(i + 1))
+        before, (now, size) = now, probe(i + 1)
         change = float((np.abs(now - before) / size).max())
         if change <= tol:
             return i
@@ -115,72 +141,35 @@ def _first_settled(
 
 
 def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
-    """Averages over a batch of the kind that the pencil takes, and those of their moduli."""
+    """Averages over a batch of the kind that the pencil takes, and their sizes."""
     strength = (batch.t11 + batch.t12**2 / batch.alpha) / batch.alpha
     by = 1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[:, None])
-    pairs = batch.pairs.reshape(len(strength), -1).T
+    values = np.einsum("mij,mx->ijx", batch.pairs, by)
+    power = np.einsum("mii,mx->ix", np.abs(batch.pairs), by)
+    sizes = np.sqrt(power[:, None] * power)  # of a product, which may vanish
     numbers = np.array([batch.g, batch.v, after.c, *after.spike])
-    sizes = np.array([1.0, 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
-    values = np.concatenate([(pairs @ by).ravel(), numbers])
-    return values, np.concatenate([(np.abs(pairs) @ by).ravel(), sizes]) + 1e-300
-
-
-def _student(step: Step, shift: Array, c: float, readout: float) -> Student:
-    """Eq. (18.3), mu_0 being multiplied by the ``readout``."""
-    mu0 = readout * step.student.moments(shift, c).mean
-    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = step.student.slope_moments_at(shift, c)
-    root = np.sqrt(c)
-    return Student(
-        mu0, mu1, m2 / root, m3 / c, m4 / c**1.5, s02, root * s12, c * s22, s03, root * s13, s04
-    )
+    largest = np.array([1 + abs(batch.g), 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
+    return np.append(values, numbers), np.append(sizes, largest) + 1e-300
 
 
 def _after(
-    of: Student, labels: Labels, state: State, directions: Array, own: int, alpha: float, eta: float
+    moved: Sample,
+    labels: Labels,
+    state: State,
+    directions: Array,
+    own: int,
+    alpha: float,
+    eta: float,
 ) -> tuple[Batch, State]:
-    """The batch as the equations need it, and the rows after the step.  Eqs. (18.4)-(18.8)"""
-    rho, c = labels.rho, state.c
-    w = labels.weights[0, 0]
-    of = Student(*(part[:, None] for part in of))
-    ea = eta / alpha
-
-    def E(f: Array) -> float:
-        return float((w * f).sum())
-
-    A = rho * of.m2
-    k1, k2, k3, k4 = (E(A**j) / alpha ** (j - 1) for j in (1, 2, 3, 4))  # free cumulants
-    M2, M3 = k2 + k1**2, k3 + 3 * k1 * k2 + k1**3
-    M4 = k4 + 4 * k1 * k3 + 2 * k2**2 + 6 * k1**2 * k2 + k1**4
-    pi1, pi2 = 1 + eta * k1, 1 + 2 * eta * k1 + eta**2 * M2
-    pi4 = 1 + 4 * eta * k1 + 6 * eta**2 * M2 + 4 * eta**3 * M3 + eta**4 * M4
-    q1 = pi1 + ea * A  # Eq. (18.4)
-    Dp = 2 * pi1 * ea * A + (ea * A) ** 2
-    vy = pi2 - pi1**2
-
-    t12, t11 = eta * A, eta * ea * rho**2 * of.s02  # Eq. (18.5)
-    lam = eta / 2 * rho * of.m3
-    L = 2 * eta * c * rho * q1 * of.m3 + eta * ea * rho**2 * of.s12 / c
-    F = eta * c**2 * rho * Dp * of.m3 + 2 * eta * ea * rho**2 * q1 * of.s12
-    F = F + eta * ea**2 * rho**3 * of.s03
-
-    curved = (of.s22 - c * of.s02) / c**2  # Eq. (18.6)
-    g = pi2 + eta * c * E(rho * q1 * of.m4) + eta * ea / 2 * E(rho**2 * curved)
-    v = 2 * c**2 * (pi4 - pi2**2) + 4 * eta * c**3 * E(rho * q1 * Dp * of.m4)  # Eq. (18.7)
-    v += 2 * eta * ea * c**2 * E(rho**2 * Dp * curved)
-    v += 4 * eta * ea * E(rho**2 * (q1**2 * (of.s22 - c**3 * of.m3**2) + c * vy * of.s02))
-    v += 4 * eta * ea**2 * E(rho**3 * q1 * (of.s13 - c * of.m3 * of.s12))
-    v += eta * ea**3 * E(rho**4 * (of.s04 - of.s02**2 - of.s12**2 / c))
-    v += 2 * (eta * ea * E(rho**2 * of.s02)) ** 2
-
-    force = rho * of.mu1  # Eq. (18.8)
-    along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))
-    noise = np.sqrt(E(force**2))
+    """The batch as the equations need it, and the rows after the step."""
+    w, force = labels.weights[0, 0], moved.force
+    along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
+    noise = np.sqrt(float((w * force**2).sum()))
     spike = state.spike + eta * along @ directions
     spike[own] += eta * noise / np.sqrt(alpha)
-    after = State(spike, pi2 * c + E(t11))
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
-    functions = np.stack(np.broadcast_arrays(phi, F, lam, L))
+    functions = np.stack(np.broadcast_arrays(phi, moved.F, moved.lam, moved.L))
     D = len(directions)
     pairs = np.empty((D + 4, D + 4, *w.shape))
     pairs[:D, :D] = labels.weights[1:, 1:]
@@ -188,4 +177,6 @@ def _after(
     pairs[D:, :D] = pairs[:D, D:].swapaxes(0, 1)
     pairs[D:, D:] = w * functions[:, None] * functions
     flat = np.moveaxis(pairs.reshape(D + 4, D + 4, -1), -1, 0)
-    return Batch(alpha, w.ravel(), t11.ravel(), t12.ravel(), flat, directions, own, g, v), after
+    t11, t12 = moved.t11.ravel(), moved.t12.ravel()
+    batch = Batch(alpha, w.ravel(), t11, t12, flat, directions, own, float(moved.g), float(moved.v))
+    return batch, State(spike, float(moved.c))

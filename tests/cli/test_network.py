@@ -13,8 +13,7 @@ from validation.figures import network as network_figure
 NETWORK = "theory of the network itself"
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
 LINE = "--student tanh --target tanh --alpha0 .5 --eta 3 --alpha 1 --lam .1"
-BIASED = "the network's own theory is for neurons without a bias"
-RELU = LINE.replace("--student tanh", "--student relu")
+TRAINED = "the network's own theory is for biases that are not trained"
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 
@@ -41,10 +40,9 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (f"{RELU} --readout=1,2", "odd students"),
-        (f"{LINE} --bias 1", "without a bias"),
-        (f"{LINE} --train-bias", "without a bias"),
-        (LINE.replace("--target tanh", "--target z1*z2") + " --readout=1,2", "one direction"),
+        (LINE.replace("--alpha0 .5 --eta 3", "--steps .5:3,.5:3") + " --bias=0,1", "single step"),
+        (f"{LINE} --train-bias", "not trained"),
+        (f"{LINE} --readout gaussian --bias 1", "continuous readout law"),
         (LINE.replace("--alpha0 .5 --eta 3", "--r 1 --c 1 --gamma .5"), "the latter with a step"),
     ],
 )
@@ -93,7 +91,8 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
         (f"{LINE} --model network", NETWORK),
         (f"{LINE} --model srf", "theory of the sRF, as asked"),
         (f"{LINE} --simulated srf", "theory of the sRF, which is what is simulated"),
-        (f"{LINE} --bias 1", f"theory of the sRF, the published equivalent: {BIASED}"),
+        (f"{LINE} --bias 1", NETWORK),
+        (f"{LINE} --train-bias", f"theory of the sRF, the published equivalent: {TRAINED}"),
     ],
 )
 def test_a_comparison_says_which_theory_it_is(line, note, capsys):
@@ -103,7 +102,8 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     assert status == (1 if "disagree" in verdict else 0)
     found = document(capsys, f"compare {line} {SMALL}", validate, status)
     assert found["theory"].startswith(note)
-    step = replica.GradientStep(**STEP, bias=1.0 if "--bias" in line else 0.0)
+    trained = "--train-bias" in line
+    step = replica.GradientStep(**STEP, bias=float("--bias" in line), train_bias=trained)
     model = step.network(beta=1.0) if note == NETWORK else step.srf(beta=1.0)
     there = replace(model, dimension=60)
     assert found["points"][0]["theory_test"] == replica.solve(there, alpha=1, lam=0.1).test_error

@@ -1,30 +1,31 @@
 """Eqs. (15.2)-(15.8) typed as they stand, one point at a time, with numerical derivatives.
 
 The row norms enter as in (15.9)-(15.13): one more coordinate of every neuron, of
-variance v/d and covariance k/d with its row, on which Vh1 does not act.
+variance v/d and covariance k/d with its row, on which Vh1 does not act.  ``of`` are the ``Rows`` of
+``equations_rows``, of an odd student.
 """
 
 import numpy as np
 from scipy.optimize import brentq
 
 
-def kappa_t(batch, alpha0, t):
+def kappa_t(of, t):
     """(15.2)"""
-    w, y2 = batch.weights[0], batch.y**2
+    w, y2 = of.W, of.e**2
 
     def gap(kappa):
-        return kappa * (1 + t * w @ (y2 / (1 + t * y2 * kappa / alpha0))) - 1
+        return kappa * (1 + t * w @ (y2 / (1 + t * y2 * kappa / of.alpha0))) - 1
 
     return brentq(gap, 0, 1, xtol=1e-300, rtol=1e-15)
 
 
 def T_block(of, t):
     """T = (1 + tB)^-1 on (w_*, g, k), (3, 3).  (15.3), with k = (1/n0) sum f(y) x."""
-    y, (w, ws, wss) = of.batch.y, of.batch.weights
-    kappa = kappa_t(of.batch, of.alpha0, t)
+    y, w, ws, wss = of.e, of.W, of.W * of.s, of.W * of.s**2
+    kappa = kappa_t(of, t)
     D = 1 + t * y**2 * kappa / of.alpha0
     star = 1 / (1 + t * wss @ (y**2 / D))
-    f = [y, of.k[0] * y + of.k[1] * y**3]
+    f = [y, of.L + of.F]
     T = np.empty((3, 3))
     T[0, 0] = star
     for i, fi in enumerate(f, 1):
@@ -41,7 +42,7 @@ def resolvent(of, beta, V1_hat, Lam):
     def G(V2):
         q = beta * V2 * V1_hat
         t = q * of.b / (1 + q)
-        return (1 - kappa_t(of.batch, of.alpha0, t) / (1 + q)) / (beta * V2)
+        return (1 - kappa_t(of, t) / (1 + q)) / (beta * V2)
 
     V2 = brentq(lambda V2: V2 * (Lam + G(V2)) - 1, 1e-12, 2 / Lam, xtol=1e-300, rtol=1e-15)
     return V2 * G(V2) / V1_hat, V2
@@ -53,8 +54,7 @@ def M_block(of, beta, V1_hat, Lam):
     tau = beta * V2
     q = tau * V1_hat
     R = T_block(of, q * of.b / (1 + q)) / (1 + q)
-    y, (w, ws, _) = of.batch.y, of.batch.weights
-    N = np.sqrt((ws @ y) ** 2 + w @ y**2 / of.alpha0)
+    N = of.N
     rho = np.sqrt(1 - of.gamma**2)
     # u = g / N, zeta = (w_* - gamma u) / rho.  (15.4)
     turn = np.array([[0, 1 / N, 0], [0, 0, 1], [1 / rho, -of.gamma / N / rho, 0]])
@@ -64,7 +64,7 @@ def M_block(of, beta, V1_hat, Lam):
     M[1, 1] = tau * (of.v - q * R[1, 1])
     e = 1 - V1_hat * M[0, 0]
     M = M + V1_hat * np.outer(M[0], M[0]) / e
-    return M if of.v else M[np.ix_([0, 2], [0, 2])]
+    return M if of.norms else M[np.ix_([0, 2], [0, 2])]
 
 
 def derivative(f, x):
@@ -73,9 +73,9 @@ def derivative(f, x):
     return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
 
 
-def solve(table, alpha, lam):
+def solve(of, table, alpha, lam):
     """Test and training error, with V1 and V2 found by plain iteration."""
-    t, of, beta = table, table.covariance, table.beta
+    t, beta = table, table.beta
     w, m1, m2 = t.weights, t.mu1[0], t.mu2sq[0]
     V1 = V2 = 1.0
     for _ in range(3000):

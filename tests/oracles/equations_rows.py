@@ -22,7 +22,8 @@ def gauss(breaks, panels=60, n=20, end=10.0):
 class Rows:
     """What (16.1)-(16.8) need of a step of rate ``eta`` on ``alpha0`` d samples."""
 
-    def __init__(self, student, target, alpha0, eta, noise=0.0, gaussian=False):
+    def __init__(self, student, target, alpha0, eta, noise=0.0, gaussian=False, norms=True):
+        self.norms = norms
         z, w = gauss(student.kinks)
         slope = student.slope(z)
         h1, h2 = w @ slope, w @ (z * slope)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.saddle_point.group_covariance import group_covariance
 from replica.saddle_point.pencil import Batch
 from replica.saddle_point.rows import Rows
-from replica.steps.network import row_covariance
 from tests.oracles import equations_network as literal
+from tests.oracles import equations_rows
 
 
 def step(**changes):
@@ -58,8 +57,14 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     model = step(**changes).network(beta=beta, row_norms=row_norms)
     point = replica.solve(model, alpha=alpha, lam=lam)
     table = table_at(model, 3)
-    one = row_covariance(model.rows.step, norms=row_norms)
-    test, train = literal.solve(replace(table, covariance=one), alpha, lam)
+    made, noise = (
+        model.rows.step,
+        model.noise if model.rows.step.step_noise is None else model.rows.step.step_noise,
+    )
+    of = equations_rows.Rows(
+        made.student, made.target, made.alpha0, made.eta, noise, norms=row_norms
+    )
+    test, train = literal.solve(of, table, alpha, lam)
     # the literal derivatives are differences: 1e-3 steps of fourth order, so 1e-12, amplified
     # by cancellation to 1e-9
     assert point.test_error == pytest.approx(test, rel=3e-9)
@@ -149,65 +154,6 @@ def test_a_single_readout_value_is_a_learning_rate():
     assert replica.solve(halved, alpha=1.0, lam=0.1).test_error == pytest.approx(
         replica.solve(plain, alpha=1.0, lam=0.1).test_error, rel=1e-12
     )
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        dict(target="sin", alpha0=0.3, eta=6.0),
-        dict(noise=0.2),
-        dict(student="erf", target="he3", alpha0=1.0),
-        dict(target="he1", alpha0=0.1),
-        dict(target="he2", alpha0=10.0),  # uncorrelated with the target direction
-        dict(target="sin", alpha0=1e4),  # almost no noise in the gradient
-        dict(alpha0=np.inf),
-    ],
-)
-def test_one_group_by_the_equations_of_several(changes):
-    """The levels of B and the algebra of groups, against the closed form in x."""
-    alpha, lam = np.array([0.3, 1.0, 2.0, 4.0] * 2), np.repeat([0.1, 1e-4], 4)
-    for row_norms in (True, False):
-        model = step(**changes).network(beta=1.5, row_norms=row_norms)
-        table = table_at(model, 2)
-        general = replace(table, covariance=group_covariance(model.rows.unit, np.ones(1)))
-        expected = ridge.solve_points(table, alpha, lam)
-        found = ridge.solve_points(general, alpha, lam)
-        # the levels stand for the spectrum to 1e-12
-        np.testing.assert_allclose(found.errors.test, expected.errors.test, rtol=1e-11)
-        np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-11)
-        for name in ("V1", "V2", "theta", "psi", "Q1", "q2"):
-            left, right = getattr(found.overlaps, name), getattr(expected.overlaps, name)
-            # each against the largest: an overlap may be zero, or rounding where all are
-            atol = 1e-11 * np.abs(right).max() + 1e-25
-            np.testing.assert_allclose(left, right, rtol=1e-9, atol=atol, err_msg=name)
-
-
-def test_levels_where_the_norms_dominate():
-    """Few samples and a wide spectrum of the first batch amplify errors of the levels."""
-    model = step(target="he2", alpha0=0.302, eta=1.286).network(beta=1.5)
-    table, at = table_at(model, 2), (np.array([0.003]), np.array([0.5]))
-    general = replace(table, covariance=group_covariance(model.rows.unit, np.ones(1)))
-    expected, found = (ridge.solve_points(of, *at).errors.test for of in (table, general))
-    assert found == pytest.approx(expected, rel=1e-9)  # 1e-12 of the levels, amplified
-
-
-def test_opposite_readouts_are_of_a_kind():
-    """Odd students: a readout and its opposite make mirror images of one neuron."""
-    points = [
-        replica.solve(step(readout=values).network(beta=1.0), alpha=2.0, lam=0.1)
-        for values in ([0.5, 1.5], [-0.5, 0.5, -1.5, 1.5], [0.5, -1.5])
-    ]
-    for point in points[1:]:
-        assert point.converged
-        # equal to the accuracy of the quadrature
-        assert point.test_error == pytest.approx(points[0].test_error, rel=1e-9)
-
-
-def test_several_readouts_without_noise_are_an_srf():
-    problem = step(target="sin", alpha0=np.inf, readout=[0.5, -1.5])
-    network = replica.solve(problem.network(beta=2.0, row_norms=False), alpha=1.0, lam=0.01)
-    srf = replica.solve(problem.srf(beta=2.0), alpha=1.0, lam=0.01)
-    assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)  # as for one group
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 import replica
 from replica import GradientStep
 from replica.equivalence import table_at
-from replica.spectra.batch_contour import batch_contour
+from replica.spectra.batch_contour import beside_line
 from replica.spectra.outliers import BEYOND
-from replica.steps.network import row_covariance
+from replica.steps import first_sample, one_kind
 
 NETWORKS = [
     ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
@@ -54,11 +54,11 @@ def test_network_mass_with_noisy_labels(law, eta):
 
 @pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
-    """E[y^2 / (1 + t y^2)] and with s^2 at complex t, against a fine real rule."""
+    """E[rho^2 / (1 + t rho^2)] at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    strength = row_covariance(step).strength
-    y, weights = batch_contour(step.step_labels, strength)
-    assert np.iscomplexobj(y) or (noise == 0 and target in ("sign", "relu"))
+    (batch,) = beside_line(step, step.network(beta=beta).rows.rows).batches
+    square, weights = batch.t11 / first_sample(step, one_kind(step)).square, batch.weights
+    assert np.iscomplexobj(square) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
     nodes, w = np.polynomial.legendre.leggauss(6)
     s = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
@@ -68,11 +68,10 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     density /= density.sum()
     labels = step.target(s)[:, None] + np.sqrt(noise) * xi
     for t in (0.7, 0.5j, -0.3 + 0.4j, -2 + 1j):
-        for power, row in ((0, 0), (2, 2)):
-            expected = (w * s**power) @ (labels**2 / (1 + t * labels**2)) @ density
-            found = (weights[row] * y**2 / (1 + t * y**2)).sum()
-            # the nodes agree with the real rule to 1e-10 of E y^2 at real t
-            assert found == pytest.approx(expected, rel=1e-8)
+        expected = w @ (labels**2 / (1 + t * labels**2)) @ density
+        found = (weights * square / (1 + t * square)).sum()
+        # the nodes agree with the real rule to 1e-10 of E y^2 at real t
+        assert found == pytest.approx(expected, rel=1e-8)
 
 
 def test_size_from_which_an_outlier_stands_alone():
@@ -92,3 +91,21 @@ def test_size_from_which_an_outlier_stands_alone():
     left = weights @ of_m**2 - response * mixed**2 / (1 + response * own)
     n = -1 / (V2 * left)  # Eq. (9.2), with the penalty 1 / (alpha d V2)
     assert replica.spectrum(model, alpha).outliers_from == pytest.approx(n, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(student="tanh", target="sin", alpha0=0.5, eta=2.0, readout=[-1.5, 0.5]),
+        dict(student="relu", target="tanh", alpha0=2.0, eta=1.0, bias=[0.0, 0.5]),
+    ],
+)
+def test_network_of_several_groups(fields):
+    """The pencil of several groups is analytic: no mass is lost on the axis."""
+    found = replica.spectrum(GradientStep(**fields).network(beta=1.0), 2.0, time_limit=120.0)
+    assert found.converged
+    assert found.mass_error < 1e-9  # of the adaptive integral
+    table = found.resolvent.real.table
+    mean = table.weights @ (table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq))
+    assert found.moment(1) == pytest.approx(mean, rel=1e-7)

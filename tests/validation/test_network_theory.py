@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import replica
-from replica.steps.network import row_covariance
-from tests.oracles import equations_network as literal
+from replica.equivalence import table_at
+from replica.saddle_point.correlated_groups import CorrelatedGroups
 
 
 def step(**changes):
@@ -22,7 +22,7 @@ def test_fluctuation_of_drawn_rows():
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
-    of = row_covariance(problem)
+    of = problem.network(beta=1.0).rows.rows
     rng = np.random.default_rng(3)
     v, along = [], []
     for _ in range(3):
@@ -37,13 +37,9 @@ def test_fluctuation_of_drawn_rows():
         norm -= norm.mean()
         v.append(d * norm.var())
         along.append(d * norm @ (rows @ u) / p)
-    y, (w, ws, _) = of.batch.y, of.batch.weights
-    f = of.k[0] * y + of.k[1] * y**3
-    g_k = w @ (f * y) / alpha0 + (ws @ f) * (ws @ y)
-    N = np.sqrt((ws @ y) ** 2 + w @ y**2 / alpha0)
     # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
     assert np.mean(v) == pytest.approx(of.v, rel=0.06)
-    assert np.mean(along) == pytest.approx(g_k / N, rel=0.06)
+    assert np.mean(along) == pytest.approx(of.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
 
 
 @pytest.mark.slow
@@ -95,31 +91,30 @@ def test_simulated_networks():
 
 
 @pytest.mark.slow
-def test_functionals_of_a_drawn_matrix():
-    """(15.2)-(15.4) and k at d = 2000."""
-    d, alpha0, draws, t = 2000, 0.6, 6, 1.7
-    problem = step(target="sin", alpha0=alpha0, eta=4.0, noise=0.1)
-    of = row_covariance(problem)
-    n0 = round(alpha0 * d)
+def test_resolvent_of_drawn_groups():
+    """The trace of (K^-1 + blockdiag C_b)^-1 over the inputs, and the covariances beside it along u
+    and zeta, at two sizes."""
+    fields = dict(student="relu", target="tanh", noise=0.1, alpha0=0.6, eta=3.0)
+    problem, readouts = replica.GradientStep(readout=[1.5, -0.5], **fields), np.array([1.5, -0.5])
+    table = table_at(problem.network(beta=1.0, row_norms=False), 0)
+    K = np.array([[0.8, 0.5], [0.5, 1.2]])
+    at = CorrelatedGroups(table).resolvent(K[None])
+    expected = np.linalg.inv(np.linalg.inv(K) + at.C[0])
+    h0, h2 = 1 / np.sqrt(2 * np.pi), 1 / np.sqrt(2 * np.pi)  # of relu; E sigma~^2 = 1/4 - h2^2
     rng = np.random.default_rng(5)
-    found = []
-    for _ in range(draws):
-        X = rng.standard_normal((n0, d))
-        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(n0)
-        vectors = np.stack(
-            [np.eye(d)[0], X.T @ y / n0, X.T @ (of.k[0] * y + of.k[1] * y**3) / n0], axis=1
-        )
-        # (1 + tB)^-1 = 1 - Z' (1 + Z Z')^-1 Z with Z = sqrt(t/n0) y x
-        Z = np.sqrt(t / n0) * y[:, None] * X
-        inner = np.linalg.inv(np.eye(n0) + Z @ Z.T)
-        projected = Z @ vectors
-        T = vectors.T @ vectors - projected.T @ inner @ projected
-        trace = 1 - (n0 - np.trace(inner)) / d
-        found.append(np.append(T[np.triu_indices(3)], trace))
-    expected = literal.T_block(of, t)[np.triu_indices(3)]
-    expected = np.append(expected, literal.kappa_t(of.batch, alpha0, t))
-    # one draw fluctuates by sqrt(2/d) = 3 %, six by 1.3 %, of the size of the vectors
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
-    assert np.all(np.abs(mean - expected) <= 4 * error + 0.003 * np.abs(expected))
-    assert mean[-1] == pytest.approx(expected[-1], rel=0.01)
-    assert mean[0] == pytest.approx(expected[0], rel=0.01)
+    for d in (300, 600):
+        found = []
+        for _ in range(6):
+            X = rng.standard_normal((round(0.6 * d), d))
+            y = np.tanh(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(len(X))
+            e = y - readouts.mean() * h0
+            inverse = np.kron(np.linalg.inv(K), np.eye(d))
+            for b, rate in enumerate(3.0 * readouts):
+                P = np.eye(d) + rate * h2 * (X.T * e) @ X / len(X)
+                B = rate**2 * (0.25 - h2**2) / 0.6 * (X.T * e**2) @ X / len(X)
+                inverse[b * d : (b + 1) * d, b * d : (b + 1) * d] += P @ P + B
+            inverse = np.linalg.inv(inverse).reshape(2, d, 2, d)
+            found.append(np.einsum("aibi->ab", inverse) / d)
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(6)
+        # corrections of order 1/d
+        assert np.all(np.abs(mean - expected) <= 4 * error + 2 / d * np.abs(expected))

@@ -1,0 +1,155 @@
+"""What a sample of a giant step does to the rows of a kind of neurons.  docs/theory.md 18
+
+Of the student these are moments of sigma' at every kappa (18.3); of the sample, functions of its
+residual rho: its weights in P and B, in the spike and in delta (18.5), and what they add up to in
+the fluctuation of the norms (18.6)-(18.7).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+
+from .one_step import GROUPS
+from .residual_law import Labels
+from .step import Step
+
+ROUNDING = 1e-14  # of moments of sigma', relative to its size: those of a symmetric one vanish
+
+
+class FirstSample(NamedTuple):
+    """A sample of the first step: T of (18.9) has t12 = ``linear`` rho and t11 = ``square`` rho^2,
+    rho being y - ``offset`` (1,); of A kinds of neurons, arrays (A,)."""
+
+    offset: Array
+    linear: Array
+    square: Array
+
+
+class Kinds(NamedTuple):
+    """Kinds of neurons before the first step: first-step readout and bias of each, (A,)."""
+
+    readout: Array
+    bias: Array
+
+
+class Student(NamedTuple):
+    """Moments of the student.  Eq. (18.3)"""
+
+    mu1: Array
+    m2: Array
+    m3: Array
+    m4: Array
+    s02: Array
+    s12: Array
+    s22: Array
+    s03: Array
+    s13: Array
+    s04: Array
+
+
+class Sample(NamedTuple):
+    """What samples of residual rho do to rows of one kind, of the shape of rho, and numbers of the
+    whole batch; of A kinds, arrays with a first axis for these.  Eqs. (18.5)-(18.8)
+
+    Attributes
+    ----------
+    t11, t12, F, lam, L : array
+    force : array
+        rho mu_1, the sample's weight in the spike.
+    g, v, c : () or (A,)
+        Of the fluctuation of the norms, and the bulk variance after the step.
+    """
+
+    t11: Array
+    t12: Array
+    F: Array
+    lam: Array
+    L: Array
+    force: Array
+    g: Array
+    v: Array
+    c: Array
+
+
+def first_sample(step: Step, kinds: Kinds) -> FirstSample:
+    """What a sample of the first step of ``step`` adds to the pencil of ``kinds`` of neurons."""
+    alpha, eta = step.schedule[0]
+    of, rate = student(step, kinds.bias, 1.0), eta * kinds.readout
+    return FirstSample(output(step, np.zeros(1), 1.0), rate * of.m2, rate**2 / alpha * of.s02)
+
+
+def first_effects(step: Step, kinds: Kinds) -> tuple[Array, Array]:
+    """All that (18.3)-(18.7) ask of the ``kinds`` of neurons in the first step: numbers that
+    multiply an even number of delta (A, 6), and an odd one (A, 3)."""
+    of, rate = student(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
+    even = [rate * of.m2, rate * of.m4, rate**2 * of.s02]
+    even += [rate**2 * of.s22, rate**3 * of.s13, rate**4 * of.s04]
+    odd = (rate * of.m3, rate**2 * of.s12, rate**3 * of.s03)
+    return np.column_stack(even), np.column_stack(odd)
+
+
+def one_kind(step: Step) -> Kinds:
+    """The kind of the neurons of ``step``, where there is one; the readout of no step is none."""
+    values = step.readout.values
+    return Kinds(np.array(values if len(values) == 1 else (0.0,)), np.array(step.bias.values[:1]))
+
+
+def output(step: Step, shift: Array, c: float) -> Array:
+    """The mean output of the network at ``shift`` of all neurons, but for their biases."""
+    values, shares = step.readout.discretise(GROUPS[-1])
+    biases = zip(step.bias.values, step.bias.fractions, strict=True)
+    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
+    return np.asarray(values @ shares * mean)
+
+
+def student(step: Step, shift: Array, c: float) -> Student:
+    """Eq. (18.3)"""
+    moments = step.student.slope_moments_at(shift, c)
+    size = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
+    rounding = ROUNDING * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
+    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = np.where(
+        np.abs(moments) > rounding, moments, 0.0
+    )
+    root = np.sqrt(c)
+    return Student(
+        mu1, m2 / root, m3 / c, m4 / c**1.5, s02, root * s12, c * s22, s03, root * s13, s04
+    )
+
+
+def sample(of: Student, labels: Labels, c: float, alpha: float, eta: Array | float) -> Sample:
+    """What the samples do to rows of bulk variance ``c``; of A kinds, where ``of`` and the rates
+    ``eta`` have a first axis for these.  Eqs. (18.4)-(18.8)"""
+    rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha
+
+    def E(f: Array) -> Array:
+        return np.asarray((w * f).sum(axis=(-2, -1), keepdims=True))
+
+    A = rho * of.m2
+    k1, k2, k3, k4 = (E(A**j) / alpha ** (j - 1) for j in (1, 2, 3, 4))  # free cumulants
+    M2, M3 = k2 + k1**2, k3 + 3 * k1 * k2 + k1**3
+    M4 = k4 + 4 * k1 * k3 + 2 * k2**2 + 6 * k1**2 * k2 + k1**4
+    pi1, pi2 = 1 + eta * k1, 1 + 2 * eta * k1 + eta**2 * M2
+    pi4 = 1 + 4 * eta * k1 + 6 * eta**2 * M2 + 4 * eta**3 * M3 + eta**4 * M4
+    q1 = pi1 + ea * A  # Eq. (18.4)
+    Dp = 2 * pi1 * ea * A + (ea * A) ** 2
+    vy = pi2 - pi1**2
+
+    t12, t11 = eta * A, eta * ea * rho**2 * of.s02  # Eq. (18.5)
+    lam = eta / 2 * rho * of.m3
+    L = 2 * eta * c * rho * q1 * of.m3 + eta * ea * rho**2 * of.s12 / c
+    F = eta * c**2 * rho * Dp * of.m3 + 2 * eta * ea * rho**2 * q1 * of.s12
+    F = F + eta * ea**2 * rho**3 * of.s03
+
+    curved = (of.s22 - c * of.s02) / c**2  # Eq. (18.6)
+    g = pi2 + eta * c * E(rho * q1 * of.m4) + eta * ea / 2 * E(rho**2 * curved)
+    v = 2 * c**2 * (pi4 - pi2**2) + 4 * eta * c**3 * E(rho * q1 * Dp * of.m4)  # Eq. (18.7)
+    v += 2 * eta * ea * c**2 * E(rho**2 * Dp * curved)
+    v += 4 * eta * ea * E(rho**2 * (q1**2 * (of.s22 - c**3 * of.m3**2) + c * vy * of.s02))
+    v += 4 * eta * ea**2 * E(rho**3 * q1 * (of.s13 - c * of.m3 * of.s12))
+    v += eta * ea**3 * E(rho**4 * (of.s04 - of.s02**2 - of.s12**2 / c))
+    v += 2 * (eta * ea * E(rho**2 * of.s02)) ** 2
+
+    numbers = (x[..., 0, 0] for x in (g, v, pi2 * c + E(t11)))
+    return Sample(t11, t12, F, lam, L, rho * of.mu1, *numbers)

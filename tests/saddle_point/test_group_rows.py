@@ -1,0 +1,226 @@
+"""docs/theory.md 17: the network of several first-step readouts and biases."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import replica
+from replica.equivalence import table_at
+from replica.saddle_point import ridge
+from replica.saddle_point.correlated_groups import CorrelatedGroups
+from replica.steps.network import _group_rows
+from replica.steps.row_samples import Kinds
+
+
+def step(**changes):
+    fields = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes
+    return replica.GradientStep(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "alpha", "lam", "beta", "test", "train"),
+    [  # of the covariance alone; the first two by a 2A x 2A pencil in another normalisation
+        (
+            dict(student="sigmoid", alpha0=0.3, eta=12.0, readout=[2, -1]),
+            *(2.0, 0.01, 1.0, 0.28452, 0.16127),
+        ),
+        # by levels of B, which commute for an odd student
+        (dict(target="sin", eta=2.0, readout=[-1.5, 0.5]), 2.0, 0.05, 1.5, 0.2103398, None),
+    ],
+)
+def test_references(fields, alpha, lam, beta, test, train):
+    model = step(**fields).network(beta=beta, row_norms=False)
+    point = replica.solve(model, alpha=alpha, lam=lam)
+    assert point.test_error == pytest.approx(test, abs=6e-6 if train else 6e-8)  # as printed
+    assert train is None or point.train_error == pytest.approx(train, abs=6e-6)
+
+
+def several_times(model, fractions):
+    """Two tables of one kind of neurons: as one group, and as several."""
+    one, count = table_at(model, 2), len(fractions)
+    names = ("mu1", "mu2sq", "loadings", "c", "offsets")
+    rows = {name: np.repeat(getattr(one, name), count, axis=0) for name in names}
+    kinds = Kinds(np.ones(count), np.full(count, model.rows.step.bias.values[0]))
+    covariance = _group_rows(model.rows.step, model.rows.row_norms, kinds)
+    covariance = replace(covariance, basis=one.covariance.basis)  # zeta has a sign
+    rows |= dict(fractions=np.array(fractions), covariance=covariance)
+    return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
+
+
+@pytest.mark.parametrize("fractions", [[1.0], [0.2, 0.3, 0.5]])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(student="relu", noise=0.1),
+        dict(student="relu", initialisation="gaussian"),
+        dict(student="sigmoid", eta=12.0, bias=1.0),
+        dict(student="gelu", target="z1 + z1*z2", alpha0=2.0, eta=1.0),
+        dict(target="sin", alpha0=0.3, eta=6.0),
+        dict(target="he2", alpha0=10.0),  # uncorrelated with the target direction
+        dict(target="sin", alpha0=1e4),  # almost no noise in the gradient
+        dict(student="relu", alpha0=np.inf),
+    ],
+)
+def test_one_group_by_the_equations_of_several(changes, fractions):
+    """Against the pencil of one group, whose effective covariances are tabulated."""
+    alpha, lam = np.array([0.3, 1.0, 2.0, 4.0]), np.array([1e-4, 0.1, 0.01, 1.0])
+    for row_norms in (True, False):
+        model = step(**changes).network(beta=1.5, row_norms=row_norms)
+        one, several = several_times(model, fractions)
+        expected, found = (ridge.solve_points(table, alpha, lam) for table in (one, several))
+        # the table of effective covariances is good to 1e-11
+        np.testing.assert_allclose(found.errors.test, expected.errors.test, rtol=1e-9)
+        np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-9)
+        a, b = found.overlaps, expected.overlaps
+        for left, right in (
+            (a.V2.sum(axis=1), b.V2[:, 0]),
+            (a.V1.sum(axis=(1, 2)), b.V1[:, 0, 0]),
+            (a.Q1.sum(axis=(1, 2)), b.Q1[:, 0, 0]),
+            (a.theta.sum(axis=1), b.theta[:, 0]),
+            (a.psi.sum(axis=1), b.psi[:, 0]),
+        ):
+            # an overlap may be zero, or rounding beside others
+            np.testing.assert_allclose(
+                left, right, rtol=1e-8, atol=1e-10 * np.abs(right).max() + 1e-25
+            )
+
+
+@pytest.mark.parametrize("initialisation", ["sphere", "gaussian"])
+def test_signal_sources_are_derivatives(initialisation):
+    """(15.8): of nu^T M' nu in V1_hat and in tau, at fixed nu, by differences."""
+    changes = dict(student="relu", noise=0.1, readout=[1.5, -0.5], bias=[0.0, 0.7])
+    table = table_at(step(initialisation=initialisation, **changes).network(beta=1.3), 0)
+    responses, alpha, rng = CorrelatedGroups(table), np.array([1.7]), np.random.default_rng(0)
+    A = responses.groups
+    B = rng.standard_normal((A, A))
+    V1_hat, V2 = B @ B.T / A, rng.uniform(0.2, 1.0, A)
+    theta_hat, p_hat = rng.standard_normal((1, A, 2)), rng.standard_normal((1, A, 1))
+
+    def form(V1_hat, V2):
+        V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
+        of = responses.susceptibility(V, V_hat, alpha)
+        theta = theta_hat.ravel()
+        square = np.sum((of.root[0].T @ theta) ** 2)
+        rest = p_hat.ravel() @ of.rest[0] @ p_hat.ravel()
+        return responses.beta / alpha[0] * (square + 2 * theta @ of.cross[0] @ p_hat.ravel() + rest)
+
+    V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
+    found = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    scale, h = (alpha[0] / responses.beta) ** 2, 1e-5
+    for i in range(A):
+        e = np.eye(A)[i]
+        slope = (form(V1_hat, V2 + h * e) - form(V1_hat, V2 - h * e)) / (2 * h)
+        # tau = beta V2; differences of second order
+        assert scale * slope == pytest.approx(found.X2[0, i], rel=1e-6, abs=1e-8)
+        for j in range(A):
+            dV = h * (np.outer(e, np.eye(A)[j]) + np.outer(np.eye(A)[j], e)) / 2
+            slope = (form(V1_hat + dV, V2) - form(V1_hat - dV, V2)) / (2 * h)
+            assert -scale * slope == pytest.approx(found.Q1[0, i, j], rel=1e-6, abs=1e-8)
+
+
+def test_analytic_residual():
+    """It vanishes at the solution, and its derivatives are those of differences."""
+    table = table_at(step(student="relu", noise=0.1, readout=[1.5, -0.5]).network(beta=1.3), 0)
+    responses, alpha, lam = CorrelatedGroups(table), np.array([2.0]), np.array([0.1])
+    U = responses.to_analytic(responses.solve(alpha, lam, 1e-13).value, alpha)
+    residual, slope = responses.analytic_residual(U, alpha, lam)
+    assert np.abs(residual).max() < 1e-11
+    U = U * (1 + 0.1j)  # anywhere
+    slope = responses.analytic_residual(U, alpha, lam)[1]
+    V = U[:, -5:]
+    for i in range(U.shape[1]):
+        h = 1e-6 * np.eye(U.shape[1])[i] * (1 if i < U.shape[1] - 5 else V[0, i - U.shape[1]])
+        ahead, behind = (
+            responses.analytic_residual(U + sign * h, alpha, lam)[0] for sign in (1, -1)
+        )
+        # V1 is compared with a size that is not differentiated
+        rows = np.r_[: U.shape[1] - 5, U.shape[1] - 2 : U.shape[1]]
+        difference = (ahead - behind)[0, rows] / (2 * h[i])
+        np.testing.assert_allclose(slope[0, rows, i], difference, rtol=1e-6, atol=1e-7)
+
+
+def test_a_rate_that_vanishes():
+    """Biases alone: at eta = 0 the network is its sRF."""
+    for initialisation in ("sphere", "gaussian"):
+        problem = step(student="relu", eta=0.0, bias=[-0.5, 0.5], initialisation=initialisation)
+        points = [
+            replica.solve(model, alpha=2.0, lam=0.05)
+            for model in (problem.network(beta=1.2, row_norms=False), problem.srf(beta=1.2))
+        ]
+        assert points[0].test_error == pytest.approx(points[1].test_error, rel=1e-10)
+
+
+def test_a_student_that_becomes_odd():
+    """h_2 -> 0: the second indices of the pencil go."""
+    fields = dict(target="sin", readout=[0.5, -1.5])
+    odd, near = (
+        replica.solve(step(student=name, **fields).network(beta=2.0), alpha=1.0, lam=0.01)
+        for name in ("he1-he3/6", "he1+0.0000001*he2-he3/6")
+    )
+    assert near.test_error == pytest.approx(odd.test_error, rel=1e-9)  # of second order in h_2
+
+
+def test_even_students_keep_opposite_readouts_apart():
+    """Without a spike, +-1 have equal c, but covariances (1 +- a A)^2 that differ."""
+    model = step(student="he2", target="he1", readout=[-1, 1]).network(beta=1.0)
+    assert len(model.geometry.c) == len(table_at(model, 0).c) == 2
+    assert model.geometry.c[0] == pytest.approx(model.geometry.c[1], rel=1e-12)
+
+
+def test_mirror_images_are_of_a_kind():
+    """Of an odd student, (readout, bias) and the opposite pair: the same row, negated."""
+    problem = step(target="sin", readout=[1.5, -0.5], bias=[0.5, -0.5])
+    table = table_at(problem.network(beta=1.0), 0)
+    assert len(table.classes) == 4
+    assert len(table.c) == 4  # (1.5, .5) and (-1.5, -.5) would be, but not (-.5, .5)
+    table = table_at(replace(problem, readout=[1.0, -1.0]).network(beta=1.0), 0)
+    assert len(table.c) == 2
+
+
+def test_opposite_readouts_are_of_a_kind():
+    """Odd students: a readout and its opposite make mirror images of one neuron."""
+    points = [
+        replica.solve(step(readout=values).network(beta=1.0), alpha=2.0, lam=0.1)
+        for values in ([0.5, 1.5], [-0.5, 0.5, -1.5, 1.5], [0.5, -1.5])
+    ]
+    for point in points[1:]:
+        assert point.converged
+        # equal to the accuracy of the quadrature
+        assert point.test_error == pytest.approx(points[0].test_error, rel=1e-9)
+
+
+def test_several_readouts_without_noise_are_an_srf():
+    problem = step(target="sin", alpha0=np.inf, readout=[0.5, -1.5])
+    network = replica.solve(problem.network(beta=2.0, row_norms=False), alpha=1.0, lam=0.01)
+    srf = replica.solve(problem.srf(beta=2.0), alpha=1.0, lam=0.01)
+    assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)  # as for one group
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(
+    student=st.sampled_from(["relu", "sigmoid", "gelu", "tanh"]),
+    target=st.sampled_from(["sin", "he1", "he2", "relu"]),
+    alpha0=st.floats(-1, 2).map(lambda e: 10**e),
+    eta=st.floats(0, 30),
+    beta=st.floats(-1.2, 1.2).map(lambda e: 10**e),
+    alpha=st.floats(-2, 2).map(lambda e: 10**e),
+    lam=st.floats(-10, 4).map(lambda e: 10**e),
+    noise=st.sampled_from([0.0, 0.5]),
+    readout=st.sampled_from([1.0, [0.5, 1.5], [-1.0, 0.0, 2.0]]),
+    bias=st.sampled_from([0.0, 1.0, [-0.5, 0.5]]),
+    initialisation=st.sampled_from(["sphere", "gaussian"]),
+)
+def test_converged_or_flagged(alpha, lam, beta, **fields):
+    """A checked answer, or NaN and a reason."""
+    point = replica.solve(step(**fields).network(beta=beta), alpha=alpha, lam=lam)
+    if point.converged:
+        # 1e-10: what a residual may leave of an exact zero
+        assert point.train_error >= 0
+        assert point.test_error >= -1e-10
+        assert point.residual <= 1e-10
+    else:
+        assert np.isnan([point.test_error, point.train_error]).all()
