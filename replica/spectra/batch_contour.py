@@ -56,15 +56,18 @@ def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
         return rows  # signs: there is nothing but the nodes of two labels
     if isinstance(rows, GroupRows):
         square, linear, alpha = rows.batch.square, rows.batch.linear, rows.batch.alpha
-        real = Nodes(rows.batch.rho, rows.batch.weights)
     else:
-        square, linear, alpha = first.square, first.linear, rows.batches[0].alpha
         (batch,) = rows.batches
-        rho = batch.t12 / linear if linear.any() else np.sqrt(batch.t11 / square)
-        real = Nodes(rho, batch.weights)
+        square, linear, alpha = first.square, first.linear, batch.alpha
     scale = float((square / alpha + (linear / alpha) ** 2).max())
     if not scale:
-        return rows
+        return rows  # nothing of them depends on the labels
+    if isinstance(rows, GroupRows):
+        rho, weights = rows.batch.rho, rows.batch.weights
+    else:
+        weights = batch.weights
+        rho = batch.t12 / linear if linear.any() else np.sqrt(batch.t11 / square)
+    real = Nodes(rho, weights)
     mean = partial(_shifted, labels.target, first.offset[0])
     shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
     averages = partial(_averages, scale=scale, odd=bool(linear.any()))
