@@ -5,6 +5,7 @@
     python3 run.py rest     what test leaves out: slow tests, doctests and the documentation
     python3 run.py all      test, then rest
     python3 run.py style    the first part of test alone: style and types
+    python3 run.py docs     the documentation alone, into docs/_build/html
 
 Everything is installed into .venv beside this file; demo writes into results/.
 """
@@ -83,12 +84,17 @@ def test() -> None:
     print("style, types and ordinary tests passed")
 
 
+def docs() -> None:
+    """The documentation, with the scripts of its gallery run."""
+    install(".[test,docs]")
+    call("sphinx-build", "-W", "-q", "-b", "html", "docs", "docs/_build/html")
+
+
 def rest() -> None:
     """What ``test`` leaves out: slow tests, doctests and the documentation."""
-    install(".[test,docs]")
+    docs()  # some of the slow tests look at its pages
     pytest("-m", "slow")
     pytest("--doctest-modules", "solvers", "replica", "validation")
-    call("sphinx-build", "-W", "-q", "-b", "html", "docs", "docs/_build/html")
     print("slow tests, doctests and documentation passed")
 
 
@@ -98,7 +104,7 @@ def everything() -> None:
     rest()
 
 
-TASKS = {"demo": demo, "test": test, "rest": rest, "all": everything, "style": style}
+TASKS = {"demo": demo, "test": test, "rest": rest, "all": everything, "style": style, "docs": docs}
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  (run by whatever python3 there is)

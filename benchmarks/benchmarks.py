@@ -24,14 +24,6 @@ from . import literal, single_step
 ONE_STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 MODEL = ONE_STEP.srf(beta=1.0)
-# The network's own theory is timed with many samples in the step, and with few, with and
-# without noise of the labels: its averages over the law of a label take more nodes without.
-FEW_SAMPLES = replica.GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
-TIMED_STEPS = {
-    "sin, alpha0 = 20": ONE_STEP,
-    "noise 0.2": replace(FEW_SAMPLES, noise=0.2),
-    "noise 0": FEW_SAMPLES,
-}
 SIGN_LABELS = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
 # Of real labels only outliers are noisy: the others show every kink of a loss.
 OUTLIER_LABELS = replace(SIGN_LABELS, target="sin", label_noise="outliers:0.1:9")
@@ -43,7 +35,7 @@ TIMED_LOSSES = {
     "Huber, Student's t": ("huber:0.5", replace(OUTLIER_LABELS, label_noise="student:3:0.5")),
 }
 LOSS_GRID = {"alpha": np.linspace(0.2, 3, 25), "lam": [0.01, 0.1, 1.0]}
-SHIFTS = (1e-9 * k for k in itertools.count(1))  # of a spike: models that are new to all caches
+SHIFTS = (1e-9 * k for k in itertools.count(1))  # of a parameter: models new to all caches
 POINT = {"alpha": 0.9, "lam": 0.1}
 MANY_ALPHAS = np.linspace(0.2, 3, 1000)
 PROBLEM_OPTIONS = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
@@ -104,20 +96,6 @@ class RidgeKernel:
 
     def time_solve_and_check(self, points):
         solve_and_check(self.table, self.table, self.alpha, self.lam)
-
-
-class NetworkKernel:
-    """``ridge.solve_points`` for the network itself and for its sRF, 1 000 points, 128 nodes."""
-
-    params = (tuple(TIMED_STEPS), ("network", "srf"))
-    param_names = ("step", "model")
-
-    def setup(self, step, model):
-        self.table = kernel_table(getattr(TIMED_STEPS[step], model)(beta=1.0))
-        self.lam = np.full(len(MANY_ALPHAS), 0.1)
-
-    def time_solve_points(self, step, model):
-        ridge.solve_points(self.table, MANY_ALPHAS, self.lam)
 
 
 class GeneralKernel:

@@ -26,7 +26,6 @@ from .benchmarks import (
     ONE_STEP,
     POINT,
     TIMED_LOSSES,
-    TIMED_STEPS,
     Learnable,
     Library,
     Losses,
@@ -36,6 +35,7 @@ from .benchmarks import (
     python,
     python_first_run,
 )
+from .network_theory import TIMED_MODELS, TIMED_STEPS, Network
 
 ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LOSS_PENALTIES = (1e-4, 0.05, 10)
@@ -87,6 +87,13 @@ def measure(eigenvalues):
             tasks[loss, lam] = (lambda loss=loss, lam=lam: Losses().time_point(loss, lam), 5)
     for name, of in networks.items():
         tasks[name] = (lambda of=of: ridge.solve_points(of, MANY_ALPHAS, many), 10)
+    for step, of in TIMED_MODELS.items():
+        srf, network = of.srf(beta=1.0), Network()
+        network.setup(step)
+        tasks[step, "solve"] = (lambda n=network, s=step: n.time_solve(s), 50)
+        tasks[step, "its sRF"] = (lambda srf=srf: replica.solve(srf, **POINT), 50)
+        tasks[step, "curve"] = (lambda n=network, s=step: n.time_learning_curve_of_1000(s), 10)
+        tasks[step, "model"] = (lambda n=network, s=step: n.time_model(s), 3)
     for task, _ in tasks.values():
         task()  # tables made, files in the page cache
     times = {name: [] for name in (*tasks, "literal")}
@@ -115,7 +122,16 @@ def speed_table(times, set_up):
     for step, over in heavier.items():
         name = f"the network's, {step}, a point of 1 000"
         network += [(name, middle[step, "network"] * 1e3, "µs", None)]
-        network += [("that over its sRF's", over, "times", 20)]
+        network += [("that over its sRF's", over, "times", 5)]
+    for step in TIMED_MODELS:
+        pairs = zip(times[step, "solve"], times[step, "its sRF"], strict=True)
+        over = median(slow / fast for slow, fast in pairs)
+        network += [
+            (f"a network's model, {step}, and a point", middle[step, "model"], "s", 0.3),
+            (f"its `replica.solve`, warm, {step}", middle[step, "solve"] * 1e3, "ms", None),
+            ("that over its sRF's", over, "times", 5),
+            (f"its curve of 1 000 alpha, {step}", middle[step, "curve"] * 1e3, "ms", 60),
+        ]
     losses = []
     for loss in TIMED_LOSSES:
         losses += [

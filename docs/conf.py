@@ -17,40 +17,112 @@ project = "replica-srf"
 author = "The replica-srf authors"
 release = replica.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
-nb_execution_mode = "off"
+# The names that the reference lists, each with a page of its own; and of the classes that have
+# members for users, which those are (none said: all that have a docstring).
+REFERENCE = re.findall(r"^   (\w+(?:\.\w+)+)$", (DOCS / "api.md").read_text("utf-8"), re.MULTILINE)
+MEMBERS = {
+    "replica.Activation": "moments, slope",
+    "replica.GradientStep": "srf, network",
+    "replica.Loss": "proximal, score",
+    "replica.Staircase": "powers, leap, directions, linear_stages, learned, plot",
+    "replica.Solution": "finite_size_shift, settings, plot, to_dataframe",
+    "replica.observables.Bounds": "",
+    "replica.observables.BoundsOverEta": "plot",
+    "replica.observables.LearnedFunction": "",
+    "replica.observables.Optimum": "plot",
+    "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
+    "solvers.results.Status": "",
+    "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",
+    "validation.Instance": "features, targets, labels",
+    "validation.Simulation": "dataset, document, plot",
+    "validation.mixtures.Classification": "draw",
+    "validation.mixtures.HermiteExpansion": "polynomial, features",
+    "validation.mixtures.ImageTask": "draw",
+    "validation.mixtures.Mixture": "draw",
+    "validation.mixtures.Regression": "draw",
+}
+
+extensions = [
+    "equations",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+templates_path = ["_templates"]
+autosummary_context = {"for_users": MEMBERS}
+autosummary_filename_map = {  # replica.Loss beside replica.loss: one file on some systems
+    name: f"{name}-class"
+    for name in REFERENCE
+    if name.lower() in REFERENCE and name != name.lower()
+}
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and what they print
+
+# MathJax comes with these pages: no formula waits for a network.
+mathjax_path = "mathjax/startup.js"
+mathjax4_config = {
+    "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
+    "output": {"fontPath": "[mathjax]/fonts"},
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("replica", "validation"),
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "capture_repr": (),
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"navbar_center": []}  # the pages are many: all of them at the side
-html_sidebars = {"**": ["globaltoc.html"]}
+html_theme_options = {
+    "header_links_before_dropdown": 8,
+    "navbar_align": "left",
+    "navigation_with_keys": True,
+    "show_nav_level": 2,
+}
+html_context = {"default_mode": "auto"}  # light or dark as the reader has it
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_sidebars = {page: [] for page in ("index", "reliability")}  # nothing below them
+html_show_sourcelink = False
 html_title = project
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
 
-def described(page: str) -> list[Any]:
-    """The functions and classes that a page describes one by one."""
-    names = re.findall(r"auto(?:class|function):: (\S+)", (DOCS / page).read_text())
-    modules = {name: name.rpartition(".")[0] for name in names}
-    return [
-        getattr(importlib.import_module(module), name.rpartition(".")[2])
-        for name, module in modules.items()
-    ]
+def described() -> list[Any]:
+    """The functions and classes that have a page of their own."""
+    parts = [name.rpartition(".") for name in REFERENCE]
+    return [getattr(importlib.import_module(module), name) for module, _, name in parts]
 
 
-def escape_bars(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
-    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution."""
+def for_readers(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
+    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution, and the
+    page that it cites be a link."""
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[at] = re.sub(r"``.*?``|\|", lambda m: "\\|" if m[0] == "|" else m[0], line)
+            line = re.sub(r"``.*?``|\|", lambda m: "\\|" if m[0] == "|" else m[0], line)
+            lines[at] = re.sub(r"docs/(theory)\.md", r":doc:`docs/\1.md </\1>`", line)
 
 
 def setup(app: Any) -> None:
-    """Draw the picture of the floors; leave out of whole faces what ``api.md`` has already."""
-    app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
+    """Draw the picture of the floors; leave out of whole faces what has its own page."""
+    app.connect("autodoc-process-docstring", for_readers, priority=900)  # after numpydoc
     floors.draw(DOCS / "figures" / "floors.svg")
-    public = described("api.md")
+    public = described()
 
     def skip(_app: Any, what: str, _name: str, member: Any, skipped: bool, _options: Any) -> bool:
         field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple, which its docstring has

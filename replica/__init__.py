@@ -5,6 +5,9 @@ curves come out (``solve``, ``learning_curve``), to machine precision and with a
 how far they can be trusted.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
@@ -54,3 +57,12 @@ __all__ = [
     "spectrum",
     "staircase",
 ]
+
+
+if not _TYPE_CHECKING:  # to a type checker it would say that every name is there
+
+    def __getattr__(name: str) -> object:
+        """Modules that need matplotlib or mpmath, imported where they are first named."""
+        if name in ("plotting", "reference"):
+            return _import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

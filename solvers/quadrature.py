@@ -5,7 +5,7 @@ none do, ``QuadratureError`` says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,8 @@ def refine(
         changes.append(f"{settled.change:.1e} with {family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} (last change "
-        f"{', '.join(changes)}); if the function has kinks or jumps, declare them (kinks=...)"
+        f"{', '.join(changes)}); if the function has kinks or jumps, declare them: "
+        "kinks=[-1, 1], or --kinks -1,1"
     )
 
 
@@ -124,10 +125,13 @@ def trapezoid_tensors(
         yield trapezoid_tensor(n, dimension)
 
 
-def expectation_tensor(averages: Callable[[Rule], Array], dimension: int) -> Array:
+def expectation_tensor(
+    averages: Callable[[Any], Array], dimension: int, rules: Iterable[Any] | None = None
+) -> Array:
     """Averages over z ~ N(0, 1) in ``dimension`` directions.
 
-    ``averages`` maps a rule, of nodes (M, dimension), to an array.
+    ``averages`` maps a rule, of nodes (M, dimension), to an array; or what else stands for one
+    among the ``rules`` of growing size, which are trapezoidal unless given.
 
     Raises
     ------
@@ -142,11 +146,11 @@ def expectation_tensor(averages: Callable[[Rule], Array], dimension: int) -> Arr
     3.0
     """
 
-    def scaled(rule: Rule) -> Scaled:
+    def scaled(rule: Any) -> Scaled:
         value = averages(rule)
         return value, np.maximum(1.0, np.abs(value).max())
 
-    tensors = trapezoid_tensors(dimension, AVERAGE_SIZES)
+    tensors = trapezoid_tensors(dimension, AVERAGE_SIZES) if rules is None else rules
     settled = settle(tensors, scaled, _relative_change, TENSOR_TOLERANCE)
     if not settled.change <= TENSOR_ENOUGH:
         raise QuadratureError(

@@ -19,13 +19,15 @@ STARTED = pytest.StashKey[tuple[float, float]]()
 
 def pytest_collection_finish():
     """Do what a process, or a machine, does once, so that no test is charged for it: heavy
-    imports, the list of fonts, and the compilation of the kernel, which is cached on disk."""
+    imports, the list of fonts, and the compilation of the kernels, which is cached on disk."""
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
 
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    replica.solve(model, alpha=1.0, lam=0.1)
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
+    for one in (model, step.network(beta=1.0)):
+        replica.solve(one, alpha=1.0, lam=0.1)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -1,5 +1,6 @@
 """Finite-size experiments that check the theory."""
 
+from . import mixtures as mixtures
 from .comparisons import Comparison, Ladder, compare, ladder
 from .draws import Instance, draw, trajectory
 from .run import Simulation, simulate

@@ -1,20 +1,38 @@
-"""The command ``replica``."""
+"""The command ``replica``, and what ``replica-validate`` is made of, too."""
 
-from . import common
-from .common import run
+from .common import DATASETS, application, command, run, written
 from .main import main
-from .options import SRF_FIELDS, Options, Request, parse_request, single_number
-from .spectrum import leave_unless_converged, spectrum_document
+from .options import (
+    SRF_FIELDS,
+    Options,
+    Request,
+    parse_grid,
+    parse_law,
+    parse_request,
+    single_number,
+)
+from .output import Output, answer, progress, say
+from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
+    "DATASETS",
     "SRF_FIELDS",
     "Options",
+    "Output",
     "Request",
-    "common",
+    "TimeLimit",
+    "answer",
+    "application",
+    "command",
     "leave_unless_converged",
     "main",
+    "parse_grid",
+    "parse_law",
     "parse_request",
+    "progress",
     "run",
+    "say",
     "single_number",
     "spectrum_document",
+    "written",
 ]

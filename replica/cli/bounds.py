@@ -4,30 +4,26 @@ from typing import Any
 
 import typer
 
-from .. import documents
 from ..observables import bounds as bounds_of
 from ..observables import models_on_grid, optimal_lambda
 from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
-from . import common
+from .common import command
 from .options import Options, parse_request
+from .output import Output, answer
 
 
-@common.problem_options(without=("lam", "loss"))
-def bounds(
-    options: Options,
-    *,
-    out: common.Out = None,
-    plot: common.Plot = None,
-    as_json: common.Json = False,
-) -> None:
+@command(without=("lam", "loss"))
+def bounds(options: Options, output: Output) -> None:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
-    Example: replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:10:40:log
-    --alpha 1 --plot bounds.png
+    Examples
+    --------
+    replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:30:40:log --plot bounds.png
+
+    replica bounds --student relu --target "z1 + z1*z2" --alpha0 5 --eta 2 --alpha 1,4
     """
     request = parse_request(options, required=())
-    common.check_outputs(out, plot, (".csv", ".json"))
     request.refuse_grids(allowed=("eta",))
     models = list(models_on_grid(request.problem, request.grids))
     rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
@@ -50,18 +46,17 @@ def bounds(
         "bounds": points,
         "linear": linear,
     }
-    if out is not None:
-        common.save_points(out, document | ({"points": points} if out.suffix == ".csv" else {}))
-    if plot is not None:
+
+    def figure() -> Any:
+        described = document["problem"]
         if len(points) > 1:
-            ax = plot_bounds(points, linear, request.alpha)
-        else:
-            ax = plot_functions(of_each[0])
-        common.save_figure(plot, ax.figure)
-    if as_json:
-        common.answer(documents.to_json(document))
-    else:
-        common.print_table(points, list(points[0]))
-        common.answer(f"best linear predictor: {linear:.7g}")
+            return plot_bounds(points, linear, request.alpha, described=described).figure
+        return plot_functions(of_each[0]).figure
+
+    def show() -> None:
+        output.table(points, list(points[0]))
+        answer(f"best linear predictor: {linear:.7g}")
+
+    output.write(document, show, figure=figure, rows=points)
     if not all(limits.converged for limits in of_each):
         raise typer.Exit(1)

@@ -1,43 +1,36 @@
-"""What all commands share: their options, how they write results, and how they fail.
+"""What all commands share: their options, their help, and how they fail.
 
 Results go to standard output, everything else to standard error.  Exit status: 0; 1 where a
 point did not converge; 2 for bad input, with one line that names the option, its value and
 what is allowed; 130 when interrupted.
 """
 
-import io
+import inspect
 import logging
 import os
 import signal
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, TextIO
+from typing import Annotated, Any, Concatenate
 
 import typer
+from typer.core import TyperCommand
 
 from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
-from .. import documents
+from .. import __version__
 from ..errors import SHOWN, InvalidArgument, shorten
-from .options import FLAGS, HELP, Options
+from .options import FLAGS, HELP, PANELS, Options
+from .output import Output, answers_only, say
 from .problem_file import read_config
 
-PICTURES = (".png", ".pdf", ".svg")
-NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
-LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
-ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
-
-Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys.")]
-AllowImport = Annotated[
-    bool, typer.Option("--allow-import", help="Let the TOML file name code, module:function.")
-]
+FILES = "Files and output"  # a panel of the help
+TABLES = (".csv", ".json")  # what --out writes, and with a data set:
+DATASETS = (*TABLES, ".nc")
 
 
 def file_name(text: str) -> Path:
@@ -47,149 +40,136 @@ def file_name(text: str) -> Path:
     return Path(text)
 
 
-Out = Annotated[
-    Path | None,
-    typer.Option(help="Save the points: .csv, .json or .nc.", parser=file_name, metavar="PATH"),
+def written(help_text: str) -> Any:
+    """The option of a file to write."""
+    return typer.Option(help=help_text, parser=file_name, metavar="PATH", rich_help_panel=FILES)
+
+
+Config = Annotated[
+    Path | None, typer.Option(help="TOML file with the same keys.", rich_help_panel=FILES)
 ]
-Plot = Annotated[
-    Path | None,
-    typer.Option(help="Save a figure: .png, .pdf or .svg.", parser=file_name, metavar="PATH"),
+AllowImport = Annotated[
+    bool,
+    typer.Option(
+        "--allow-import",
+        help="Let the TOML file name code, module:function.",
+        rich_help_panel=FILES,
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the JSON document and nothing else.")]
+Plot = Annotated[Path | None, written("Save a figure: .png, .pdf or .svg.")]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print the JSON document and nothing else.", rich_help_panel=FILES),
+]
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Show all columns of the table.", rich_help_panel=FILES),
+]
 
-Command = Callable[Concatenate[Options, ...], None]
+Command = Callable[Concatenate[Options, Output, ...], None]
 
 
-def problem_options(*, without: Sequence[str] = ()) -> Callable[[Command], Callable[..., None]]:
-    """Let a command take the options that describe a problem, and --config.
+def command(
+    *,
+    offered: Sequence[str] = tuple(HELP),
+    without: Sequence[str] = (),
+    files: Sequence[str] = TABLES,
+    drawn: bool = True,
+    tabular: bool = True,
+) -> Callable[[Command], Callable[..., None]]:
+    """Let a command take the options that describe a problem, --config, and those of its output.
 
-    The command is written with Options as its first parameter and called with what is typed,
-    completed from the file.  Typer, which makes options of the parameters in a signature, is
-    shown one for every option in its place, but for those in ``without``.
+    The command is written with Options and Output as its first parameters.  It is called with
+    what is typed, completed from the file.  Typer, which makes options of the parameters in a
+    signature, is shown one for every option in their place: those ``offered`` but for ``without``,
+    --out for the given kinds of ``files``, --plot where something can be ``drawn``,
+    and --wide where the answer is ``tabular``.
     """
-    offered = {name: _parameter(name) for name in HELP}
-    for name in without:
-        del offered[name]
-    config = Parameter("config", Parameter.KEYWORD_ONLY, default=None, annotation=Config)
-    allow = Parameter("allow_import", Parameter.KEYWORD_ONLY, default=False, annotation=AllowImport)
+    names = [name for name in offered if name not in without]
+    out = Annotated[Path | None, written(f"Save the points: {', '.join(files)}.")]
+    shared = {"config": Config, "allow_import": AllowImport, "out": out, "plot": Plot, "json": Json}
+    shared["wide"] = Wide
+    if not drawn:
+        del shared["plot"]
+    if not tabular:
+        del shared["wide"]
 
-    def decorate(command: Command) -> Callable[..., None]:
-        @wraps(command)
+    def decorate(function: Command) -> Callable[..., None]:
+        @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
-            typed = {name: given.pop(name) for name in offered}
+            typed = {name: given.pop(name) for name in names}
             options = {name: value for name, value in typed.items() if value is not None}
+            files_and_forms = ("out", "plot", "json", "wide")
+            output = Output(*(given.pop(name, None) for name in files_and_forms))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options
-            with answers_only():
-                command(options, **given)
+            try:
+                with answers_only():
+                    output.check(files)
+                    function(options, output, **given)
+            except SystemExit:
+                raise RuntimeError("code that was named to be imported ended the program") from None
 
-        _, *own = signature(command).parameters.values()
-        parameters = [*offered.values(), config, allow, *own]
+        _, _, *own = signature(function).parameters.values()
+        parameters = [*map(_parameter, names), *own, *(_shared(*one) for one in shared.items())]
         flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return flat
 
     return decorate
 
 
+def _shared(name: str, annotation: Any) -> Parameter:
+    """A parameter that all commands have, absent unless typed."""
+    default = False if name in ("allow_import", "json", "wide") else None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def _parameter(name: str) -> Parameter:
     """What typer makes --name of: text or, of a flag, a bool; None unless typed."""
     spelling = f"--{name.replace('_', '-')}"  # given, since typer's own adds a --no-flag
+    panel = next(title for title, names in PANELS.items() if name in names)
     return Parameter(
         name,
         Parameter.KEYWORD_ONLY,
-        default=typer.Option(None, spelling, help=HELP[name]),
+        default=typer.Option(None, spelling, help=HELP[name], rich_help_panel=panel),
         annotation=bool | None if name in FLAGS else str | None,
     )
 
 
-def check_outputs(
-    out: Path | None, plot: Path | None, tables: Sequence[str] = (".csv", ".json", ".nc")
-) -> None:
-    """Refuse unusable --out and --plot before anything is computed."""
-    if out is not None:
-        documents.check_writable("out", out, tables)
-    if plot is not None:
-        documents.check_writable("plot", plot, PICTURES)
+class OnceEach(TyperCommand):
+    """A command that refuses an option given twice, where the last would count silently."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words that are no option."""
+        if not ctx.resilient_parsing:
+            given = self.make_parser(ctx).parse_args(list(args))[2]
+            for option in given:
+                if given.count(option) > 1 and option.param_type_name == "option":
+                    raise InvalidArgument(str(option.name), None, "given once")
+        return super().parse_args(ctx, args)
 
 
-def save_points(
-    path: Path, document: dict[str, Any], dataset: Callable[[], Any] | None = None
-) -> None:
-    """Write ``document`` (.json), its points (.csv) or an xarray.Dataset (.nc)."""
-    if path.suffix == ".nc" and dataset is not None:
-        # in memory, since HDF5 does not survive a disk that is full
-        content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
-    elif path.suffix == ".json":
-        content = (documents.to_json(document) + "\n").encode()
-    else:
-        content = documents.to_csv(document["points"]).encode()
-    _save(path, content)
+def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -> typer.Typer:
+    """A program of ``commands``, with --version and tab completion.  What stands under Examples in
+    the docstring of a command is the end of its help."""
+    app = typer.Typer(name=name, no_args_is_help=True, help=text)
 
+    @app.callback(invoke_without_command=True)
+    def _version(
+        version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    ) -> None:
+        """Print the version and leave, where that is asked for before any command."""
+        if version:
+            typer.echo(__version__)
+            raise typer.Exit
 
-def save_figure(path: Path, figure: Any) -> None:
-    """Write a matplotlib Figure."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], dpi=150)
-    _save(path, picture.getvalue())
-
-
-def _save(path: Path, content: bytes) -> None:
-    """Write a file, and say so."""
-    documents.write_file(path, content)
-    typer.echo(f"wrote {path}", err=True)
-
-
-def note_finite_size(alpha: float, lam: float, shift: float) -> None:
-    """Say on standard error where the limit d -> inf is far from networks of ordinary size."""
-    if abs(shift) > NOTED_SHIFT:
-        _say(
-            f"note: these are limits d -> inf; at d = 1000 the test error at alpha = "
-            f"{alpha:g}, lam = {lam:g} differs by {shift:+.0%} "
-            "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
+    for one in commands:
+        about, _, examples = inspect.cleandoc(one.__doc__ or "").partition(
+            "\n\nExamples\n--------\n"
         )
-
-
-def answer(text: str) -> None:
-    """Write to standard output."""
-    typer.echo(text, file=ANSWERS.get())
-
-
-@contextmanager
-def answers_only() -> Iterator[None]:
-    """Send elsewhere, to standard error, what users' functions and modules print: on standard
-    output there is what a command answers, so that it can be read as JSON."""
-    token = ANSWERS.set(sys.stdout)
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        ANSWERS.reset(token)
-
-
-def print_table(points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """The points as an aligned table on standard output, floats to seven digits."""
-
-    def text(value: Any) -> str:
-        return f"{value:.7g}" if isinstance(value, float) else str(value)
-
-    rows = [list(columns), *([text(point[name]) for name in columns] for point in points)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        answer("  ".join(map(str.rjust, row, widths)))
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A callback (done, total) that draws a bar on standard error when a person watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        lines = [" ".join(line.split()) for line in examples.split("\n\n")]
+        app.command(cls=OnceEach, help=about, epilog="\n\n".join(["Examples:", *lines]))(one)
+    return app
 
 
 def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int:
@@ -204,7 +184,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         with warnings.catch_warnings():
             # Overflows and the like: results are judged by their residuals, not by these.
             warnings.simplefilter("ignore", RuntimeWarning)
-            warnings.showwarning = lambda message, *_: _say(f"WARNING: {message}")
+            warnings.showwarning = lambda message, *_: say(f"WARNING: {message}")
             status = application(args=arguments, standalone_mode=False)
         if status == 130:  # how some versions of typer report Ctrl-C
             raise KeyboardInterrupt
@@ -223,8 +203,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
     except MemoryError as error:
         return _fail(f"this takes more memory than there is ({error}): ask for less at once", 1)
-    except SystemExit:
-        return _fail("code that was named to be imported ended the program", 1)
+    except SystemExit as error:  # how typer ends where it completes words
+        return error.code if isinstance(error.code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; no file was left half-written", 130)
     except Exception as error:
@@ -242,13 +222,7 @@ def _shown(value: Any) -> str:
     return shorten(str(value) or repr(value), SHOWN)
 
 
-def _say(message: str) -> None:
-    """Write to standard error, as one line of reasonable length without control characters."""
-    line = shorten(" ".join(message.split()), LONGEST_MESSAGE)
-    typer.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
-
-
 def _fail(message: str, status: int) -> int:
     """Write the message to standard error as one line; the exit status."""
-    _say(f"error: {message}")
+    say(f"error: {message}")
     return status

@@ -6,37 +6,34 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from .. import documents
 from ..observables import TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
 from ..plotting import plot_curve
-from ..problem import describe
 from ..steps import GradientStep, after_each_step
-from . import common
+from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
+from .output import Output, note_finite_size, progress, say
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
-MANY_GROUPS = 8  # of neurons
+NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
-@common.problem_options()
+@command(files=DATASETS)
 def curve(
-    options: Options,
-    *,
-    out: common.Out = None,
-    plot: common.Plot = None,
-    workers: Workers = 1,
-    time_limit: TimeLimit = TIME_LIMIT,
-    as_json: common.Json = False,
+    options: Options, output: Output, *, workers: Workers = 1, time_limit: TimeLimit = TIME_LIMIT
 ) -> None:
-    """Test and training error on a grid.
+    """Test and training error on a grid of any parameters.
 
-    Example: replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15
-    --lam 0.1 --plot curve.png
+    Examples
+    --------
+    replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15 --lam 0.1
+    --plot curve.png
+
+    replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
+    --lam 0.1 --out curve.nc
     """
     request = parse_request(options)
-    common.check_outputs(out, plot)
-    with common.progress("points") as advance:
+    with progress("points") as advance:
         grid = sweep(
             request.problem,
             alpha=request.alpha,
@@ -48,32 +45,38 @@ def curve(
             progress=advance,
         )
     document = curve_document(grid)
-    if out is not None:
-        common.save_points(out, document, grid.dataset)
-    if plot is not None:
-        common.save_figure(plot, plot_curve(grid.dataset()).figure)
-    if as_json:
-        common.answer(documents.to_json(document))
-    else:
-        optional = ("loss_error", "train_loss", "classification_error")
-        known = [name for name in optional if name in grid.columns]
-        columns = [*_swept(grid), "test_error", "train_error", *known, "converged"]
-        common.print_table(document["points"], columns)
+
+    def show() -> None:
+        names = ("classification_error", "test_error", "train_error", "converged")
+        known = [name for name in (*names, "loss_error", "train_loss") if name in grid.columns]
+        output.table(document["points"], [*_swept(grid), *known])
+
+    output.write(document, show, figure=lambda: _figure(grid), dataset=grid.dataset)
     _note_finite_size(grid)
     if not grid.converged:
         raise typer.Exit(1)
 
 
+def _figure(grid: Grid) -> Any:
+    """The figure of the errors that matter; where these are not squared, a note of those."""
+    if "classification_error" in grid.columns and np.isfinite(grid.columns["test_error"]).any():
+        low, high = (f(grid.columns["test_error"]) for f in (np.nanmin, np.nanmax))
+        say(
+            "note: the figure has the classification error; the mean squared error, "
+            f"{low:.4g} to {high:.4g}, is test_error in the table"
+        )
+    return plot_curve(grid.dataset()).figure
+
+
 def _note_finite_size(grid: Grid) -> None:
     """Note how far the limit is at one point of the first model: where the price of m is highest,
-    at few samples and a large penalty.  Not of many groups, which take as long as all the rest."""
+    at few samples and a large penalty.  Nothing where that is not found in time."""
     model, alpha, lam = grid.models[0], grid.axes["alpha"], grid.axes["lam"]
-    if model.geometry.fractions.size > MANY_GROUPS:
-        return
     i, j = int(alpha.argmin()), int(lam.argmax())
     error = float(grid.columns[error_shown(model)][i * lam.size + j])
-    shift = shift_from_limit(model, error, alpha=alpha[i], lam=lam[j], loss=grid.loss)
-    common.note_finite_size(float(alpha[i]), float(lam[j]), shift)
+    at = {"alpha": alpha[i], "lam": lam[j], "loss": grid.loss, "time_limit": NOTE_TIME}
+    shift = shift_from_limit(model, error, **at)
+    note_finite_size(float(alpha[i]), float(lam[j]), shift)
 
 
 def _swept(grid: Grid) -> list[str]:
@@ -91,13 +94,11 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         each = len(grid.columns["status"]) // len(grid.models)
         columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
     rows = zip(*columns.values(), strict=True)
-    problem = describe(grid.problem) | {
+    problem = grid.constants | {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()
         if name not in ("alpha", "lam")
     }
-    if not grid.loss.is_square:
-        problem["loss"] = grid.loss.name
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},

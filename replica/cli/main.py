@@ -1,38 +1,21 @@
 """The ``replica`` command."""
 
 import sys
-from typing import Annotated
 
-import typer
-
-from .. import __version__
 from .bounds import bounds
-from .common import run
+from .common import application, run
 from .curve import curve
+from .explore import explore
+from .init import init
 from .optimum import optimum
 from .spectrum import spectrum
 from .staircase import staircase
 
-app = typer.Typer(
-    name="replica",
-    add_completion=False,
-    no_args_is_help=True,
-    help="Exact theory of two-layer networks after giant gradient steps.",
+app = application(
+    "replica",
+    "Exact theory of two-layer networks after giant gradient steps.",
+    (curve, bounds, optimum, spectrum, staircase, explore, init),
 )
-
-
-@app.callback(invoke_without_command=True)
-def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    """Print the version and leave, where that is asked for before any command."""
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-for command in (curve, bounds, optimum, spectrum, staircase):
-    app.command()(command)
 
 
 def main() -> None:

@@ -1,33 +1,34 @@
 """``replica optimum``: the best ridge penalty, learning rate, or both."""
 
+from typing import Any
+
 import typer
 
-from .. import documents
 from ..errors import InvalidArgument
 from ..observables import Optimum, optimal_eta, optimal_lambda
+from ..plotting import plot_optima
 from ..problem import describe
-from . import common
+from .common import command
 from .options import Options, parse_request, single_number
+from .output import Output, note_finite_size
 
 
-@common.problem_options(without=("loss",))
-def optimum(
-    options: Options,
-    *,
-    out: common.Out = None,
-    as_json: common.Json = False,
-) -> None:
+@command(without=("loss",))
+def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
-    Example: replica optimum --student tanh --target sin --alpha0 20 --alpha 1,2
+    Examples
+    --------
+    replica optimum --student tanh --target sin --alpha0 20 --alpha 1,2
+
+    replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
     """
-    searched = "alpha0" in options and "eta" not in options
+    searched = "alpha0" in options and not {"eta", "rate"} & options.keys()
     # a step has a learning rate also where the best is looked for: any will do
     request = parse_request(options | {"eta": 1.0} if searched else options, required=("alpha",))
     problem, loss = request.problem, request.loss
     if not loss.is_square:
         raise InvalidArgument("loss", loss.name, "square: of other losses take replica curve")
-    common.check_outputs(out, None, (".csv", ".json"))
     model = request.single_model()
     penalty = single_number("lam", request.lam) if request.lam.size else None
     if penalty is not None and not searched:
@@ -45,20 +46,27 @@ def optimum(
     if searched:
         described["eta"] = None
     document = {"problem": described, "points": points}
-    if out is not None:
-        flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
-        common.save_points(out, {"points": flat} if out.suffix == ".csv" else document)
-    if as_json:
-        common.answer(documents.to_json(document))
-    else:
-        common.print_table(points, [name for name in points[0] if name != "minima"])
+    flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
+    output.write(
+        document,
+        lambda: output.table(flat, list(flat[0])),
+        figure=lambda: _figure(optima, points, described),
+        rows=flat,
+    )
     first = optima[0].point
-    common.note_finite_size(first.alpha, first.lam, first.finite_size_shift)
+    note_finite_size(first.alpha, first.lam, first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 
 
-def _point(best: Optimum) -> dict[str, object]:
+def _figure(optima: list[Optimum], points: list[dict[str, Any]], described: Any) -> Any:
+    """The figure of one optimum, with what is around it, or of several against alpha."""
+    several = len(optima) > 1
+    ax = plot_optima(points, described=described) if several else optima[0].plot()
+    return ax.figure
+
+
+def _point(best: Optimum) -> dict[str, Any]:
     """An optimum as a point of the document; eta is NaN where it was not varied."""
     point = {"alpha": best.point.alpha, "lam": best.lam, "eta": best.eta}
     return point | {

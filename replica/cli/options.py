@@ -17,7 +17,17 @@ from solvers.results import Array
 from ..convex import LOSSES, Loss, loss
 from ..errors import InvalidArgument
 from ..observables import models_on_grid
-from ..problem import FINITE, Problem, SpikedRandomFeatures, axis, check_points
+from ..problem import (
+    FINITE,
+    Activation,
+    Problem,
+    SpikedRandomFeatures,
+    activation,
+    axis,
+    check_points,
+    laws_by_name,
+    names_code,
+)
 from ..steps import MODELS, GradientStep
 
 # By name, what was given: text as typed, or a value of a problem file.
@@ -34,8 +44,8 @@ WAYS = {
     "an sRF": SRF_FIELDS,
     "groups": ("groups",),
 }
-# What may be a grid, in the order of the axes.
-GRIDS = (*STEP_FIELDS, *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "lam")
+# What may be a grid of numbers, in the order of the axes; the readout may be one of names.
+GRIDS = (*STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "lam")
 
 FIELDS: dict[str, Field[Any]] = {
     f.name: f
@@ -54,11 +64,24 @@ def _help(f: Field[Any]) -> str:
 
 
 HELP = {name: _help(f) for name, f in FIELDS.items()} | {
+    "kinks": "Where a student or target module:function bends or jumps: -1,1.",
+    "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
     "model": "Theory of a step: srf (as published), or the network itself.",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "lam": "Ridge penalty lambda.",
     "loss": "square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge.",
 }
+PANELS = {  # of the help, in this order
+    "The network and its step": (
+        "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_noise", "beta",
+        "readout", "bias", "initialisation", "model",
+    ),
+    "Spiked random features, in the place of a step": SRF_FIELDS,
+    "The readout and its data": (
+        "alpha", "lam", "loss", "noise", "label_noise", "intercept", "train_bias",
+    ),
+}  # fmt: skip
+HELP = {name: HELP[name] for names in PANELS.values() for name in names}
 
 
 @dataclass(frozen=True)
@@ -72,7 +95,8 @@ class Request:
     alpha, lam : (n,), (m,)
         Empty if not given.
     grids : dict of name -> (n,)
-        The fields of the problem that vary, and the width of a step's model in any case.
+        The fields of the problem that vary; in any case the width of a step's model, and a rate
+        that follows it.
     model : str or None
         Which of ``steps.MODELS`` was named, if any.
     loss : Loss
@@ -126,7 +150,7 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
 
     numbers = {name: parse_grid(name, options[name]) for name in GRIDS if name in options}
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
-    grids = {name: grid for name, grid in numbers.items() if grid.size > 1}
+    grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
     sizes = [max(1, grid.size) for grid in (alpha, lam, *grids.values())]
     check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
     values = {name: options[name] for name in FIELDS if name in options} | groups
@@ -134,12 +158,19 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     for name in ("readout", "bias"):
         if name in values:
             values[name] = parse_law(values[name])
+    laws = values.get("readout")
+    if isinstance(laws, list) and laws and isinstance(laws[0], str):
+        grids["readout"], values["readout"] = laws_by_name("readout", laws), laws[0]
+    if "kinks" in options:
+        values |= with_kinks(options)
     if "steps" in values:
         values["steps"] = parse_steps(values["steps"])
 
     problem: Problem
     if is_step:
         beta = values.pop("beta", SpikedRandomFeatures.beta)
+        if "rate" in values:
+            values["eta"] = values.pop("rate") / beta
         problem = GradientStep(**values)
         if model == "network":
             problem = problem.network(beta=beta)
@@ -152,7 +183,10 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
 
 def _way(options: Options) -> str:
     """In which of the ``WAYS`` the problem is given: in one, and by all options of that."""
-    given = {way: [name for name in names if name in options] for way, names in WAYS.items()}
+    all_ways = WAYS | {"a step": ("alpha0", "rate")} if "rate" in options else WAYS
+    if {"rate", "eta"} <= options.keys():
+        raise InvalidArgument("rate", options["rate"], "given without --eta, which is rate/beta")
+    given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
     ways = [way for way, names in given.items() if names] or ["a step"]
     if len(ways) > 1:
         first, second = ways[:2]
@@ -160,10 +194,10 @@ def _way(options: Options) -> str:
         raise InvalidArgument(
             name,
             options[name],
-            f"given without --{given[second][0]}: {first} ({', '.join(WAYS[first])}) or "
-            f"{second} ({', '.join(WAYS[second])}), not both",
+            f"given without --{given[second][0]}: {first} ({', '.join(all_ways[first])}) or "
+            f"{second} ({', '.join(all_ways[second])}), not both",
         )
-    needed = WAYS[ways[0]]
+    needed = all_ways[ways[0]]
     for name in needed:
         if name not in options:
             raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
@@ -194,12 +228,25 @@ def parse_grid(name: str, text: Any) -> Array:
 
 
 def parse_law(text: Any) -> Any:
-    """A law as typed: numbers separated by commas as a list; what is none, such as a name, as it
-    is, for the constructor to understand or refuse."""
-    try:
-        return [float(part) for part in text.split(",")] if isinstance(text, str) else text
-    except ValueError:
+    """A law as typed: numbers, or names, separated by commas as a list; anything else as it is, for
+    the constructor to understand or refuse."""
+    if not isinstance(text, str):
         return text
+    parts = text.split(",")
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return text if len(parts) == 1 else [part.strip() for part in parts]
+
+
+def with_kinks(options: Options) -> dict[str, Activation]:
+    """The student and the target as far as they are a user's functions, with the kinks given: one
+    too many does no harm."""
+    own = [name for name in ("student", "target") if names_code(options[name])]
+    if not own:
+        raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
+    kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
+    return {name: activation(options[name], name, kinks) for name in own}
 
 
 def parse_steps(text: str | list[list[float]]) -> list[list[float]]:

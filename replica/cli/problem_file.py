@@ -67,10 +67,11 @@ def _file_schema() -> Any:
     needed = {f.name: ... if f.default is MISSING else None for f in fields(SpikedRandomFeatures)}
     in_groups: dict[str, Any] = {name: (Any, needed[name]) for name in GROUP_FIELDS}
     groups = create_model("Groups", __config__=only_known, **in_groups)
-    law = float | str | list[float] | list[list[float]]
+    grid = float | str | list[float]
+    law = grid | list[list[float]] | list[str]
     types: dict[str, Any] = (
         dict.fromkeys(HELP, str)
-        | dict.fromkeys(GRIDS, float | str | list[float])
+        | dict.fromkeys((*GRIDS, "kinks"), grid)
         | dict.fromkeys(FLAGS, bool)
         | {"readout": law, "bias": law, "steps": str | list[list[float]], "groups": groups}
     )

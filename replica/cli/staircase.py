@@ -1,24 +1,23 @@
 """``replica staircase``: which directions of a target are learned, and from how many samples."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .. import documents
 from ..errors import InvalidArgument
 from ..plotting import plot_staircase
 from ..steps import DEGREE, THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
-from . import common
+from .common import command
+from .options import Options
+from .output import Output, answer
 
 
-@common.answers_only()
+@command(offered=("target",))
 def staircase(
-    target: Annotated[
-        str | None,
-        typer.Option(help="An expression in z1 ... z4 (z1 + z1*z2), module:function or a name."),
-    ] = None,
+    options: Options,
+    output: Output,
+    *,
     dimension: Annotated[
         int | None, typer.Option(help="Number of directions, for a function of a module.")
     ] = None,
@@ -26,31 +25,30 @@ def staircase(
     threshold: Annotated[
         float, typer.Option(help="Share of the variance below which a connection is not counted.")
     ] = THRESHOLD,
-    out: Annotated[Path | None, typer.Option(help="Save the stages: .csv or .json.")] = None,
-    plot: common.Plot = None,
-    as_json: common.Json = False,
 ) -> None:
     """Which directions of a target are learned, step after step, and from how many samples.
 
-    Example: replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png
+    Examples
+    --------
+    replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png
+
+    replica staircase --target "sign(z1) + he2(z2)" --degree 3
     """
-    if target is None:
+    if "target" not in options:
         raise InvalidArgument("target", None, "given")
-    common.check_outputs(out, plot, (".csv", ".json"))
-    result = staircase_of(target, dimension=dimension, degree=degree, threshold=threshold)
+    result = staircase_of(
+        options["target"], dimension=dimension, degree=degree, threshold=threshold
+    )
+    if output.out is not None and output.out.suffix == ".csv" and not result.stages:
+        raise InvalidArgument("out", str(output.out), ".json where there is no stage to write")
     document = staircase_document(result)
-    if out is not None:
-        if out.suffix == ".csv" and not result.stages:
-            raise InvalidArgument("out", str(out), ".json where there is no stage to write")
-        common.save_points(out, document)
-    if plot is not None:
-        common.save_figure(plot, plot_staircase(result).figure)
-    if as_json:
-        common.answer(documents.to_json(document))
-        return
-    if result.stages:
-        common.print_table(document["points"], list(document["points"][0]))
-    common.answer(summary(result))
+
+    def show() -> None:
+        if result.stages:
+            output.table(document["points"], list(document["points"][0]))
+        answer(summary(result))
+
+    output.write(document, show, figure=lambda: plot_staircase(result).figure)
 
 
 def staircase_document(result: Staircase) -> dict[str, Any]:

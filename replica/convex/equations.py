@@ -43,6 +43,9 @@ SLOPE_FLOOR = 1e-6
 SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
 LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
 DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
+# A step that is too long is cut until the slope at its end is no more than this part of that at its
+# start, in as many trials at most.
+SLOPE_LEFT, TRIALS = 0.5, 10
 
 
 class Update(NamedTuple):
@@ -53,17 +56,10 @@ class Update(NamedTuple):
 
 
 class Equations:
-    """The saddle point of one table of labels and one loss, for any number of points (alpha, lam).
+    """The saddle point of one table of labels and one loss, for any number of points."""
 
-    ``longest_step`` bounds the steps of m: shorter ones find their way where E[mu_0 s] is all but
-    a jump.
-    """
-
-    def __init__(
-        self, label_table: LabelTable, loss: Loss, longest_step: float = LONGEST_STEP_OF_M
-    ) -> None:
+    def __init__(self, label_table: LabelTable, loss: Loss) -> None:
         self.table, self.labels, self.loss = *label_table, loss
-        self.longest_step = longest_step
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
         self.points_at_once = at_once(self.labels, loss)  # at one kappa after the other, at least
@@ -84,7 +80,7 @@ class Equations:
         susceptibility = responses.susceptibility(V, V_hat, alpha)
         penalty = penalty_on_m(table, alpha, V2)
         # Eqs. (4.5), (6.2)
-        m, theta, m_hat, theta_hat = self._signal(s, penalty, susceptibility, p_hat, o)
+        m, theta, m_hat, theta_hat = self._signal(s, penalty, susceptibility, p_hat, o, field)
         psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
         signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
         X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
@@ -102,6 +98,7 @@ class Equations:
         susceptibility: Susceptibility,
         p_hat: Array,
         o: Overlaps,
+        field: Field,
     ) -> Signal:
         """m, theta and their conjugates: a Newton step on (4.5), with the ``penalty`` on m.
 
@@ -124,14 +121,57 @@ class Equations:
         diagonal = np.einsum("pii->pi", matrix)
         diagonal[:, free] += SLOPE_FLOOR * score_size / coordinates.size + 1e-300
         step = solve_rows(matrix, right)
-        longest = self.longest_step * coordinates.size
-        length = np.linalg.norm(step[:, free], axis=1) / longest
-        x, phi = np.split(before + step / np.maximum(1.0, length)[:, None], [free.stop], axis=1)
+        root, size = susceptibility.root, coordinates.size
+        theta_step = (root @ step[:, free.stop :, None])[..., 0]
+        along = np.concatenate([step[:, free], theta_step], axis=1) @ regressors
+        length = np.linalg.norm(step[:, free], axis=1) / size
+        part = self._part_of_step(length, (right * step).sum(axis=1), along, s, field)
+        x, phi = np.split(before + part[:, None] * step, [free.stop], axis=1)
         m = x @ combine.T
-        theta = (susceptibility.root @ phi[..., None])[..., 0] + offset
+        theta = (root @ phi[..., None])[..., 0] + offset
         theta_hat = (susceptibility.inverse_root @ phi[..., None])[..., 0]
         shape = o.theta.shape
         return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
+
+    def _part_of_step(
+        self, length: Array, slope: Array, along: Array, s: Scores, field: Field
+    ) -> Array:
+        """The parts (P,) that are taken of Newton's steps in m and theta, which are ``length`` (P,)
+        long in m and add ``along`` (P, N) to C: none longer than m's longest.
+
+        A convex function falls along the step, by ``slope`` (P,) at its start.  E[mu_0 s] may be
+        all but a jump: a step that is too long is cut where the function has ceased to fall.
+        """
+        part = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
+        far, weights = np.flatnonzero(part < 1), self.table.weights
+        if not far.size:
+            return part
+        field, slope, along = Field(*(each[far] for each in field)), slope[far], along[far]
+        # what the penalties have in the slope, at the start and at the whole step
+        penalty = (s.mean[far] * along) @ weights - slope
+        rise = slope - (s.slope[far] * along**2) @ weights
+
+        def slope_at(t: Array) -> Array:
+            moved = field._replace(centre=field.centre + t[:, None] * along)
+            score = scores(self.labels, self.loss, moved).mean
+            return np.asarray((score * along) @ weights - penalty - t * rise)
+
+        low, high, falls = np.zeros(far.size), part[far], slope
+        trial, now = high, slope_at(high)
+        rises, searched = now, now < -SLOPE_LEFT * slope
+        for _ in range(TRIALS):
+            if not searched.any():
+                break
+            # where a straight line between the slopes at both ends is 0
+            share = np.clip(falls / (falls - rises), 0.1, 0.9)
+            trial = np.where(searched, low + share * (high - low), trial)
+            now = slope_at(trial)
+            before = now > 0
+            low, falls = np.where(before, trial, low), np.where(before, now, falls)
+            high, rises = np.where(before, high, trial), np.where(before, rises, now)
+            searched &= np.abs(now) > SLOPE_LEFT * slope
+        part[far] = trial
+        return part
 
     def errors(self, o: Overlaps) -> tuple[Array, Losses]:
         """Squared test errors on noiseless targets (P,), and the losses.  Eqs. (4.7), (4.11)"""

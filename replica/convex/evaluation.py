@@ -8,10 +8,11 @@ import numpy as np
 
 from solvers.results import Array, Rows, Status
 
+from ..equivalence import table_at
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
-from .equations import LONGEST_STEP_OF_M, Equations
+from .equations import Equations
 from .label_tables import LabelTable, is_odd
 from .losses import Loss
 
@@ -51,9 +52,15 @@ class Task(NamedTuple):
         """Some of the points."""
         return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
 
-    def on(self, given: LabelTable, longest_step: float = LONGEST_STEP_OF_M) -> Equations:
+    def ridge(self) -> ridge.Points:
+        """Ridge regression at these points, on the first of its tables."""
+        table = table_at(self.model, 0)
+        assert table is not None
+        return ridge.solve_points(table, self.alpha, self.lam)
+
+    def on(self, given: LabelTable) -> Equations:
         """The equations on one table."""
-        return Equations(given, self.loss, longest_step)
+        return Equations(given, self.loss)
 
 
 class Evaluation(NamedTuple):
@@ -64,7 +71,6 @@ class Evaluation(NamedTuple):
 
     points: ridge.Points
     losses: Losses
-    residual: Array
     quadrature_error: Array
     nodes: Array
     slope: Array

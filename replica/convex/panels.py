@@ -111,8 +111,7 @@ class _Averages:
         self.combine = Coordinates(table).combine
         self.feature_size = float(self._features(table) @ table.weights) or 1.0
         self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
-        over_tau = first_tau_panels(self.model, table.kappa) if self.along_tau else None
-        sizes = np.abs(self._values(table, over_tau)) @ table.weights  # (4, P)
+        sizes = np.abs(self._values(table, None)) @ table.weights  # (4, P)
         field = field_on(table, responses_of(table), overlaps)
         variance, square = field.power @ table.weights, field.centre**2 @ table.weights
         spread = np.sqrt(variance + square)

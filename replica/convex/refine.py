@@ -5,34 +5,31 @@ differ by is the estimate of the error.  A point that the next one is not expect
 on to panels of its own: they are fitted to overlaps near the solution (``panels``), their nodes
 held fixed, and the equations solved on them; then they are fitted anew, more closely and to the
 last solution, until two successive ones agree.  Where no solution is near, one is followed along a
-path from a point that is solved, or from an easy penalty.
+path (``paths``).
 """
 
 import time
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from solvers.results import Array, Rows, Status, largest
 
-from ..equivalence import table_at
 from ..problem import Model
-from ..saddle_point import Overlaps, relative_change, ridge
+from ..saddle_point import Overlaps, relative_change
 from .averages import Losses, scores
 from .common_bias import slope_in_bias
-from .equations import LONGEST_STEP_OF_M, Equations
+from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task, assign
 from .label_tables import shared_tables
 from .losses import Loss
 from .panels import Fit, fitted_table, has_panels
+from .paths import ends_of_paths
 from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
-# Panels are fitted along a path like this,
-ROUGH_FIT = Fit(accuracy=1e-2, order=7, kronrod=False)
-# at its end to these accuracies, over the tolerance, one after the other until a finer one changes
-# the solution by less than that.
+# Panels are fitted to these accuracies, over the tolerance, one after the other until a finer one
+# changes the solution by less than that.
 FITS = (
     Fit(accuracy=0.3, order=9, kronrod=False),
     Fit(accuracy=0.03, order=13, kronrod=False),
@@ -45,12 +42,6 @@ PANEL_SAFETY = 3.0
 # Points that share panels: with more of them these have many nodes that most need not, with fewer
 # numpy's overhead is most of the time.
 TOGETHER = 8
-ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
-# Penalties from which a path may start, and the longest steps of m there.
-EASY = ((0.1, 2.0), (0.1, 0.3), (100.0, 2.0), (0.01, 0.3))
-FACTOR = 4.0  # between the penalties of a path, at first
-FEW = 6  # passes: the next step may be twice as long
-SHORTEST = 1.05  # the same at least: nearer ones would take too many
 CLOSE = 1e-2  # tolerance of the unknowns, of that of the quadrature
 COARSE = 0.02  # error of the first shared table, and
 GAIN = 0.2  # of the next ones over those before: of panels it is better
@@ -80,21 +71,25 @@ def solve_convex(
     solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
     for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
-        if _follow(alone, found, row):
-            solve_near(alone, found, row)
+        try:
+            for near in ends_of_paths(alone, found, row):
+                assign(found.points.overlaps, row, near)
+                solve_near(alone, found, row)
+                if found.points.status[row[0]] is not Status.NO_PROGRESS:
+                    break
+        except GivenUp as given_up:
+            found.points.status[row] = given_up.status
     return found
 
 
 def _start(task: Task) -> Evaluation:
     """Ridge regression's overlaps as those to start from, with errors that are not known."""
-    table = table_at(task.model, 0)
-    assert table is not None
-    points = ridge.solve_points(table, task.alpha, task.lam)
-    points.status[:] = Status.NO_PROGRESS
+    points = task.ridge()
+    points.status[:], points.residual[:] = Status.NO_PROGRESS, np.inf
     unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
     losses = Losses(*(np.full_like(none, np.nan) for _ in Losses._fields))
     nodes, slope, bias = none.astype(int), none, none.copy()
-    return Evaluation(points, losses, unknown.copy(), unknown, nodes, slope, bias)
+    return Evaluation(points, losses, unknown, nodes, slope, bias)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
@@ -167,7 +162,7 @@ def _solve_on(
     found.points.status[rows[solved]] = Status.CONVERGED
     found.points.status[rows[~solved]] = Status.NO_PROGRESS
     found.points.iterations[rows] = result.iterations
-    found.points.residual[rows] = found.residual[rows] = result.residual
+    found.points.residual[rows] = result.residual
     found.nodes[rows] = equations.table.weights.size
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
@@ -205,71 +200,3 @@ def _difference(equations: Equations, was: tuple[Array, Losses], now: Evaluation
             relative_change(losses.test, now.losses.test, 0.0),
         ]
         return np.asarray(np.max(changes, axis=0))
-
-
-def _follow(task: Task, found: Evaluation, row: Rows) -> bool:
-    """Put overlaps near the solution of one point where those it starts from are: followed from the
-    nearest point that is solved, or an easy penalty.  Whether they were found."""
-    try:
-        for start in _starts(task, found, row):
-            near = _along(task.at(row), *start)
-            if near is not None:
-                assign(found.points.overlaps, row, near)
-                return True
-    except GivenUp as given_up:
-        found.points.status[row] = given_up.status
-    return False
-
-
-def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
-    """Rough overlaps of one point, along a path from where they are ``near`` another's."""
-    start, end = (np.log([each.alpha[0], each.lam[0]]) for each in (begin, task))
-    length = np.abs(end - start).max()
-    done, step = 0.0, np.log(FACTOR)
-    while done < length:
-        ahead = min(done + step, length)
-        alpha, lam = np.exp(start + (end - start) * ahead / length)[:, None]
-        trial = _rough(task._replace(alpha=alpha, lam=lam), near)
-        if trial is not None:
-            near, passes = trial
-            done = ahead
-            step *= 2 if passes <= FEW else 1
-        elif (step := (ahead - done) / 2) < np.log(SHORTEST):
-            return None
-    return near
-
-
-def _rough(
-    task: Task, near: Overlaps, longest_step: float = LONGEST_STEP_OF_M
-) -> tuple[Overlaps, int] | None:
-    """Rough overlaps of one point, on nodes that are fitted to those near it, and the passes they
-    took; None where there are none, or would be too many nodes."""
-    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
-    try:
-        given = next(shared, None) if shared else fitted_table(task, near, ROUGH_FIT)
-    except GivenUp as given_up:
-        if given_up.status is Status.TIME:
-            raise
-        given = None
-    if given is None:
-        return None
-    at = task.on(given, longest_step), task.alpha, task.lam, near
-    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=task.check_time)
-    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None
-
-
-def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Overlaps]]:
-    """Points from which a path may lead to one, with their overlaps: the nearest that is solved,
-    and one at an easy penalty, roughly."""
-    solved = np.flatnonzero(found.converged)
-    if solved.size:
-        places = np.log([task.alpha, task.lam])
-        away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
-        nearest = solved[[np.argmin(away)]]
-        yield task.at(nearest), found.at(nearest).points.overlaps
-    for lam, longest_step in EASY:
-        there = task.at(row)._replace(lam=np.array([lam]))
-        near = _rough(there, _start(there).points.overlaps, longest_step)
-        if near is not None:
-            yield there, near[0]
-            return

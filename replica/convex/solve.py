@@ -22,11 +22,11 @@ LOSS_RESIDUAL_TOLERANCE = 1e-8
 # Unknowns, beyond which the differences for Newton's slopes take too long.
 MANY_UNKNOWNS = 40
 # Earlier passes that are combined, passes at most, where Newton's method follows and where not
-ANDERSON_FEW, ANDERSON_MANY = (6, 30), (20, 300)
-NEWTON_STEPS = 15  # at most
-# Largest change of a coordinate by passes that Anderson's method combines: less than m's longest
-# step, as a pass that takes m that far starts from where the map is not yet nearly linear.
-ANDERSON_BEGINS = 1.0
+ANDERSON_FEW, ANDERSON_MANY = (6, 20), (20, 300)
+NEWTON_STEPS = 10  # at most
+# Largest change of a coordinate by passes that Anderson's method combines: much less than m's
+# longest step, as a pass that takes m that far starts from where the map is not yet nearly linear.
+ANDERSON_BEGINS = 0.3
 ANDERSON_LONGEST = 4.0  # change of a coordinate by a combination: a factor of 50 in a logarithm
 
 System = Callable[[Array, Rows], tuple[Array, Array]]

@@ -4,10 +4,11 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .rules import jumps, known_layers, layers, rules
-from .table import OneGroup, Table, alike, at_points, table_at, table_of_size, tabulate
+from .table import OneGroup, RowSeries, Table, alike, at_points, table_at, table_of_size, tabulate
 
 __all__ = [
     "OneGroup",
+    "RowSeries",
     "Table",
     "alike",
     "at_points",

@@ -1,6 +1,7 @@
 """Quadrature rules for the expectation over kappa, and where a table may vary quickly."""
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
@@ -62,9 +63,8 @@ def _rules_of_one_spike(closing_in: Array, *, smooth: bool) -> Iterator[Rule]:
 
 
 def jumps(model: Model) -> bool:
-    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone."""
-    cosine = abs(model.geometry.gamma[0, 0])
-    return bool(model.labels.mean.kinks) and cosine == 1
+    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone there."""
+    return any(width == 0 for _, width in target_layers(model))
 
 
 def layers(model: Model) -> list[float]:
@@ -76,13 +76,28 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
     """Values of kappa, for one spike, at which a neuron or the target has a kink (a neuron its
     middle), each with the width to which the rest of the argument blurs it."""
     groups = model.geometry
-    cosine = groups.gamma[0, 0]
     places = []
     with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
         for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
             middle = (0.0, *model.student.kinks)
             places += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
-        if cosine:
-            width = np.sqrt(max(0.0, 1 - cosine**2)) / abs(cosine)
-            places += [(kink / cosine, width) for kink in model.labels.mean.kinks]
+        places += target_layers(model)
     return places
+
+
+def target_layers(model: Model) -> list[tuple[float, float]]:
+    """Values of kappa, for one spike, at which it meets a kink of the target, or a point where two
+    of its kinks cross, each with the width to which the rest of the argument blurs it."""
+    gamma, planes = model.geometry.gamma[:, 0], model.labels.mean.planes
+    places = [(t, float(np.array(v) @ gamma)) for v, t in planes]
+    layers = [(t / cosine, _blur(cosine) / abs(cosine)) for t, cosine in places if cosine]
+    for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
+        if abs(np.linalg.det([v, w])) > 1e-9:
+            layers.append((float(gamma @ np.linalg.solve([v, w], [t, s])), _blur(*gamma)))
+    return layers
+
+
+def _blur(*cosines: float) -> float:
+    """The length of what a direction with such cosines leaves of another; rounding is none."""
+    rest = 1 - float(np.square(cosines).sum())
+    return float(np.sqrt(rest)) if rest > 1e-13 else 0.0

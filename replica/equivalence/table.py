@@ -26,11 +26,12 @@ from .rules import rules
 
 class OneGroup(NamedTuple):
     """What ridge regression needs of the table of one group, one spike and one more direction of
-    the target: arrays (N,), and numbers."""
+    the target: arrays (N,), and numbers; of a network, also what its rows have tabulated."""
 
     weights: Array
     mu0: Array
     loading: Array  # kappa mu_1
+    norm: Array  # d mu_0 / d c; zeros where the norms of the rows do not fluctuate
     a: Array  # mu_1^2
     b: Array  # mu_2^2
     h: Array
@@ -42,6 +43,16 @@ class OneGroup(NamedTuple):
     beta: float
     noise: float
     dimension: float
+    rows: "RowSeries | None"  # None of isotropic rows
+
+
+class RowSeries(NamedTuple):
+    """Chebyshev coefficients (7, panels, points) of c_e and, on u, the row norms and zeta, of C_e
+    (docs/theory.md 16, 18), in the variable log((1 + near q) / (1 + far q))."""
+
+    values: Array
+    near: float
+    far: float
 
 
 @dataclass(frozen=True)
@@ -124,14 +135,20 @@ class Table:
     @cached_property
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where it has more than fits one."""
-        rows = (self.offsets, self.mu1, self.loadings[:, 0], self.g)
-        if self.covariance is not None or self.loadings.shape[1] > 1 or set(map(len, rows)) != {1}:
+        alone = {len(self.offsets), len(self.mu1), len(self.g)} == {1}
+        count = self.loadings.shape[1]
+        rows: RowSeries | None = None
+        if self.covariance is not None:  # of a network; its second loading is that of the norms
+            rows, count = getattr(self.covariance, "series", None), 1
+            alone = alone and rows is not None
+        if not alone or count > 1:
             return None
         a, b = self.mu1[0] ** 2, self.mu2sq[0]
-        columns = (self.offsets[0], self.loadings[0, 0], a, b, self.h, self.slope_target[0])
-        numbers = (self.weights @ a, self.weights @ b, self.c[0])
-        constants = (self.beta, self.noise, self.dimension)
-        return OneGroup(self.weights, *columns, self.spread, *map(float, (*numbers, *constants)))
+        norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
+        columns = (self.offsets[0], self.loadings[0, 0], norm, a, b, self.h, self.slope_target[0])
+        means = float(self.weights @ a), float(self.weights @ b), float(self.c[0])
+        constants = float(self.beta), float(self.noise), float(self.dimension)
+        return OneGroup(self.weights, *columns, self.spread, *means, *constants, rows)
 
     @cached_property
     def members(self) -> Array:
@@ -245,9 +262,9 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
 def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
-    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too; of a network, what
-    the step does to their rows) agree to 13 digits of their largest value at 24 random points:
-    different functions differ at some of them.
+    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, up to its sign; of a
+    network, what the step does to their rows) agree to 13 digits of their largest value at 24
+    random points: different functions differ at some of them.
     """
     groups = model.geometry
     if len(groups.c) == 1:
@@ -256,8 +273,9 @@ def alike(model: Model) -> tuple[Array, Array]:
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     features, size = _feature_moments(model, kappa)
     rows = np.column_stack([features.first, features.variance, groups.c])
-    if np.isfinite(model.dimension):  # there is then a penalty on m, which mu_0 multiplies
-        rows = np.column_stack([rows, features.mean])
+    if np.isfinite(model.dimension):  # m_hat^2 acts then on the responses, m_hat averages mu_0
+        sign = np.sign(features.mean[:, :1])
+        rows = np.column_stack([rows, np.where(sign, sign, 1.0) * features.mean])
     if model.rows is not None:
         slopes = _slope_in_norm(model, kappa, size)
         rows = np.column_stack([rows, model.rows.agreeing(groups.first, slopes)])

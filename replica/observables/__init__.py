@@ -6,7 +6,14 @@ from .calibration import Calibration, calibration
 from .evaluate import TIME_LIMIT
 from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
-from .learning_curve import Grid, learning_curve, models_on_grid, sweep
+from .learning_curve import (
+    Grid,
+    grid_axis,
+    learning_curve,
+    models_on_grid,
+    places_on_grid,
+    sweep,
+)
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .solution import Solution, error_shown, shift_from_limit, solve
 from .trained_bias import BIAS_SCAN
@@ -29,11 +36,13 @@ __all__ = [
     "calibration",
     "error_shown",
     "gradient",
+    "grid_axis",
     "learned_function",
     "learning_curve",
     "models_on_grid",
     "optimal_eta",
     "optimal_lambda",
+    "places_on_grid",
     "shift_from_limit",
     "solve",
     "sweep",

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,11 +26,16 @@ from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
 
+from ..display import Displayed
 from ..equivalence import Table, at_points, table_at
 from ..errors import InvalidArgument
-from ..problem import LabelLaw, Problem, SpikedRandomFeatures, axis, check_problem
+from ..plotting import plot_bounds, plot_functions
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures, as_made, axis, check_problem
 from .evaluate import QUADRATURE_TOLERANCE
 from .trained_bias import BIAS_SCAN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Of a central difference in the bias: it leaves 1e-8 of the bound's third derivative, and rounding
 # 1e-12; the bound is flat to the square of both.
@@ -38,8 +43,8 @@ STEP = 1e-4
 PRECISION = 1e-8  # of a trained bias
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bounds(Displayed):
     """Bounds on the test error at the best ridge penalty.
 
     Attributes
@@ -94,14 +99,32 @@ class Bounds:
         table, shape = at_points(self.model, kappa)
         return table.h.reshape(shape)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem in plain values, without the width."""
+        return {name: value for name, value in as_made(self.model).items() if name != "beta"}
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """The functions that attain both bounds, :func:`replica.plotting.plot_functions`."""
+        return plot_functions(self, ax)
+
+    def _facts(self) -> dict[str, Any]:
+        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        errors = {name: getattr(self, name) for name in ("lower", "upper", "linear")}
+        return errors | {"status": status}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
+        return [{name: getattr(self, name) for name in names}]
+
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
         """The first columns of the table at kappa, as many as ``weights`` (n,), weighted."""
         table, shape = at_points(self.model.with_bias(bias), kappa)
         return (weights @ table.regressors[: len(weights)]).reshape(shape)
 
 
-@dataclass(frozen=True, eq=False)
-class BoundsOverEta:
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundsOverEta(Displayed):
     """Bounds at several learning rates: ``eta``, ``lower``, ``upper`` (n,), the rate's own
     ``each`` (n Bounds), and the best ``linear`` predictor's error."""
 
@@ -115,6 +138,23 @@ class BoundsOverEta:
     def converged(self) -> bool:
         """Whether all of them did."""
         return all(bounds.converged for bounds in self.each)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the rates share of the problem, in plain values."""
+        first, last = self.each[0].settings, self.each[-1].settings
+        return {name: value for name, value in first.items() if last.get(name) == value}
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
+        return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("eta", "lower", "upper", "linear")}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        columns = zip(self.eta.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
+        return [{"eta": eta, "lower": low, "upper": up} for eta, low, up in columns]
 
 
 @overload
@@ -161,7 +201,7 @@ def bounds(
     check_problem(problem)
     if eta is None:
         return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
-    if not problem.has_rate:
+    if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
     models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]

@@ -61,7 +61,7 @@ class Scheme(NamedTuple):
             raise InvalidArgument(name, value, f"{usual} for several spikes")
         table = table_at(model, 0)
         one = table is not None and table.one_group is not None and np.isinf(model.dimension)
-        if self.method == "damped" and not one:
+        if self.method == "damped" and not (one and model.rows is None):
             allowed = f"{usual} but for one group of isotropic neurons without intercept"
             raise InvalidArgument(name, value, allowed)
 
@@ -154,7 +154,7 @@ def _on(
     losses = Losses(train / 2, train.copy(), test / 2, unknown)
     nodes, bias = np.full(len(alpha), fine.weights.size), np.zeros(len(alpha))
     slope = slope_in_bias(model, fine, alpha, points, partial(scores_of_ridge, fine))
-    return Evaluation(points, losses, points.residual, error, nodes, slope, bias)
+    return Evaluation(points, losses, error, nodes, slope, bias)
 
 
 def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:
@@ -172,7 +172,7 @@ def _finished(
     overlaps of all groups of the ``table``."""
     tol, residual_tol, classification_tol = tolerances
     status, wrong = kept.points.status, kept.losses.classification
-    status[kept.converged & ~(kept.residual <= residual_tol)] = Status.NO_PROGRESS
+    status[kept.converged & ~(kept.points.residual <= residual_tol)] = Status.NO_PROGRESS
     status[kept.converged & ~(kept.quadrature_error <= tol)] = Status.QUADRATURE
     rows = np.flatnonzero(kept.converged)
     wrong[rows] = classification_error(model, kept.at(rows).points.overlaps, classification_tol)

@@ -5,7 +5,8 @@ after V is explicit.  Both are evaluated by a complex step: at p + i h with h = 
 step from the real solution makes V right to first order in h, the imaginary part of an error over
 h is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
 parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) and the moments
-(3.2)-(3.3): smooth functions of one variable, differentiated by an eighth-order difference.
+(3.2)-(3.3), and of a network through c_e(q) and C_e(q) of its rows (16, 18): smooth functions of
+one variable, differentiated by an eighth-order difference.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -63,7 +64,8 @@ def gradient(
     problem : GradientStep or SpikedRandomFeatures
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
-        beta, noise and, for one group and one spike, r, c and gamma.
+        beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
+        of the first-step readout: as of its step, in some tenths of a second a parameter.
     alpha, lam, quadrature_tol : float
         As in :func:`replica.solve`.
     beta : float
@@ -72,7 +74,8 @@ def gradient(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, the model trains a bias, or labels are +-1 at random.
+        If an argument is out of range, the model trains a bias, labels are +-1 at random, or
+        neurons of a network differ in their first-step readout.
 
     Examples
     --------
@@ -85,15 +88,17 @@ def gradient(
     ['eta -0.004419', 'alpha0 -0.000113']
     """
     check_problem(problem)
-    if problem.rows is not None:
-        raise InvalidArgument("model", "network", "a GradientStep or a SpikedRandomFeatures here")
     model = problem.at_width(beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     model.refuse_channel()
+    if model.rows is not None and len(model.geometry.c) > 1:
+        allowed = "srf here: neurons of the network differ in their first-step readout"
+        raise InvalidArgument("model", "network", allowed)
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
-    smooth = [name for name in problem.differentiable if name in problem.varying]
-    values = {"beta": model.beta} | {name: getattr(problem, name) for name in ("noise", *smooth)}
+    own = problem if problem.rows is None else problem.rows.step
+    smooth = [name for name in own.differentiable if name in own.varying]
+    values = {"beta": model.beta} | {name: getattr(own, name) for name in ("noise", *smooth)}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     test = dict.fromkeys(["alpha", "lam", *values], np.nan)
     train = dict(test)
@@ -123,7 +128,7 @@ def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
     that V (P, D) solves the equations for."""
     responses = ridge.responses_of(table)
-    residual, slope = responses.analytic_residual(V, alpha, lam)
+    residual, slope = responses.residual_near(V, alpha, lam)
     step = solve_rows(slope.real, -residual.imag)
     return ridge.trained_readout(responses, V + 1j * step, alpha, lam)[2]
 
@@ -157,6 +162,9 @@ def _tangent(
         name: sum(weight * getattr(other, name) for weight, other in terms) for name in varying
     }
     moved = {name: getattr(table, name) + 1j * COMPLEX_STEP * slopes[name] for name in varying}
+    if table.covariance is not None:
+        tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
+        moved["covariance"] = replace(table.covariance, tangent=tangent)
     return replace(table, **moved)
 
 

@@ -11,6 +11,7 @@ not tell.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +19,14 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..equivalence import Table, at_points
+from ..plotting import plot_learned
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import ridge
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,15 @@ class LearnedFunction:
     """
 
     point: Solution
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return self.point.settings
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Mean and deviation of the output, :func:`replica.plotting.plot_learned`."""
+        return plot_learned(self, ax)
 
     def mean(self, kappa: ArrayLike) -> Array:
         """C(kappa), the mean output.  Eq. (4.5)"""

@@ -21,10 +21,13 @@ from ..errors import InvalidArgument
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    as_made,
     attributes,
     axis,
     check_points,
     check_problem,
+    describe,
+    laws_by_name,
     positive,
 )
 from .evaluate import TIME_LIMIT, Scheme
@@ -66,6 +69,17 @@ class Grid:
     loss: Loss = LOSSES["square"]
 
     @property
+    def constants(self) -> dict[str, Any]:
+        """The problem in plain values, and its loss, without what varies with an axis; of a model
+        that a step has made, those of the step, unless what the step makes is varied."""
+        problem, varied = self.problem, {*self.axes}
+        described = describe(problem) if varied & {"r", "c", "gamma"} else as_made(problem)
+        if not self.loss.is_square:
+            described["loss"] = self.loss.name
+        varied |= {"eta"} if "rate" in varied else set()
+        return {name: value for name, value in described.items() if name not in varied}
+
+    @property
     def converged(self) -> bool:
         """Whether every point did."""
         return bool(self.columns["converged"].all())
@@ -77,14 +91,17 @@ class Grid:
         dims, shape = tuple(self.axes), tuple(axis.size for axis in self.axes.values())
         variables = {name: (dims, values.reshape(shape)) for name, values in self.columns.items()}
         for name in ("r", "c", "gamma"):
-            each = [getattr(model, name) for model in self.models]
-            if name not in self.axes and all(isinstance(value, float) for value in each):
-                values = np.array(each)
-                variables[name] = dims[:-2], values.reshape(shape[:-2])
-        described = attributes(self.problem)
-        if not self.loss.is_square:
-            described["loss"] = self.loss.name
-        return xarray.Dataset(variables, coords=self.axes, attrs=described)
+            self._add(variables, name, self.models)
+        if "rate" in self.axes:
+            self._add(variables, "eta", [model.step for model in self.models])
+        return xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.constants))
+
+    def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
+        """Put what a field is of ``each`` model among the variables, if it is a number."""
+        values = [getattr(one, name) for one in each]
+        if name not in self.axes and all(isinstance(value, float) for value in values):
+            dims, shape = tuple(self.axes)[:-2], [axis.size for axis in self.axes.values()][:-2]
+            variables[name] = dims, np.reshape(values, shape)
 
 
 def sweep(
@@ -103,7 +120,7 @@ def sweep(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.solution.evaluate`.
     """
-    axes = {name: axis(name, grid) for name, grid in grids.items()}
+    axes = {name: grid_axis(name, grid) for name, grid in grids.items()}
     ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
     check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
@@ -161,7 +178,7 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
         columns["classification_error"] = losses.classification
     return columns | {
         "converged": evaluated.converged,
-        "residual": evaluated.residual,
+        "residual": points.residual,
         "quadrature_error": evaluated.quadrature_error,
         "iterations": points.iterations,
         "status": np.array([status.value for status in points.status]),
@@ -200,7 +217,9 @@ def learning_curve(
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float or array
-        Fields of the model, or of a network's step, to vary: ``beta=[0.5, 1, 2]``, ``eta=...``.
+        Fields of the model, or of the step that made it, to vary: ``beta=[0.5, 1, 2]``,
+        ``eta=...``, ``readout=["equal", "gaussian"]``; ``rate=`` is eta/d, which stays as beta
+        varies: eta~ = rate/beta.
 
     Returns
     -------
@@ -226,6 +245,8 @@ def learning_curve(
     >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
     >>> curve.test_error.values.round(7).tolist()
     [[0.0484829], [0.0325182]]
+    >>> learning_curve(model, alpha=1.0, lam=0.1, eta=[1, 3]).test_error.values.round(7).ravel()
+    array([0.0928738, 0.041604 ])
     """
     grid = sweep(
         model,
@@ -245,16 +266,26 @@ def learning_curve(
     return dataset
 
 
-def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
-    """The model of each combination of the fields in ``axes``, the last varying fastest; a name
-    that is not of a numeric field, or that a step needs and is missing, is refused."""
+def grid_axis(name: str, values: Any) -> Array:
+    """The values of a parameter as they stand on an axis: numbers, or laws by name."""
+    return laws_by_name(name, values) if name == "readout" else axis(name, values)
+
+
+def places_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
+    """The values of each combination of the fields in ``axes``, the last varying fastest; a name
+    of no field that may vary is refused."""
     check_problem(problem)
     for name in axes:
-        if len(problem.schedule) > 1 and name in ("alpha0", "eta"):
+        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
             raise InvalidArgument(
                 name, axes[name].tolist(), "left out: each of several steps has its own, in steps"
             )
         if name not in problem.varying:
             raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
-    for values in itertools.product(*axes.values()):
-        yield problem.model(**dict(zip(axes, values, strict=True)))
+    for values in itertools.product(*(grid.tolist() for grid in axes.values())):
+        yield dict(zip(axes, values, strict=True))
+
+
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
+    """The model of each combination; what a step needs and is missing is refused, too."""
+    return (problem.model(**values) for values in places_on_grid(problem, axes))

@@ -6,22 +6,29 @@ test error may have several minima; all that were found are reported, the lowest
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
 
+from ..display import Displayed
 from ..equivalence import table_at
+from ..plotting import mark_optimum, plot_curve
 from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
 from ..saddle_point import ridge
 from .solution import Solution, evaluate, solve
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Ends of the ranges searched unless others are given, on logarithmic scales.  An optimum at an end
 # is reported as such, so that a range too small for a problem shows.
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
+AROUND = np.geomspace(0.01, 100, 41)  # times the best value, where the figure is drawn
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 # Relative difference between the error on the table of the scan and the one solved to its
 # tolerance, up to which the scan's minimum is that of the theory: the accuracy of ``solve``.
@@ -39,8 +46,8 @@ class LocalMinimum:
     at_edge: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Optimum:
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum(Displayed):
     """The parameters of the smallest test error, and the theory there.
 
     Attributes
@@ -68,6 +75,39 @@ class Optimum:
     def converged(self) -> bool:
         """Whether the point at the optimum did."""
         return self.point.converged
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem at the optimum, in plain values."""
+        return self.point.settings
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """The test error around the optimum, along lam or eta or over both; a star at it."""
+        import xarray
+
+        of = self.point.model
+        varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
+        axes = {name: getattr(self, name) * AROUND for name in varied}
+        lam, rates = axes.get("lam", np.array([self.lam])), axes.get("eta", [self.eta])
+        models = [of if np.isnan(rate) else of.model(eta=rate) for rate in rates]
+        alpha = np.full(lam.size, self.point.alpha)
+        errors = np.array([evaluate(model, alpha, lam).points.errors.test for model in models])
+        grid = {"test_error": (("eta", "lam"), errors)}
+        settings = {name: value for name, value in self.settings.items() if name not in axes}
+        curve = xarray.Dataset(grid, {"eta": rates, "lam": lam}, settings)
+        ax = plot_curve(curve.squeeze("eta", drop=True) if "eta" not in varied else curve, ax)
+        if len(varied) == 1:
+            mark_optimum(ax, getattr(self, varied[0]), self.test_error)
+        return ax
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
+        known = {name: getattr(self, name) for name in names}
+        at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
+        return known | at_edge | {"minima": f"{len(self.minima)} found"}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [asdict(one) for one in self.minima]
 
 
 def optimal_lambda(

@@ -5,7 +5,7 @@ The answer at a point does not depend on the other points that are solved with i
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,17 +13,23 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import Evaluation, Loss
 from ..convex import loss as as_loss
+from ..display import Displayed
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, check_model, number, positive
+from ..plotting import mark_optimum, plot_curve
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
 from .trained_bias import with_trained_bias
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 DIMENSION = 1000.0  # a large simulation's: what is far from the limit there is not seen in any
+AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Displayed):
     """The theory at one point.
 
     Attributes
@@ -94,6 +100,47 @@ class Solution:
         name = error_shown(self.model)
         at = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
         return shift_from_limit(self.model, getattr(self, name), **at)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return as_made(self.model) | point_settings(self.alpha, self.lam, self.loss)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """The errors at ten times fewer to ten times more samples, a star at this point."""
+        import xarray
+
+        alpha, name = self.alpha * AROUND, error_shown(self.model)
+        at = evaluate(self.model, alpha, np.full(alpha.size, self.lam), loss=self.loss)
+        errors = at.points.errors
+        known = {"test_error": errors.test, "train_error": errors.train}
+        if self.model.labels.binary:
+            known["classification_error"] = at.losses.classification
+        variables = {key: ("alpha", values) for key, values in known.items()}
+        settings = {key: value for key, value in self.settings.items() if key != "alpha"}
+        ax = plot_curve(xarray.Dataset(variables, {"alpha": alpha}, settings), ax)
+        mark_optimum(ax, self.alpha, getattr(self, name))
+        return ax
+
+    def _facts(self) -> dict[str, Any]:
+        names = dict.fromkeys([error_shown(self.model), "test_error", "train_error"])
+        errors = {name: getattr(self, name) for name in names}
+        accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
+        return errors | {"status": f"{self.status.value} ({accuracy})"}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        names = ("alpha", "lam", "test_error", "train_error")
+        losses = () if self.loss.is_square else ("loss_error", "train_loss")
+        binary = ("classification_error",) if self.model.labels.binary else ()
+        accuracy = ("converged", "residual", "quadrature_error", "iterations")
+        row = {name: getattr(self, name) for name in (*names, *losses, *binary, *accuracy)}
+        return [row | {"status": self.status.value}]
+
+
+def point_settings(alpha: float, lam: float, loss: Loss) -> dict[str, Any]:
+    """A point as settings: the loss where it is not the square."""
+    named = {} if loss.is_square else {"loss": loss.name}
+    return {"alpha": alpha, "lam": lam} | named
 
 
 def error_shown(model: SpikedRandomFeatures) -> str:
@@ -190,7 +237,7 @@ def solve(
         conjugates=Conjugates(*(part[0] for part in points.conjugates)),
         converged=bool(evaluated.converged[0]),
         status=points.status[0],
-        residual=float(evaluated.residual[0]),
+        residual=float(points.residual[0]),
         quadrature_error=float(evaluated.quadrature_error[0]),
         iterations=int(points.iterations[0]),
         nodes=int(evaluated.nodes[0]),

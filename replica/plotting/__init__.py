@@ -1,22 +1,59 @@
 """Figures of results: functions that draw into a matplotlib Axes, or those of a new figure, and
 return it."""
 
-from .axes import LABELS, axes, finish, is_logarithmic
+from .axes import (
+    BARS,
+    COLOURS,
+    REFERENCE,
+    axes,
+    colours,
+    draw_points,
+    finish,
+    is_logarithmic,
+    letter_panels,
+    nudged,
+    panel_below,
+    spaced,
+)
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
-from .curve import plot_curve
+from .comparison import plot_comparison
+from .curve import abscissa_of, plot_curve
+from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
+from .legend import add_legend
+from .names import ERROR_LABELS, LABELS, setting, settings
+from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
 
 __all__ = [
+    "BARS",
+    "COLOURS",
+    "ERROR_LABELS",
     "LABELS",
+    "REFERENCE",
+    "abscissa_of",
+    "add_legend",
     "axes",
+    "colours",
+    "draw_heat_map",
+    "draw_points",
     "finish",
     "is_logarithmic",
+    "letter_panels",
+    "mark_optimum",
+    "nudged",
+    "panel_below",
     "plot_bounds",
+    "plot_comparison",
     "plot_curve",
     "plot_family",
     "plot_functions",
+    "plot_heat_map",
     "plot_learned",
+    "plot_optima",
     "plot_spectrum",
     "plot_staircase",
+    "setting",
+    "settings",
+    "spaced",
 ]

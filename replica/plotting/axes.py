@@ -1,26 +1,43 @@
-"""What all figures share: the Axes to draw into, and the labels of the parameters.
+"""What all figures share: Axes, colours, points, titles and panels.
 
-Functions draw into an Axes and return it; nothing is shown.
+Functions draw into an Axes and return it; nothing is shown.  Theory is drawn as lines, what is
+simulated as points with error bars of two standard errors.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
+from .legend import SMALL, add_legend
+from .names import settings, visible
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-LABELS = {
-    "alpha": r"readout samples per dimension $\alpha = n/d$",
-    "lam": r"ridge penalty $\lambda$",
-    "alpha0": r"gradient samples per dimension $\alpha_0 = n_0/d$",
-    "eta": r"learning rate $\tilde\eta$",
-    "beta": r"width over dimension $\beta = p/d$",
-    "noise": r"label noise variance $\Delta$",
-    "r": r"spike length $r$",
-    "c": r"bulk variance $c$",
-    "gamma": r"spike-target cosine $\gamma$",
-}
+# No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
+# and black.
+COLOURS = (
+    "#0072B2", "#E69F00", "#882255", "#56B4E9", "#8C510A", "#332288", "#999999", "#000000",
+)  # fmt: skip
+COLOUR_MAP = "viridis"  # of a colour bar
+# Settings without a number that have a colour of their own.
+NAMED = {
+    "network": 0, "srf": 1, "gaussian": 2,  # what is drawn of a problem
+    "square": 0, "logistic": 1, "hinge": 2, "huber": 3, "absolute": 4,  # losses
+    "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
+    "relu": 0, "tanh": 1, "sigmoid": 2, "erf": 3,  # students
+}  # fmt: skip
+BARS = 2  # standard errors shown
+REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
+POINT = 72.0  # an inch
+GAP = 0.05  # between a panel and the one below it
+NUDGE = 0.012  # of the abscissa, between points that would cover each other
 
 
 def axes(ax: "Axes | None") -> "Axes":
@@ -32,21 +49,117 @@ def axes(ax: "Axes | None") -> "Axes":
     return ax
 
 
-MANY_ENTRIES = 6  # of a legend
+def colours(values: Sequence[Any]) -> list[str]:
+    """A colour for each of up to eight settings, the same in every figure that has the setting,
+    unless two of a figure would share it.
+
+    Examples
+    --------
+    >>> colours([0.1, 1.0]) == colours([1e-3, 0.1, 1.0])[1:]
+    True
+    """
+    taken: list[int] = []
+    for value in values:
+        place = _place(value) % len(COLOURS)
+        while place in taken and len(taken) < len(COLOURS):
+            place = (place + 1) % len(COLOURS)
+        taken.append(place)
+    return [COLOURS[place] for place in taken]
 
 
-def finish(ax: "Axes", abscissa: str, ordinate: str) -> "Axes":
-    """``ax`` with its labels, and a legend of what it shows."""
-    ax.set_xlabel(abscissa)
-    ax.set_ylabel(ordinate)
-    # beside the axes where entries are so many that they would cover what is drawn
-    if len(ax.get_legend_handles_labels()[1]) > MANY_ENTRIES:
-        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    else:
-        ax.legend(frameon=False, fontsize="small")
-    return ax
+def _place(value: Any) -> int:
+    """Where in the list of colours a setting's own is: decades follow one another in it, and
+    factors of two up to sixteen differ."""
+    if isinstance(value, str):
+        name = value.partition(":")[0]
+        return NAMED.get(name, crc32(name.encode()))
+    return 2 + 3 * round(3 * np.log10(abs(value))) if value and np.isfinite(value) else 0
+
+
+def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
+    """Simulated means (N,) at ``x`` with two standard errors; returns what is drawn."""
+    default: dict[str, Any] = {"fmt": "o", "markersize": 4, "capsize": 2, "zorder": 3}
+    return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
 
 
 def is_logarithmic(x: Array) -> bool:
-    """Whether the points are better spaced in the logarithm."""
-    return bool(x.size > 2 and (x > 0).all() and x.max() / x.min() > 50)
+    """Whether the finite ones of the points are better spaced in the logarithm."""
+    x = x[np.isfinite(x)]
+    return bool(x.size > 1 and (x > 0).all() and x.max() / x.min() > 50)
+
+
+def spaced(x: Array, count: int = 101) -> Array:
+    """``x`` and ``count`` values between its finite ends, for a smooth line."""
+    between, known = np.geomspace if is_logarithmic(x) else np.linspace, x[np.isfinite(x)]
+    return np.unique(np.concatenate([x, between(known.min(), known.max(), count)]))
+
+
+def from_zero(ax: "Axes") -> None:
+    """Let the ordinate begin at zero, with a little room above what is drawn."""
+    top = float(ax.dataLim.y1)
+    ax.set_ylim(0, 1.06 * top if np.isfinite(top) and top > 0 else None)
+
+
+def nudged(x: Array, places: float) -> Array:
+    """``x`` moved to the side by a few thousandths of its range, ``places`` times."""
+    if x.size < 2:
+        return x
+    if is_logarithmic(x):
+        return np.asarray(x * (x.max() / x.min()) ** (NUDGE * places))
+    return np.asarray(x + NUDGE * places * np.ptp(x))
+
+
+def finish(
+    ax: "Axes",
+    abscissa: str,
+    ordinate: str,
+    described: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> "Axes":
+    """``ax`` with its labels, a small title of the settings ``described`` and of ``notes``, and a
+    legend."""
+    ax.set_xlabel(abscissa)
+    ax.set_ylabel(ordinate)
+    if described:
+        ax.set_title("\n".join([_wrapped(settings(described), ax), *notes]), fontsize=SMALL)
+    return add_legend(ax)
+
+
+def _wrapped(pieces: Iterable[str], ax: "Axes") -> str:
+    """The pieces with commas between them, in lines no wider than ``ax``."""
+    width = ax.bbox.width / ax.get_figure(root=True).dpi * POINT  # type: ignore[union-attr]
+    lines = [""]
+    for piece in pieces:
+        longer = f"{lines[-1]}, {piece}" if lines[-1] else piece
+        if visible(longer) * 4.3 > width and lines[-1]:  # points a character of a small font
+            lines[-1] += ","
+            lines.append(piece)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
+
+
+def letter_panels(panels: Iterable["Axes"]) -> None:
+    """Write (a), (b), ... before the titles of the panels of a figure."""
+    for letter, ax in zip("abcdefghijklmnopqrstuvwxyz", panels, strict=False):
+        title = ax.get_title()
+        ax.set_title("")
+        text = rf"$\mathbf{{({letter})}}$ {title}".rstrip()
+        ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
+
+
+def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
+    """A panel under ``ax`` of that ``share`` of its height, cut off it, with the same abscissa."""
+    spec = ax.get_subplotspec()
+    figure: Figure = ax.get_figure()  # type: ignore[assignment]
+    if spec is None:
+        left, bottom, width, height = ax.get_position().bounds
+        above = (1 - share) * height - GAP
+        ax.set_position((left, bottom + height - above, width, above))
+        below = figure.add_axes((left, bottom, width, share * height), sharex=ax)
+    else:
+        parts = spec.subgridspec(2, 1, height_ratios=[1 - share, share], hspace=GAP)
+        ax.set_subplotspec(parts[0])
+        below = figure.add_subplot(parts[1], sharex=ax)
+    ax.tick_params(labelbottom=False)
+    return below

@@ -7,8 +7,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..observables import Bounds, LearnedFunction
-from .axes import LABELS, axes, finish, is_logarithmic
+from .axes import COLOUR_MAP, COLOURS, REFERENCE, axes, finish, from_zero, is_logarithmic
+from .names import ERROR_LABELS, LABELS, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,8 @@ def plot_bounds(
     linear: float,
     alpha: Array | Sequence[float] = (),
     ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
 ) -> "Axes":
     """Bounds against the learning rate, and the error at the best penalty between them.
 
@@ -34,25 +36,28 @@ def plot_bounds(
         Error of the best linear predictor.
     alpha : sequence of float
     ax : matplotlib Axes, optional
+    described : mapping, optional
+        Settings to state in a title, but for eta.
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
     lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
-    ax.fill_between(eta, lower, upper, color="C0", alpha=0.12, linewidth=0)
-    ax.plot(eta, upper, "C0", label=r"upper bound $U$, $\lambda\to\infty$")
-    ax.plot(eta, lower, "C0--", label=r"lower bound $L$")
-    for i, ratio in enumerate(alpha):
+    ax.fill_between(eta, lower, upper, color=COLOURS[0], alpha=0.12, linewidth=0)
+    ax.plot(eta, upper, color=COLOURS[0], label=r"upper bound $U$, $\lambda\to\infty$")
+    ax.plot(eta, lower, "--", color=COLOURS[0], label=r"lower bound $L$")
+    for i, ratio in enumerate(alpha, start=1):
         achieved = [point[f"achieved_{ratio:g}"] for point in points]
-        label = rf"best $\lambda$ at $\alpha = {ratio:g}$"
-        ax.plot(eta, achieved, color=f"C{i + 1}", label=label)
-    ax.axhline(linear, color="0.4", linestyle=":", label="best linear predictor")
+        label = rf"best $\lambda$ at {setting('alpha', ratio)}"
+        ax.plot(eta, achieved, color=COLOURS[i % len(COLOURS)], label=label)
+    ax.axhline(linear, **REFERENCE, label="best linear predictor")
     if is_logarithmic(eta):
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
-    return finish(ax, LABELS["eta"], r"test error $\epsilon_g$")
+    from_zero(ax)
+    fixed = {name: value for name, value in (described or {}).items() if name != "eta"}
+    return finish(ax, LABELS["eta"], ERROR_LABELS["test_error"], fixed)
 
 
-def plot_functions(bounds: Bounds, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
+def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
     """The functions of kappa that attain both bounds, beside the target's mean.
 
     Parameters
@@ -67,13 +72,13 @@ def plot_functions(bounds: Bounds, ax: "Axes | None" = None, *, reach: float = 3
     ax.plot(kappa, bounds.target_function(kappa), "k:", label=TARGET)
     lower = rf"lower bound, $L = {bounds.lower:.3g}$"
     upper = rf"upper bound, $U = {bounds.upper:.3g}$"
-    ax.plot(kappa, bounds.lower_function(kappa), "C0--", label=lower)
-    ax.plot(kappa, bounds.upper_function(kappa), "C0", label=upper)
-    return finish(ax, KAPPA_LABEL, MEAN_LABEL)
+    ax.plot(kappa, bounds.lower_function(kappa), "--", color=COLOURS[0], label=lower)
+    ax.plot(kappa, bounds.upper_function(kappa), color=COLOURS[0], label=upper)
+    return finish(ax, KAPPA_LABEL, MEAN_LABEL, bounds.settings)
 
 
 def plot_family(
-    each: Sequence[Bounds], eta: Array, ax: "Axes | None" = None, *, reach: float = 3.0
+    each: Sequence[Any], eta: Array, ax: "Axes | None" = None, *, reach: float = 3.0
 ) -> "Axes":
     """The functions that attain the upper bound, a line for each learning rate.
 
@@ -89,17 +94,15 @@ def plot_family(
     from matplotlib import colormaps
 
     ax, kappa = axes(ax), _abscissa(reach)
-    colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(each)))
-    for rate, bounds, colour in zip(eta, each, colours, strict=True):
-        label = rf"$\tilde\eta = {rate:.3g}$"
-        ax.plot(kappa, bounds.upper_function(kappa), color=colour, label=label)
+    shades = colormaps[COLOUR_MAP](np.linspace(0.0, 0.9, len(each)))
+    for rate, bounds, shade in zip(eta, each, shades, strict=True):
+        label = setting("eta", rate)
+        ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
     ax.plot(kappa, each[-1].target_function(kappa), "k:", label=TARGET)
     return finish(ax, KAPPA_LABEL, MEAN_LABEL)
 
 
-def plot_learned(
-    learned: LearnedFunction, ax: "Axes | None" = None, *, reach: float = 3.0
-) -> "Axes":
+def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
     """Mean output of the trained network given kappa, with a band of one standard deviation.
 
     Parameters
@@ -113,10 +116,10 @@ def plot_learned(
     mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
     label = "± one standard deviation, theory"
     low, high = mean - spread, mean + spread
-    ax.fill_between(kappa, low, high, color="C0", alpha=0.2, linewidth=0, label=label)
-    ax.plot(kappa, mean, "C0", label=r"learned, $C(\kappa)$, theory")
+    ax.fill_between(kappa, low, high, color=COLOURS[0], alpha=0.2, linewidth=0, label=label)
+    ax.plot(kappa, mean, color=COLOURS[0], label=r"learned, $C(\kappa)$, theory")
     ax.plot(kappa, learned.target_mean(kappa), "k:", label=TARGET)
-    return finish(ax, KAPPA_LABEL, "output of the network")
+    return finish(ax, KAPPA_LABEL, "output of the network", learned.settings)
 
 
 def _abscissa(reach: float) -> Array:

@@ -1,51 +1,174 @@
-"""The figure of a learning curve."""
+"""The figure of errors along a parameter: a line for every combination of the others."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .axes import LABELS, axes, finish, is_logarithmic
+import numpy as np
+
+from ..errors import InvalidArgument
+from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic
+from .heat_map import LONG, plot_heat_map
+from .names import ERROR_LABELS, LABELS, SQUARED_ERROR, setting, symbol
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+MANY = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
+STYLES = {"test_error": "-", "train_error": "--"}
+KINDS = {"test_error": "test error", "train_error": "training error"}
 
-def plot_curve(curve: "xarray.Dataset", ax: "Axes | None" = None, *, train: bool = True) -> "Axes":
-    """Test error (solid) and training error (dashed) of a learning curve.
+
+class Line(NamedTuple):
+    """One line of a figure: where it is on the other axes of a grid, its label and colour."""
+
+    at: dict[str, Any]
+    label: str
+    colour: Any
+
+
+def plot_curve(
+    curve: "xarray.Dataset",
+    ax: "Axes | None" = None,
+    *,
+    error: str | None = None,
+    train: bool = True,
+) -> "Axes":
+    """Errors along the longest dimension of a data set; over two long ones, a heat map.
 
     Parameters
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
-        abscissa (alpha on a tie); every combination of the others gets a line.
+        abscissa (alpha on a tie); every combination of the others gets a line.  With more than
+        eight values of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
+    error : str, optional
+        The variable drawn; classification_error where labels are +-1, else test_error.
     train : bool
-        Whether to draw the training error too.
+        Whether to draw the training error, if it is known, dashed, beside the test error.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such error, or more than eight lines of several parameters.
     """
+    name = error_drawn(curve, error)
+    if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
+        return plot_heat_map(curve, ax, error=name)
     ax = axes(ax)
-    dims = [str(dim) for dim in curve.test_error.dims]
-    abscissa = max(dims, key=lambda dim: (curve.sizes[dim], dim == "alpha"))
-    others = [dim for dim in dims if dim != abscissa]
-    varying = [dim for dim in others if curve.sizes[dim] > 1]
-    lines = curve.stack(line=others) if others else curve.expand_dims("line")
-    x = curve[abscissa].values
-    style: dict[str, Any] = {"marker": "." if x.size < 30 else ""}
-    for i in range(lines.sizes["line"]):
-        line = lines.isel(line=i)
-        label = ", ".join(f"{_symbol(dim)} = {float(line[dim]):.3g}" for dim in varying)
-        (test,) = ax.plot(x, line.test_error, label=label or "test error", **style)
-        if train:
-            dashed = {"color": test.get_color(), "linestyle": "--", **style}
-            ax.plot(x, line.train_error, label="" if varying else "training error", **dashed)
-    if varying and train:
-        ax.plot([], [], color="0.4", label="test error")
-        ax.plot([], [], color="0.4", linestyle="--", label="training error")
+    abscissa = abscissa_of(curve, name)
+    lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
+    both = train and name == "test_error" and "train_error" in curve
+    kinds = list(STYLES) if both else [name]
+    alone = "." if x.size < 3 else ""  # what a line does not show
+    for line in lines:
+        for kind in kinds:
+            label = line.label if kind == name else ""
+            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "marker": alone}
+            y = curve[kind].sel(line.at).values
+            ax.plot(x, y, color=line.colour, label=label, **style)
     if is_logarithmic(x):
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
-    return finish(ax, LABELS.get(abscissa, abscissa), "mean squared error")
+    from_zero(ax)
+    if len(kinds) > 1:
+        label_kinds(ax, lines, kinds)
+    return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
-def _symbol(dim: str) -> str:
-    """The symbol of a parameter, out of its label; the name of one that has no label."""
-    label = LABELS.get(dim, dim)
-    return label[label.index("$") :].split(" = ")[0].rstrip("$") + "$" if "$" in label else dim
+def error_drawn(curve: "xarray.Dataset", error: str | None = None) -> str:
+    """The error to draw: the one asked for, or that which matters most.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    usual = "classification_error" if "classification_error" in curve else "test_error"
+    name = usual if error is None else error
+    if name not in ERROR_LABELS or name not in curve:
+        known = ", ".join(one for one in ERROR_LABELS if one in curve)
+        raise InvalidArgument("error", error, f"one of {known}")
+    return name
+
+
+def abscissa_of(curve: "xarray.Dataset", name: str) -> str:
+    """The dimension along which the variable ``name`` is drawn: the longest, alpha on a tie."""
+    numbers = [str(dim) for dim in curve[name].dims if curve[dim].dtype.kind in "fi"]
+    return max(numbers, key=lambda dim: (curve.sizes[dim], dim == "alpha"))
+
+
+def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
+    """The lines of a figure of the variable ``name`` along ``abscissa``, with their colours.
+
+    Raises
+    ------
+    InvalidArgument
+        If more than eight of several parameters are to be told apart.
+    """
+    others = [str(dim) for dim in curve[name].dims if dim != abscissa]
+    varying = [dim for dim in others if curve.sizes[dim] > 1]
+    shape = [curve.sizes[dim] for dim in others]
+    count = int(np.prod(shape))
+    if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
+        raise InvalidArgument(
+            "a figure",
+            f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
+            f"of at most {MANY} lines, or of lines over one parameter beside the abscissa",
+        )
+    places = [
+        {dim: curve[dim].values[i] for dim, i in zip(others, index, strict=True)}
+        for index in np.ndindex(*shape)
+    ]
+    if len(varying) == 1 and count <= MANY:
+        shades: Sequence[Any] = colours([_plain(at[varying[0]]) for at in places])
+    elif count <= MANY:
+        shades = COLOURS[:count]
+    else:
+        from matplotlib import colormaps
+
+        shades = colormaps[COLOUR_MAP](_norm(curve[varying[0]].values)(curve[varying[0]].values))
+    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
+    if count > MANY:
+        labels = [""] * count
+    return [Line(*line) for line in zip(places, labels, shades, strict=True)]
+
+
+def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
+    """Say in the legend which error is drawn how, and after it what is ``drawn`` so."""
+    colour = lines[0].colour if len(lines) == 1 else "0.3"
+    for kind in kinds:
+        label = ", ".join(filter(None, [KINDS.get(kind, ERROR_LABELS[kind]), drawn]))
+        ax.plot([], [], color=colour, linestyle=STYLES.get(kind, "-"), label=label)
+
+
+def finish_lines(
+    ax: "Axes", curve: "xarray.Dataset", lines: Sequence[Line], abscissa: str, kinds: Sequence[str]
+) -> "Axes":
+    """``ax`` with its labels, what tells the lines apart, and the settings that all share."""
+    varying = [dim for dim in lines[0].at if curve.sizes[dim] > 1]
+    if len(lines) > MANY:
+        _colour_bar(ax, curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
+    ordinate = SQUARED_ERROR if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
+    fixed = {dim: _plain(value) for dim, value in lines[0].at.items() if dim not in varying}
+    described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
+    return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
+
+
+def _plain(value: Any) -> Any:
+    """A coordinate as a number or text of Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _norm(values: Any) -> Any:
+    """What makes shares of a colour map of the values."""
+    from matplotlib.colors import LogNorm, Normalize
+
+    return (LogNorm if is_logarithmic(values) else Normalize)(values.min(), values.max())
+
+
+def _colour_bar(ax: "Axes", values: Any, label: str) -> None:
+    """The colour bar of lines over ``values``."""
+    from matplotlib.cm import ScalarMappable
+
+    shades = ScalarMappable(_norm(values), COLOUR_MAP)
+    ax.get_figure().colorbar(shades, ax=ax, label=label)  # type: ignore[union-attr]

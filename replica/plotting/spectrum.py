@@ -1,13 +1,12 @@
 """The figure of a spectrum: density of the eigenvalues, per decade where it spans several."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from solvers.results import Array
 
-from ..spectra import Spectrum
-from .axes import axes, finish
+from .axes import COLOURS, axes, finish, from_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ VISIBLE = 1e-4  # of the largest x times density: tails below that are thinner t
 
 
 def plot_spectrum(
-    spectrum: Spectrum, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
+    spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
 ) -> "Axes":
     """Density of the bulk, over a histogram of simulated eigenvalues if they are given.
 
@@ -47,14 +46,14 @@ def plot_spectrum(
         height = count / values.size / width
         ax.stairs(height, edges, fill=True, color="0.8", label="simulated eigenvalues")
     for i, (x, y) in enumerate(lines):
-        ax.plot(x, x * y if logarithmic else y, "C0", label="" if i else "theory")
+        ax.plot(x, x * y if logarithmic else y, color=COLOURS[0], label="" if i else "theory")
     if logarithmic:
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
+    from_zero(ax)
     notes = [f"atom at 0: {spectrum.atom:.3g}"] if spectrum.atom else []
     notes += [rf"outlier at ${value:.3g}\,p$" for value in spectrum.outliers[:2]]
     for text in notes:
         ax.plot([], [], " ", label=text)
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
     ordinate = per_log if logarithmic else per_unit
-    return finish(ax, r"eigenvalue $x$ of $\Phi^\top\Phi/n$", ordinate)
+    return finish(ax, r"eigenvalue $x$ of $\Phi^\top\Phi/n$", ordinate, spectrum.settings)

@@ -1,19 +1,19 @@
 """The figure of a staircase: what each giant step adds."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from solvers.results import Array
 
-from ..steps import Staircase
-from .axes import axes
+from .axes import COLOURS, axes
+from .legend import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_staircase(staircase: Staircase, ax: "Axes | None" = None) -> "Axes":
+def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     """Share of the target's variance that can be explained after each step, as a staircase.
 
     Parameters
@@ -27,7 +27,7 @@ def plot_staircase(staircase: Staircase, ax: "Axes | None" = None) -> "Axes":
     for step, stage in enumerate(staircase.stages, start=1):
         low, high = shares[step - 1 : step + 1]
         linear = step <= staircase.linear_stages
-        colour = "C0" if linear else "C1"
+        colour = COLOURS[0] if linear else COLOURS[1]
         ax.bar(step, high - low, bottom=low, width=1.0, color=colour, alpha=0.25, linewidth=0)
         ax.plot([step - 0.5, step - 0.5, step + 0.5], [low, high, high], color=colour)
         samples = "d" if stage.leap == 1 else f"d^{stage.leap}"
@@ -39,7 +39,7 @@ def plot_staircase(staircase: Staircase, ax: "Axes | None" = None) -> "Axes":
             textcoords="offset points",
             ha="center",
             va="bottom",
-            fontsize="small",
+            fontsize=SMALL,
         )
     lines = max((len(stage.directions) for stage in staircase.stages), default=0) + 1
     ax.set_ylim(0, 1.08 + 0.07 * lines)

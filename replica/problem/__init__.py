@@ -15,11 +15,11 @@ from .checks import (
     real,
     takes,
 )
-from .describe import attributes, describe
+from .describe import as_made, attributes, describe
 from .expressions import Expression
 from .geometry import Geometry, remainder
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
-from .laws import READOUT_LAWS, Law, law
+from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .moments import ConditionalMoments, Moments
 from .named import ACTIVATIONS, activation, hermite, imported, names_code
 from .problem import Problem, assign, check_problem, check_step
@@ -45,6 +45,7 @@ __all__ = [
     "SpikedRandomFeatures",
     "Target",
     "activation",
+    "as_made",
     "assign",
     "attributes",
     "axis",
@@ -58,6 +59,7 @@ __all__ = [
     "imported",
     "label_noise",
     "law",
+    "laws_by_name",
     "logarithms",
     "multi_index",
     "names_code",

@@ -24,6 +24,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .checks import check_elementwise, real
+from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
@@ -80,6 +81,11 @@ class Activation:
     name: str = "custom"
     closed_form: Callable[[Array, Array], Moments] | None = None
 
+    @property
+    def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """The kinks as those of a target of several directions: where v.z = t."""
+        return tuple(((1.0,), kink) for kink in self.kinks)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
         check_elementwise("function", self.name, self.function)
@@ -104,7 +110,7 @@ class Activation:
         x = np.asarray(x, dtype=float)
         if self.derivative is not None:
             return real(self.name, self.derivative(x))
-        return _difference(self, x)
+        return difference(self, self.kinks, x)
 
     @property
     def slope_tolerance(self) -> float:
@@ -237,32 +243,6 @@ class Activation:
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 
-    def slope_statistics(self, s: Array, c: float) -> tuple[Array, Array]:
-        """E sigma'' and Var sigma' at s + sqrt(c) z, arrays of the shape of ``s`` (n,).  Eq. (10.1)
-
-        By parts, E sigma'' = E (z^2 - 1) sigma / c, so that sigma and sigma' are enough.
-
-        Raises
-        ------
-        QuadratureError
-            If the integrals do not settle.
-
-        Examples
-        --------
-        >>> cubic = Activation(lambda x: x**3 - 3 * x)
-        >>> m2, v1 = cubic.slope_statistics(np.array([0.5]), 1.0)
-        >>> m2.round(9).tolist(), v1.round(7).tolist()  # 6 s, 9 (4 s^2 + 2)
-        ([3.0], [27.0])
-        """
-
-        def spread(rule: Rule, x: Array) -> tuple[Array, Array]:
-            w, slope = rule.weights, self.slope(x)
-            power = np.vecdot(slope**2, w)
-            rest = slope - np.vecdot(slope, w)[:, None]
-            return np.vecdot(rest**2, w), power + 1e-8 * power.max() + 1e-300
-
-        return self.second_hermite(s, c) / c, self._average(spread, s, c, self.slope_tolerance)
-
     def slope_moments_at(self, s: Array, c: float) -> Array:
         """E sigma', E z sigma', E (z^2 - 1) sigma', E (z^3 - 3 z) sigma' at s + sqrt(c) z, and of
         st = sigma' - E sigma' - z E z sigma' the moments E z^j st^k for (j, k) = (0, 2), (1, 2),
@@ -272,6 +252,12 @@ class Activation:
         ------
         QuadratureError
             If the integrals do not settle.
+
+        Examples
+        --------
+        >>> cubic = Activation(lambda x: x**3 - 3 * x)  # sigma' = 3 (s^2 - 1) + 6 s z + 3 z^2
+        >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
+        [0.75, 3.0, 6.0]
         """
 
         def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
@@ -287,19 +273,3 @@ class Activation:
             return np.stack(values), power ** (degrees / 2)
 
         return self._average(compute, s, c, self.slope_tolerance)
-
-
-def _difference(of: Activation, x: Array) -> Array:
-    """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.
-
-    Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
-    and the kinked integrals are asked for less accuracy (see ``slope_moments``).
-    """
-    step = 2e-2
-    if of.kinks:
-        distance = np.abs(x[..., None] - np.asarray(of.kinks)).min(axis=-1)
-        step = np.clip(distance / 5, 1e-7, step)
-    total = np.zeros_like(x)
-    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
-        total += weight * (of(x + k * step) - of(x - k * step))
-    return total / step

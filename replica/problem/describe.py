@@ -23,6 +23,13 @@ def describe(problem: Problem) -> dict[str, Any]:
     return _stated(problem, [f.name for f in fields(problem)])
 
 
+def as_made(problem: Problem) -> dict[str, Any]:
+    """``describe`` of a problem, or of the step that has made it, with its width."""
+    if problem.rows is not None or problem.step is None or problem.step is problem:
+        return describe(problem)
+    return describe(problem.step) | _stated(problem, ("beta", "dimension"))
+
+
 def _stated(problem: Problem, names: Any) -> dict[str, Any]:
     """Those of the named fields that say something, as plain values."""
     default = {f.name: f.default for f in fields(problem)}
@@ -36,11 +43,11 @@ def _stated(problem: Problem, names: Any) -> dict[str, Any]:
     return stated
 
 
-def attributes(problem: Problem) -> dict[str, str | float]:
-    """The description for NetCDF: what its attributes cannot hold, as JSON text."""
+def attributes(described: dict[str, Any]) -> dict[str, str | float]:
+    """A description for NetCDF: what its attributes cannot hold, as JSON text."""
     return {
-        name: value if isinstance(value, (str, float)) else json.dumps(value)
-        for name, value in describe(problem).items()
+        name: json.dumps(value) if isinstance(value, (bool, list, tuple)) else value
+        for name, value in described.items()
     }
 
 

@@ -2,14 +2,15 @@
 
 The text is read as Python's arithmetic and nothing else: numbers, the arguments z1 ... z4,
 + - * / **, and calls of one argument of the named activations, exp, cos, abs, he0, he1, ...
+It bends and jumps where the argument of such a call passes a kink of the function.
 """
 
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .checks import real
+from .kinks import crossings
 from .named import ACTIVATIONS
 
 # Levels of brackets and operations inside each other, of which a chain of n terms has n: far fewer
@@ -42,6 +44,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs,
     **ACTIVATIONS,
 }
+KINKS = {"abs": (0.0,)} | {name: function.kinks for name, function in ACTIVATIONS.items()}
 GRAMMAR = (  # what may be written, for messages
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
     f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2, "
@@ -90,10 +93,58 @@ class Expression:
         """The value at arrays z1, ..., zr of one shape."""
         return real("target", _value(self._tree, z) + np.zeros_like(z[0]))
 
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where a function of z1 alone may bend or jump."""
+        found = [crossings(partial(_above, node, kink)) for node, kink in self._passed()]
+        return tuple(sorted({round(place, 13) + 0.0 for places in found for place in places}))
+
+    @property
+    def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """Planes (v, t), v.z = t, at which it may bend or jump; other surfaces are left out."""
+        found = (_planes(node, kink, self.dimension) for node, kink in self._passed())
+        return tuple(dict.fromkeys(plane for planes in found for plane in planes))
+
+    def _passed(self) -> Iterator[tuple[ast.expr, float]]:
+        """Arguments of calls, each with a value at which the function called has a kink."""
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield from ((node.args[0], kink) for kink in KINKS.get(node.func.id, ()))
+
 
 def is_expression(text: str) -> bool:
     """Whether ``text`` mentions one of z1, z2, ... and so is meant as an expression."""
     return ":" not in text and re.search(r"\bz\d", text) is not None
+
+
+def _at(node: ast.AST, z: tuple[Array, ...]) -> Array:
+    """The value of a ``node`` as an array of the shape of the arguments."""
+    return np.asarray(_value(node, z) + np.zeros_like(z[0]), dtype=float)
+
+
+def _above(node: ast.AST, value: float, z: Array) -> Array:
+    """A ``node`` of a function of z1 less a ``value``."""
+    return _at(node, (z,)) - value
+
+
+def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Where ``node`` has a ``value``, if it is affine; a product is 0 where a factor is."""
+    at = np.concatenate([np.zeros((1, r)), np.eye(r), np.random.default_rng(0).normal(size=(8, r))])
+    with np.errstate(all="ignore"):
+        y = _at(node, tuple(at.T))
+    v = y[1 : r + 1] - y[0]
+    if np.allclose(y, y[0] + at @ v, rtol=0, atol=1e-12 * (1 + np.abs(y).max())):
+        if v.any():
+            yield tuple(v.tolist()), value - float(y[0])
+        return
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if value == 0:
+            yield from _planes(left, 0.0, r)
+            yield from _planes(right, 0.0, r)
+        case ast.BinOp(left=factor, op=ast.Pow() | ast.Div()) if value == 0:
+            yield from _planes(factor, 0.0, r)
+        case ast.UnaryOp(operand=operand):
+            yield from _planes(operand, -value, r)
 
 
 def _levels(tree: ast.AST) -> int:

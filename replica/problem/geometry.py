@@ -134,9 +134,10 @@ def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def remainder(alignment: Array) -> Array:
     """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
-    single column of zeros where none is."""
-    values, vectors = np.linalg.eigh(np.eye(len(alignment)) - alignment @ alignment.T)
-    kept = values > 1e-13
-    if not kept.any():
-        return np.zeros((len(alignment), 1))
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    single column of zeros where none is.  Cholesky's, so a smooth function of Gamma."""
+    rest, columns = np.eye(len(alignment)) - alignment @ alignment.T, []
+    for t in range(len(alignment)):
+        if rest[t, t] > 1e-13:
+            columns.append(rest[:, t] / np.sqrt(rest[t, t]))
+            rest = rest - np.outer(columns[-1], columns[-1])
+    return np.stack(columns, axis=1) if columns else np.zeros((len(alignment), 1))

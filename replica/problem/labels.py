@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from solvers.results import Array
@@ -24,6 +23,7 @@ from ..errors import InvalidArgument
 from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
+from .kinks import crossings
 from .moments import Averages, ConditionalMoments
 from .targets import MultiIndex, Target
 
@@ -225,7 +225,7 @@ def mean_label(target: Target, added: LabelNoise | None) -> Target:
         return 2 * added.probability(target(*z)) - 1
 
     if isinstance(target, MultiIndex):
-        return MultiIndex(mean, target.dimension, name)
+        return MultiIndex(mean, target.dimension, name, target.planes)
     if added.kind != "flip":
         return Activation(mean, kinks=target.kinks, name=name)
     # E[y | z] is constant between the target's changes of sign
@@ -237,11 +237,5 @@ def mean_label(target: Target, added: LabelNoise | None) -> Target:
 
 def zeros(target: Target) -> list[float]:
     """Where a target of one direction changes sign, but for its declared kinks."""
-    # As far as rules reach, in steps of 0.01; not at 0, where odd functions vanish
-    x = np.linspace(-13.0, 13.0, 2601) + 1e-4
-    y = target(x)
-    places = []
-    for i in np.flatnonzero(y[:-1] * y[1:] < 0):
-        if not any(x[i] <= kink <= x[i + 1] for kink in target.kinks):
-            places.append(float(brentq(lambda t: float(target(t)), x[i], x[i + 1], xtol=1e-14)))
-    return places
+    known = np.array([*target.kinks, np.inf])
+    return [place for place in crossings(target) if np.abs(known - place).min() > 1e-9]

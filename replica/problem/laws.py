@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import roots_legendre
 
 from solvers.results import Array
@@ -16,7 +17,9 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .checks import FINITE
 
-READOUT_LAWS = ("gaussian", "rademacher", "uniform")  # by name
+# By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
+READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
+DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Law:
 
         if self.continuous == "gaussian":
             return scipy.stats.norm()
-        if self.continuous == "uniform":  # mean 0, variance 1
+        if self.continuous == "box":
             return scipy.stats.uniform(-np.sqrt(3), 2 * np.sqrt(3))
         return self.continuous
 
@@ -80,7 +83,10 @@ def law(name: str, spec: Any) -> Law:
     if isinstance(spec, Law):
         return spec
     if isinstance(spec, str) and spec in READOUT_LAWS:
-        return Law((-1.0, 1.0), (0.5, 0.5)) if spec == "rademacher" else Law(continuous=spec)
+        return Law(*DISCRETE_LAWS[spec]) if spec in DISCRETE_LAWS else Law(continuous=spec)
+    if isinstance(spec, str) and spec == "uniform":
+        allowed = "equal (every value 1) or box (continuous on an interval): uniform meant either"
+        raise InvalidArgument(name, spec, allowed)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
             raise InvalidArgument(name, spec, "a continuous law of finite variance")
@@ -97,6 +103,15 @@ def law(name: str, spec: Any) -> Law:
     if not (good and abs(fractions.sum() - 1) < 1e-9):
         raise InvalidArgument(name, spec, f"values up to {FINITE:g}, fractions >= 0 of sum 1")
     return Law(tuple(values.tolist()), tuple((fractions / fractions.sum()).tolist()))
+
+
+def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
+    """Names of laws, one or several, as an array; what is none of ``READOUT_LAWS`` is refused."""
+    names = np.atleast_1d(np.asarray(values, dtype=object))
+    for one in names.ravel():
+        if one not in READOUT_LAWS:
+            raise InvalidArgument(name, one, f"among {', '.join(READOUT_LAWS)}, on a grid")
+    return names.ravel().astype(str)
 
 
 def _discrete(spec: Any) -> tuple[Array, Array]:

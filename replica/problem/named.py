@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import Activation, _registry
+from .kinks import find_kinks
 
 
 def hermite(coefficients: ArrayLike) -> Activation:
@@ -84,7 +86,9 @@ _registry.update(ACTIVATIONS)
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
 
 
-def activation(spec: Any, argument: str = "activation") -> Activation:
+def activation(
+    spec: Any, argument: str = "activation", kinks: tuple[float, ...] = ()
+) -> Activation:
     """The activation meant by a name, a Hermite sum, ``module:function`` or a callable.
 
     Parameters
@@ -94,6 +98,9 @@ def activation(spec: Any, argument: str = "activation") -> Activation:
         ``"module:function"``, or any numpy function.
     argument : str
         The argument's name, for the message.
+    kinks : tuple of float
+        Where a function that is given as such, or imported, or its derivative jumps; unless
+        given, they are looked for.
 
     Raises
     ------
@@ -108,23 +115,26 @@ def activation(spec: Any, argument: str = "activation") -> Activation:
     if isinstance(spec, Activation):
         return spec
     if isinstance(spec, str):
-        return _by_name(spec.strip(), argument)
+        return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
-        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument)
+        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks)
     raise InvalidArgument(argument, spec, "a name, a function or an Activation")
 
 
 @lru_cache(maxsize=256)
-def _wrapped(function: Callable[[Array], Array], name: str, argument: str) -> Activation:
+def _wrapped(
+    function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...]
+) -> Activation:
     """One Activation per function, so that equal problems share their tables."""
     try:
-        return Activation(function, name=name)
+        one = Activation(function, kinks=kinks, name=name)
+        return one if kinks else replace(one, kinks=find_kinks(one))
     except InvalidArgument as error:
         raise InvalidArgument(argument, error.value, error.allowed) from None
 
 
 @lru_cache(maxsize=256)
-def _by_name(text: str, argument: str) -> Activation:
+def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
     """The activation of that name, importable name, or sum of Hermite polynomials."""
     if text in ACTIVATIONS:
         return ACTIVATIONS[text]
@@ -134,7 +144,7 @@ def _by_name(text: str, argument: str) -> Activation:
             return function
         if not (callable(function) and isinstance(function, Hashable)):
             raise InvalidArgument(argument, text, "the name of a function")
-        return _wrapped(function, text, argument)
+        return _wrapped(function, text, argument, kinks)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:

@@ -44,6 +44,12 @@ class Problem(ABC):
         return None
 
     @property
+    def step(self) -> Any:
+        """The GradientStep that makes the features: a step itself; of a model the one that made it,
+        None of one that was given directly or changed since."""
+        return None
+
+    @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
         """The pairs (alpha0, eta) of the steps still to be made."""
         return ()
@@ -56,7 +62,7 @@ class Problem(ABC):
     @property
     @abstractmethod
     def varying(self) -> list[str]:
-        """The numeric fields, which may vary on a grid."""
+        """The fields that may vary on a grid."""
 
     @abstractmethod
     def model(self, **values: float) -> Any:
@@ -77,11 +83,6 @@ class Problem(ABC):
         if beta is not None:
             raise InvalidArgument("beta", beta, "left out: a model has its own")
         return self.model()
-
-    @property
-    def has_rate(self) -> bool:
-        """Whether a learning rate may vary: of a step, and of a network that remembers its own."""
-        return bool(self.schedule) or self.rows is not None
 
     def model_of_any_width(self, **values: float) -> Any:
         """The model, where its width does not matter: its own, or beta = 1 after a step."""
@@ -118,5 +119,5 @@ def check_problem(problem: Any) -> None:
 
 def check_step(problem: Any, argument: str = "step") -> None:
     """Refuse what has no learning rate."""
-    if not (isinstance(problem, Problem) and problem.has_rate):
-        raise InvalidArgument(argument, problem, "a GradientStep, or the network of one")
+    if not isinstance(problem, Problem) or problem.step is None:
+        raise InvalidArgument(argument, problem, "a GradientStep, or a model that one has made")

@@ -76,6 +76,7 @@ class SpikedRandomFeatures(Problem):
     """
 
     differentiable: ClassVar[tuple[str, ...]] = ("r", "c", "gamma")
+    _made_by: ClassVar[Any] = None  # a step that makes a model leaves itself here; a copy has none
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
@@ -156,28 +157,38 @@ class SpikedRandomFeatures(Problem):
         )
 
     @property
+    def step(self) -> Any:
+        """The GradientStep that made the model, or None."""
+        return self._made_by if self.rows is None else self.rows.step
+
+    @property
     def srf(self) -> "SpikedRandomFeatures":
         """The published model: the same spike and bulk variance, rows without covariance."""
         return self if self.rows is None else replace(self, rows=None)
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields; of a network, its width, its dimension and those of its step."""
-        if self.rows is not None:
-            step = [name for name in self.rows.step.varying if name != "beta"]
-            return ["beta", "dimension", *step]
-        return [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        """The numeric fields, and those of the step that made the model; of a network, whose spike
+        and bulk are the step's, beside these its width and its dimension."""
+        own = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        if self.step is None:
+            return own
+        own = ["beta", "dimension"] if self.rows is not None else own
+        return list(dict.fromkeys([*own, *self.step.varying]))
 
-    def model(self, **values: float) -> "SpikedRandomFeatures":
-        """The model with other ``values`` of ``varying`` fields."""
-        if not values:
-            return self
-        if self.rows is None:
-            return replace(self, **values)  # type: ignore[arg-type]
-        own = {"beta": self.beta, "dimension": self.dimension}
-        own |= {name: values.pop(name) for name in own if name in values}
-        changed: SpikedRandomFeatures = self.rows.model(values, **own)
-        return changed
+    def model(self, **values: Any) -> "SpikedRandomFeatures":
+        """The model with other ``values`` of ``varying`` fields: first those of its step."""
+        names = set() if self.step is None else {*self.step.varying} - {"beta"}
+        of_step = {name: value for name, value in values.items() if name in names}
+        own: Any = {name: value for name, value in values.items() if name not in names}
+        if self.rows is not None:
+            own = {"beta": self.beta, "dimension": self.dimension} | own
+            changed: SpikedRandomFeatures = self.rows.model(of_step, **own)
+            return changed
+        made = self
+        if of_step:
+            made = self.step.model(beta=own.pop("beta", self.beta), **of_step)
+        return replace(made, **own) if own else made
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """This model with ``bias`` added to all neurons, for good unless one is still trained."""

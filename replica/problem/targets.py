@@ -8,20 +8,27 @@ with tau ~ N(0, 1) in the K' directions that are left: Eq. (3.3).
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError, expectation_tensor
+from solvers.quadrature import (
+    AVERAGE_SIZES,
+    TENSOR_SIZES,
+    QuadratureError,
+    expectation_tensor,
+    trapezoid_tensors,
+)
 from solvers.results import Array
 from solvers.rules import Rule
+from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import check_elementwise, real
+from .checks import FINITE, check_elementwise, real
 from .expressions import Expression, is_expression
 from .geometry import remainder
 from .moments import Averages, ConditionalMoments
@@ -31,6 +38,8 @@ from .named import activation, imported
 FAR = 100.0
 SHARING = 64  # kappa for which one rule is chosen: more cost less each, fewer need no finer one
 LARGEST_ARRAY = 2**18  # values of the function at once: 2 MiB, kept in the cache
+# Nodes a panel in one to three directions, with panels split at planes; of four they are too many.
+SPLIT_SIZES = {1: (18, 36, 72, 144), 2: (12, 18, 27, 40), 3: (8, 12, 18, 24)}
 
 
 @dataclass(frozen=True)
@@ -45,25 +54,32 @@ class MultiIndex:
         T, 1 or more.
     name : str
         Used in messages and labels.
+    planes : sequence of (v, t)
+        Where it bends or jumps: v.z = t, with v of ``dimension`` numbers.
 
     Raises
     ------
     InvalidArgument
-        If the function does not return finite numbers of its arguments' shape.
+        If the function does not return finite numbers of its arguments' shape, or a plane is
+        none.
 
     Examples
     --------
     >>> target = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2)
     >>> target.averages().first.round(12).tolist()
     [1.0, 0.0]
+    >>> target = MultiIndex(lambda a, b: np.abs(a - b), dimension=2, planes=[((1, -1), 0)])
+    >>> round(target.averages().mean, 12)  # 2 / sqrt(pi)
+    1.128379167096
     """
 
-    kinks: ClassVar[tuple[float, ...]] = ()  # none that a rule could be split at ...
-    kinks_known: ClassVar[bool] = False  # ... but there may be some
+    kinks: ClassVar[tuple[float, ...]] = ()  # points, of a function of one direction
+    kinks_known: ClassVar[bool] = False  # there may be some beside the planes
 
     function: Callable[..., Array]
     dimension: int
     name: str = "multi-index"
+    planes: Any = ()
 
     def __post_init__(self) -> None:
         largest = max(TENSOR_SIZES)
@@ -73,6 +89,7 @@ class MultiIndex:
             object.__setattr__(self, "dimension", 0)
         if not 1 <= self.dimension <= largest:
             raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
+        object.__setattr__(self, "planes", _checked(self.planes, self.dimension))
         check_elementwise("target", self.name, self.function, self.dimension)
 
     def __repr__(self) -> str:
@@ -84,11 +101,13 @@ class MultiIndex:
 
     def averages(self) -> Averages:
         """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""
+        T = self.dimension
 
-        def averages(rule: Rule) -> Array:
-            return _moments(self(*rule.nodes.T), rule)
+        def averages(rule_at: RuleAt) -> Array:
+            rule = rule_at(np.zeros((T, 1)))
+            return _moments(self(*np.moveaxis(rule.nodes, -1, 0)), rule).reshape(2 + T)
 
-        mean, spread, *first = self._settled(averages, self.dimension)
+        mean, spread, *first = self._settled(averages, np.eye(T))
         return Averages(float(mean), float(mean**2 + spread), np.array(first))
 
     def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
@@ -102,23 +121,29 @@ class MultiIndex:
         weight = np.exp(-np.minimum((kappa**2).sum(axis=0), FAR) / 4)
 
         def integrated(columns: slice) -> Array:
-            here = centre[:, columns, None]
+            here = centre[:, columns]
 
-            def averages(rule: Rule) -> Array:
-                tau, size = (L @ rule.nodes.T)[:, None], max(1, LARGEST_ARRAY // len(rule.nodes))
-                blocks = [here[:, i : i + size] for i in range(0, here.shape[1], size)]
-                parts = [_moments(self(*(block + tau)), rule) for block in blocks]
+            def averages(rule_at: RuleAt) -> Array:
+                size = max(1, LARGEST_ARRAY // rule_at(here[:, :1]).weights.shape[-1])
+                parts = []
+                for start in range(0, here.shape[1], size):
+                    block = here[:, start : start + size]
+                    rule = rule_at(block)
+                    z = block[..., None] + np.moveaxis(rule.nodes @ L.T, -1, 0).reshape(
+                        len(L), -1, rule.weights.shape[-1]
+                    )
+                    parts.append(_moments(self(*z), rule))
                 return np.concatenate(parts, axis=1) * weight[columns]
 
-            return self._settled(averages, L.shape[1]) / weight[columns]
+            return self._settled(averages, L) / weight[columns]
 
         starts = range(0, len(weight), SHARING)
         parts = [integrated(slice(start, start + SHARING)) for start in starts]
         h, spread, *g = np.concatenate(parts, axis=1)
         return ConditionalMoments(h, np.array(g), spread)
 
-    def _settled(self, averages: Callable[[Rule], Array], dimension: int) -> Array:
-        """Averages by the tensor rule in ``dimension`` directions that is fine enough.
+    def _settled(self, averages: Callable[["RuleAt"], Array], L: Array) -> Array:
+        """Averages over z = centre + L tau, L (T, K'), by the rule for tau that is fine enough.
 
         Raises
         ------
@@ -126,17 +151,63 @@ class MultiIndex:
             With the target's name.
         """
         try:
-            return expectation_tensor(averages, dimension)
+            return expectation_tensor(averages, L.shape[1], self._rules(L))
         except QuadratureError as error:
-            raise QuadratureError(f"target {self.name}: {error}") from None
+            raise QuadratureError(
+                f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
+                f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
+            ) from None
+
+    def _rules(self, L: Array) -> Iterator["RuleAt"]:
+        """Rules of growing size for tau at a centre (T, N): one for all centres, or one for each
+        where planes pass it at different distances."""
+        normals = np.array([v for v, _ in self.planes]).reshape(-1, len(L)) @ L
+        seen = np.linalg.norm(normals, axis=1) > 1e-9  # the others are crossed by no tau
+        if not seen.any() or L.shape[1] not in SPLIT_SIZES:
+            for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
+                yield partial(_fixed, rule)
+            return
+        for n in SPLIT_SIZES[L.shape[1]]:
+
+            def at(centre: Array, n: int = n) -> Rule:
+                offsets = np.stack([t - v @ centre for v, t in self.planes], axis=-1)
+                return split_at_planes(n, normals[seen], offsets[:, seen])
+
+            yield at
+
+
+def _fixed(rule: Rule, centre: Array) -> Rule:
+    """The same rule at any centre."""
+    return rule
+
+
+RuleAt = Callable[[Array], Rule]  # of a centre (T, N): nodes (M, K') or (N, M, K')
+
+
+def _checked(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:
+    """The planes as (v, t) with v of length 1."""
+    allowed = f"pairs (v, t), with v of {dimension} numbers, not all 0"
+    checked = []
+    try:
+        for v, t in planes:
+            normal = np.array(v, dtype=float)
+            length = float(np.linalg.norm(normal))
+            if normal.shape != (dimension,) or not 0 < length < FINITE:
+                raise ValueError
+            checked.append((tuple((normal / length).tolist()), float(t) / length))
+    except (TypeError, ValueError):
+        raise InvalidArgument("planes", planes, allowed) from None
+    return tuple(checked)
 
 
 def _moments(y: Array, rule: Rule) -> Array:
     """E y, Var y and E tau_k y of values (..., M) at the nodes of a rule, (2 + K', ...)."""
-    linear = y @ (rule.weights * np.vstack([np.ones_like(rule.weights), rule.nodes.T])).T
-    rest = y - linear[..., :1]
+    weighted = y * rule.weights
+    mean = weighted.sum(axis=-1)
+    first = (weighted[..., None, :] @ rule.nodes)[..., 0, :]
+    rest = y - mean[..., None]
     rest *= rest
-    return np.stack([linear[..., 0], rest @ rule.weights, *np.moveaxis(linear[..., 1:], -1, 0)])
+    return np.stack([mean, np.vecdot(rest, rule.weights), *np.moveaxis(first, -1, 0)])
 
 
 Target = Activation | MultiIndex
@@ -157,10 +228,15 @@ def target(spec: Any) -> Target:
 
 
 @lru_cache(maxsize=256)
-def _expressed(text: str) -> MultiIndex:
+def _expressed(text: str) -> Target:
     """One target for each text, so that equal problems share their tables."""
     function = Expression(text)
-    return MultiIndex(function, function.dimension, text)
+    if function.dimension == 1:
+        try:
+            return Activation(function, kinks=function.kinks, name=text)
+        except InvalidArgument as error:
+            raise InvalidArgument("target", error.value, error.allowed) from None
+    return MultiIndex(function, function.dimension, text, function.planes)
 
 
 def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:

@@ -5,9 +5,11 @@ isotropic rows of variance c_e(q), q = beta V2 V1_hat; so closed forms, Newton's
 responses are the isotropic ones, with c_e and what it changes.  Along u, the row norms and zeta,
 the overlaps are those of the resolvent (16.9),
 
-    M' = tau C_e (1 + q P C_e)^-1,    tau = beta V2,
+    M' = tau C_e W,    W = (1 + q P C_e)^-1,    tau = beta V2,
 
-P being 1 on zeta and 0 on u and the norms.
+P being 1 on zeta and 0 on u and the norms.  The derivatives of nu^T M' nu that (15.8) has are forms
+in nu' = W nu: d(q C_e)/dq with respect to tau at fixed V1_hat, and that with respect to V1_hat at
+fixed tau is tau^2 times dC_e/dq less the square of (C_e nu') on zeta.
 """
 
 from functools import cached_property
@@ -27,12 +29,13 @@ from .responses import SignalSources, Susceptibility
 from .rows import Rows
 
 
-class Block(NamedTuple):
-    """M' on u, the row norms (where kept), and zeta: (P, n, n) each."""
+class Special(NamedTuple):
+    """On u, the row norms (where they are kept), and zeta: (P, n, n) each."""
 
-    inverse: Array  # M' / tau
-    by_tau: Array  # dM'/dtau at fixed V1_hat
-    by_force: Array  # -dM'/dV1_hat at fixed tau, over tau^2
+    C: Array  # C_e
+    qC_slope: Array  # d(q C_e)/dq
+    C_slope: Array  # dC_e/dq
+    W: Array
 
 
 class Correlated(Isotropic):
@@ -112,6 +115,10 @@ class Correlated(Isotropic):
         matrix[:, n:, n + 1] = by_V[:, :, 0] * (c * p)[:, None] + by_V[:, :, 1]
         return np.concatenate([rest, left - right], axis=1), matrix
 
+    def residual_near(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Both sides of (i) and (ii) with the c_e that is tabulated: there is one branch only."""
+        return super().analytic_residual(V, alpha, lam)
+
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = c_e p."""
         q = self.rows.at_ratio(ratio)
@@ -120,9 +127,18 @@ class Correlated(Isotropic):
         dp = -(c + q * slope) * p  # of log p in q
         return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """The same block of (alpha/beta) M', with C_e where no table reaches."""
+        q, V2 = U[:, -2:].T
+        C = self.rows.special_at(q, matrices(U[:, :-2]))
+        M = self._special_of(q, C, np.zeros_like(C))
+        theta = np.s_[: self.table.loadings.shape[1]]
+        return np.asarray((alpha * V2)[:, None, None] * (M.C @ M.W)[:, theta, theta])
+
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (16.10)"""
-        M = (alpha * V[:, 1])[:, None, None] * self._block(V, V_hat).inverse
+        of = self._special(V, V_hat)
+        M = (alpha * V[:, 1])[:, None, None] * (of.C @ of.W)
         theta = self.table.loadings.shape[1]
         order = np.arange(len(self.kept))
         return Susceptibility.of(M, order[:theta], order[theta:])
@@ -131,11 +147,14 @@ class Correlated(Isotropic):
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
     ) -> SignalSources:
         """The terms of (15.8) in nu = (theta_hat, p_hat): through V2, and directly in q_1."""
-        block = self._block(V, V_hat)
-        nu = np.concatenate([theta_hat[:, 0], p_hat[:, 0]], axis=1)
-        X2 = alpha**2 / self.beta * np.einsum("pi,pij,pj->p", nu, block.by_tau, nu)
-        Q1 = (alpha * V[:, 1]) ** 2 * np.einsum("pi,pij,pj->p", nu, block.by_force, nu)
-        return SignalSources(np.zeros((len(V), 1, 1)), X2[:, None], Q1[:, None, None])
+        of = self._special(V, V_hat)
+        nu = of.W @ np.concatenate([theta_hat[:, 0], p_hat[:, 0]], axis=1)[..., None]
+        zeta = (of.C @ nu)[:, theta_hat.shape[2] :]
+        back = nu.swapaxes(1, 2)
+        X2 = (alpha**2 / self.beta)[:, None] * (back @ of.qC_slope @ nu)[..., 0]
+        Q1 = zeta.swapaxes(1, 2) @ zeta - back @ of.C_slope @ nu
+        Q1 *= ((alpha * V[:, 1]) ** 2)[:, None, None]
+        return SignalSources(np.zeros((len(V), 1, 1)), X2, Q1)
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
         """The averages of (5.2) with the c_e that they imply; q and c_e (P,)."""
@@ -155,15 +174,16 @@ class Correlated(Isotropic):
         averages = resolvent_averages(level, V1_hat, c, beta)
         return averages, beta * V1_hat * averages.inverse, c
 
-    def _block(self, V: Array, V_hat: Array) -> Block:
+    def _special(self, V: Array, V_hat: Array) -> Special:
         """Eq. (16.9)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
-        C, slope = self.rows.special(q)
-        size = C.shape[-1]
-        q = q[:, None, None]
-        zeta = np.diag(np.arange(size) > 1).astype(float)
-        W = np.linalg.inv(np.eye(size) + q * zeta @ C)
-        M = C @ W
-        by_q = W.swapaxes(1, 2) @ slope @ W - M @ zeta @ M
+        return self._special_of(q, *self.rows.special(q))
+
+    def _special_of(self, q: Array, C: Array, slope: Array) -> Special:
+        """The same from C_e and its derivative on all of u, the norms and zeta."""
         rows, columns = np.ix_(self.kept, self.kept)
-        return Block(*(part[:, rows, columns] for part in (M, M + q * by_q, -by_q)))
+        C, slope = (part[:, rows, columns] for part in (C, slope))
+        q = q[:, None, None]
+        zeta = np.diag(self.kept > 1).astype(float)
+        W = np.linalg.inv(np.eye(len(zeta)) + q * zeta @ C)
+        return Special(C, C + q * slope, slope, W)

@@ -1,26 +1,32 @@
 """Ridge regression of one group of neurons and one spike, compiled: each point from end to end.
-docs/theory.md 4, 5
+docs/theory.md 4, 5, 16
 
 (V1, V2) solve (4.1)-(4.4) by two steps of (4.2) -> (5.3), then by Newton's method on the two
 equations without cancellation that ``isotropic`` states,
 
-    lambda V2   = (1 - alpha/beta) + (alpha/beta) E[1 / (1 + V)]                 (i)
-    V1 / (c V2) = (1 - alpha) + alpha E[(1 + mu_2^2 V2) / (1 + V)]               (ii)
+    lambda V2     = (1 - alpha/beta) + (alpha/beta) E[1 / (1 + V)]               (i)
+    V1 / (c_e V2) = (1 - alpha) + alpha E[(1 + mu_2^2 V2) / (1 + V)]             (ii)
 
-in the logarithms of V1 and V2.  All else is explicit, (4.5)-(4.11); averages E are sums over the
-nodes of a table.  ``solve`` is what others call, importing it where they need it, as numba takes
-half a second; all that it calls is here, since numba's cache does not see changes of other files.
+in the logarithms of V2 and of W1 = V2 / (q + 1/c), with q = beta V2 V1_hat.  All else is explicit,
+(4.5)-(4.11); averages E are sums over the nodes of a table.
+
+Isotropic rows, those of an sRF, have c_e = c, and W1 is V1.  Those of a network have c_e(q), and
+C_e(q) on u, the row norms (delta) and zeta; both come with the table (``rows``), and
+V1 = V2 / (q + 1/c_e(q)).  Their readout has one loading more, chi on d mu_0 / d c.
+
+``solve`` is what others call, importing it where they need it, as numba takes half a second; all
+that it calls is here, since numba's cache does not see changes of other files.
 """
 
 from collections import namedtuple
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numba import njit
 
 from solvers.results import Array
 
-from ..equivalence import OneGroup
+from ..equivalence import OneGroup, RowSeries
 
 TOLERANCE = 1e-13  # of log V1 and log V2: some hundred times rounding
 ROUNDING = 1e-15  # residuals of (i), (ii) this small are nothing but rounding
@@ -29,9 +35,12 @@ LONGEST = 3.0  # step in a logarithm: a factor of 20
 SWEEPS = 2  # steps of the map before Newton's: they bring (1, 1) into the right decades
 LIMIT = 100  # evaluations: from there Newton needs about four
 SMALLEST_ERROR = 1e-4  # of the target's power: with no less an error is compared
+SINGULAR = 1e-13  # what is left of the row norms beside u counts as nothing, relative to all
 
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 
+# What is asked of an argument that is None is not compiled: where rows make a difference, they are
+# an argument beside the table that has them.
 compiled = njit(error_model="numpy")  # 1 / 0 is infinite, as in numpy
 # the same for sums whose terms may be added in any order, which is three times faster
 summed = njit(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -42,45 +51,55 @@ Matrix = tuple[float, float, float, float]  # two by two, row by row
 
 # E[R {1, a, b}] and E[R^2 {a, b, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
 Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
+# V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
+Bulk = namedtuple("Bulk", "V1 c slope p_slope")
+# a symmetric matrix on u, delta and zeta
+Block = namedtuple("Block", "uu ud uz dd dz zz")
+# (4.5), of both loadings, and (4.6)
+Signal = namedtuple("Signal", "m theta chi m_hat theta_hat chi_hat p_hat")
 # overlaps, conjugates and errors at one point
 Point = namedtuple(
-    "Point", "V1 V2 m theta psi Q1 q2 V1_hat V2_hat m_hat theta_hat p_hat X1 X2 test train"
+    "Point",
+    "V1 V2 m theta psi Q1 q2 V1_hat V2_hat m_hat theta_hat p_hat X1 X2 test train chi chi_hat W1",
 )
 
 
 @njit(cache=True, error_model="numpy")  # with all that it calls
 def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """The points (alpha[i], lam[i]) on the table ``fine``, (P, 20): the numbers of a Point, the
+    """The points (alpha[i], lam[i]) on the table ``fine``, (P, 23): the numbers of a Point, the
     largest relative violation of any equation on ``fine`` (the residual) and on ``coarse`` (the
     quadrature error), both NaN unless ``checked``, evaluations and status."""
-    out = np.empty((alpha.size, 20))
+    out = np.empty((alpha.size, 23))
     for i in range(alpha.size):
-        V1, V2, iterations, status = responses(fine, alpha[i], lam[i])
-        point = readout(fine, alpha[i], lam[i], V1, V2)
+        W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
+        point = readout(fine, alpha[i], lam[i], W1, V2)
         residual = violation(fine, alpha[i], lam[i], point) if checked else np.nan
         error = violation(coarse, alpha[i], lam[i], point) if checked else np.nan
         for k, number in enumerate(point):
             out[i, k] = number
-        out[i, 16], out[i, 17], out[i, 18], out[i, 19] = residual, error, iterations, status
+        out[i, 19], out[i, 20], out[i, 21], out[i, 22] = residual, error, iterations, status
     return out
 
 
 @compiled
 def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
-    """V1, V2, evaluations and status.  Eqs. (4.1)-(4.4)"""
-    V1, V2, ratio = 1.0, 1.0, alpha / t.beta
+    """W1, V2, evaluations and status.  Eqs. (4.1)-(4.4), (16.6)"""
+    V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(SWEEPS):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
-        V2, V1, _, _, _ = resolvent(t, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+        c, _ = effective(t, t.rows, alpha * E.Ra * V2)
+        V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+    W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
-    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at V
+    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
     for count in range(SWEEPS + 1, LIMIT + 1):
-        T1, T2 = V1 * exp(step1), V2 * exp(step2)
-        error, there, _ = log_residual(t, averages(t, T1, T2), alpha, lam, T1, T2)
+        T1, T2 = W1 * exp(step1), V2 * exp(step2)
+        bulk = bulk_at(t, t.rows, T1, T2)
+        error, there, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
         # A step is good if the rest of the way, by the old slopes, has become shorter: unlike a
         # test on the residual, this does not depend on how the equations are scaled.
         if distance == inf or size(solve_pair(slopes, error)) < distance:
-            V1, V2, slopes, residual = T1, T2, there, size(error)
+            W1, V2, slopes, residual = T1, T2, there, size(error)
             back1, back2 = solve_pair(slopes, error)
             length = distance = size((back1, back2))
             shortened = LONGEST / max(length, LONGEST)
@@ -89,47 +108,115 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
             step1, step2 = step1 / 2, step2 / 2
             length = size((step1, step2))
         if not isfinite(length):
-            return V1, V2, count, NOT_FINITE
+            return W1, V2, count, NOT_FINITE
         if length <= TOLERANCE or residual <= ROUNDING:
-            return V1, V2, count, CONVERGED if residual < SOLVED else NO_PROGRESS
-    return V1, V2, LIMIT, ITERATION_LIMIT
+            return W1, V2, count, CONVERGED if residual < SOLVED else NO_PROGRESS
+    return W1, V2, LIMIT, ITERATION_LIMIT
 
 
 @compiled
-def readout(t: OneGroup, alpha: float, lam: float, V1: float, V2: float) -> Point:
+def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Point:
     """All that follows from V1 and V2.  Eqs. (4.2), (4.5)-(4.11)"""
-    ratio = alpha / t.beta
+    ratio, bulk = alpha / t.beta, bulk_at(t, t.rows, W1, V2)
+    V1 = bulk.V1
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
-    # (4.5) as a least-squares problem with a unit penalty on phi = theta / root, the loading
-    # without the part of it that mu_0 fits
-    gram00, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
-    penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
-    pivot = gram00 + penalty if gram00 > 0 else inf  # no mu_0, no m
-    share = gram01 / pivot
-    _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
-    root = sqrt(alpha * t.c * V2)
-    phi = root * h1 / (1 + root**2 * (gram11 + penalty * share**2))
-    theta, theta_hat = root * phi, phi / root  # Eq. (4.5)
-    m = h0 / pivot - share * theta  # Eq. (4.5)
-    m_hat = penalty * m
-    psi = alpha * V1 * p_hat  # Eq. (4.6)
+    s = signal(t, alpha, V1, V2, t.beta * V2 * V1_hat)
+    X1_signal, X2_signal, Q1_signal, psi = of_signal(t, t.rows, alpha, V1, V2, V1_hat, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, V1, V2, m, theta, psi)
-    X1, X2 = sources(t, alpha, Ta, Tb, m_hat, theta_hat, p_hat)  # Eq. (4.8) without Q
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, s.m, s.theta, s.chi, psi)
+    Ta += Q1_signal * RRaa
+    Tb += Q1_signal * E.RRab
+    X1, X2 = ratio * Ta + X1_signal, ratio * Tb + X2_signal  # Eq. (4.8) without Q
     # (4.7)-(4.10) as one linear system: minus the derivative of (i), (ii) under V_hat + s X
-    _, slopes, (side1, side2) = log_residual(t, E, alpha, lam, V1, V2)
+    _, slopes, (side1, side2) = log_residual(t, E, alpha, lam, bulk, V2)
     d1, d2 = solve_pair(slopes, ((X1 * V1 + X2 * V2) / side1, t.beta * X1 * V1 / side2))
+    d1 = bulk.slope * d1 + (1 - bulk.slope) * d2  # of log V1
     X1 += ratio * (V1 * d1 * RRaa + V2 * d2 * E.RRab)  # Eq. (4.8)
     X2 += ratio * (V1 * d1 * E.RRab + V2 * d2 * RRbb)  # Eq. (4.8)
     # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system
-    _, _, inverse2, mixed, weighted2 = resolvent(t, lam + V2_hat, V1_hat)
-    Q1 = weighted2 * X1 + mixed * X2  # Eq. (5.3)
-    q2 = mixed * X1 + inverse2 * X2  # Eq. (5.3)
+    Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)
+    Q1 += Q1_signal
     test = T + Q1 * t.mean_a + q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + Q1 * E.RRa + q2 * E.RRb  # Eq. (4.11)
-    conjugates = V1_hat, V2_hat, m_hat, theta_hat, p_hat, X1, X2
-    return Point(V1, V2, m, theta, psi, Q1, q2, *conjugates, test, train)
+    overlaps = V1, V2, s.m, s.theta, psi, Q1, q2
+    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.p_hat, X1, X2
+    return Point(*overlaps, *conjugates, test, train, s.chi, s.chi_hat, W1)
+
+
+@compiled
+def signal(t: OneGroup, alpha: float, V1: float, V2: float, q: float) -> Signal:
+    """(4.5) as a least-squares problem with a unit penalty on phi, where, with (16.10),
+
+        theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same),
+
+    after m, so in what mu_0 leaves of both loadings.  Eqs. (4.5), (16.9)-(16.10)"""
+    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(t, t.rows, alpha, V2, q)
+    gram00, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
+    gram02, _, _, _ = norm_averages(t, t.rows, V1, V2, 0.0, 0.0)
+    penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
+    pivot = gram00 + penalty if gram00 > 0 else inf  # no mu_0, no m
+    share, norm_share = gram01 / pivot, gram02 / pivot
+    _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
+    _, gram12, gram22, h2 = norm_averages(t, t.rows, V1, V2, share, norm_share)
+    gram22 += penalty * norm_share**2
+    gram12 += penalty * share * norm_share + tilt * gram22
+    gram11 += penalty * share**2 + tilt * (2 * gram12 - tilt * gram22)
+    theta, chi = theta_by_p * p_hat, chi_by_p * p_hat
+    apart = chi - tilt * theta
+    h1 += tilt * h2 - gram11 * theta - gram12 * apart
+    h2 -= gram12 * theta + gram22 * apart
+    mixed = root * norm_root * gram12
+    matrix = 1 + root**2 * gram11, mixed, mixed, 1 + norm_root**2 * gram22
+    phi, norm_phi = solve_pair(matrix, (root * h1, norm_root * h2))
+    theta += root * phi  # Eq. (4.5)
+    chi += tilt * root * phi + norm_root * norm_phi
+    chi_hat = norm_phi / norm_root if norm_root > 0 else h2 - gram12 * root * phi
+    m = h0 / pivot - share * theta - norm_share * chi  # Eq. (4.5)
+    return Signal(m, theta, chi, penalty * m, phi / root - tilt * chi_hat, chi_hat, p_hat)
+
+
+@compiled
+def susceptibility(
+    t: OneGroup, rows: RowSeries | None, alpha: float, V2: float, q: float
+) -> tuple[float, float, float, float, float]:
+    """root, tilt and norm_root of ``signal``; theta and chi for a unit of p_hat.  Eq. (16.9)"""
+    if rows is None:
+        return sqrt(alpha * t.c * V2), 0.0, 0.0, 0.0, 0.0
+    C, _ = special(rows, q)
+    scale, zeta = alpha * V2, 1 / (1 + q * C.zz)
+    uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2  # of M' / tau
+    tilt = (C.ud - q * zeta * C.uz * C.dz) / uu
+    rest = dd - tilt**2 * uu
+    norm_root = sqrt(scale * rest) if rest > SINGULAR * dd else 0.0
+    return sqrt(scale * uu), tilt, norm_root, scale * zeta * C.uz, scale * zeta * C.dz
+
+
+@compiled
+def of_signal(
+    t: OneGroup,
+    rows: RowSeries | None,
+    alpha: float,
+    V1: float,
+    V2: float,
+    V1_hat: float,
+    s: Signal,
+) -> tuple[float, float, float, float]:
+    """The last terms of (4.8) in X1 and X2, and of (15.8) in Q1; psi.  At a finite dimension m_hat
+    acts as theta_hat does."""
+    scale = alpha**2 / t.beta
+    finite = scale * t.dimension * s.m_hat**2 if s.m_hat != 0 else 0.0
+    if rows is None:
+        X1, X2 = scale * s.p_hat**2, scale * t.c * s.theta_hat**2  # Eq. (4.8)
+        return X1, X2 + finite, 0.0, alpha * V1 * s.p_hat  # Eq. (4.6)
+    q = t.beta * V2 * V1_hat
+    C, slope = special(rows, q)
+    # M' nu = tau C_e nu', with nu' = nu but for zeta; its derivatives are forms in nu'
+    along = C.uz * s.theta_hat + C.dz * s.chi_hat
+    nu = s.theta_hat, s.chi_hat, (s.p_hat - q * along) / (1 + q * C.zz)
+    zeta, falls = along + C.zz * nu[2], -form(slope, nu)
+    X2 = scale * (form(C, nu) - q * falls)  # Eq. (15.8)
+    return 0.0, X2 + finite, (alpha * V2) ** 2 * (zeta**2 + falls), alpha * V2 * zeta
 
 
 @compiled
@@ -139,29 +226,34 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     ratio, V1, V2 = alpha / t.beta, p.V1, p.V2
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
-    inverse, weighted, inverse2, mixed, weighted2 = resolvent(t, lam + V2_hat, V1_hat)
-    error, slopes, _ = log_residual(t, E, alpha, lam, V1, V2)
+    V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
+    error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     gram00, gram01, gram11, h0, h1, p_hat, power = signal_averages(t, V1, V2, 0.0)
-    along_m = h0 - gram00 * p.m - gram01 * p.theta - p.m_hat  # Eq. (4.5)
-    along_theta = h1 - gram01 * p.m - gram11 * p.theta - p.theta_hat  # Eq. (4.5)
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, V1, V2, p.m, p.theta, p.psi)
+    gram02, gram12, gram22, h2 = norm_averages(t, t.rows, V1, V2, 0.0, 0.0)
+    along_m = h0 - gram00 * p.m - gram01 * p.theta - gram02 * p.chi - p.m_hat  # Eq. (4.5)
+    along_theta = h1 - gram01 * p.m - gram11 * p.theta - gram12 * p.chi - p.theta_hat  # Eq. (4.5)
+    along_chi = h2 - gram02 * p.m - gram12 * p.theta - gram22 * p.chi - p.chi_hat  # Eq. (16.10)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
     Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
-    X1, X2 = sources(t, alpha, Ta, Tb, p.m_hat, p.theta_hat, p.p_hat)  # Eq. (4.8)
+    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p.p_hat)
+    X1, X2, Q1_signal, _ = of_signal(t, t.rows, alpha, V1, V2, V1_hat, s)
+    Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1 + ratio * Ta, X2 + ratio * Tb)
     test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with
-    whole, whole_train, _, _, _, _ = error_averages(t, V1, V2, 0.0, 0.0, 0.0)
+    whole, whole_train, _, _, _, _ = error_averages(t, t.rows, V1, V2, 0.0, 0.0, 0.0, 0.0)
     worst = 0.0
     for change in (
-        relative(weighted - V1, V1),  # Eq. (5.3)
-        relative(inverse - V2, V2),  # Eq. (5.3)
+        relative(V1_again - V1, V1),
+        relative(V2_again - V2, V2),
         size(solve_pair(slopes, error)),  # Newton's step, where (5.3) hardly moves V
         relative(along_m, sqrt(gram00 * power)),
         relative(along_theta, sqrt(gram11 * power)),
+        relative(along_chi, sqrt(gram22 * power)),
         relative(p_hat - p.p_hat, max(abs(p.p_hat), sqrt(E.Ra * power))),  # Eq. (4.6)
-        relative(weighted2 * X1 + mixed * X2 - p.Q1, p.Q1),  # Eq. (5.3)
-        relative(mixed * X1 + inverse2 * X2 - p.q2, p.q2),  # Eq. (5.3)
+        relative(Q1 + Q1_signal - p.Q1, p.Q1),
+        relative(q2 - p.q2, p.q2),
         relative(test - p.test, max(abs(p.test), SMALLEST_ERROR * whole)),
         relative(train - p.train, max(abs(p.train), SMALLEST_ERROR * whole_train)),
     ):
@@ -210,14 +302,43 @@ def signal_averages(
 
 
 @summed
+def norm_averages(
+    t: OneGroup, rows: RowSeries | None, V1: float, V2: float, share: float, norm_share: float
+) -> tuple[float, float, float, float]:
+    """E[R l' {mu_0, l, l', h}], with l as above and l' = d mu_0 / d c - norm_share mu_0; zeros
+    where that is no loading.  Eq. (16.10)"""
+    gram02 = gram12 = gram22 = h2 = 0.0
+    if rows is None:
+        return gram02, gram12, gram22, h2
+    for n in range(t.weights.size):
+        mu0 = t.mu0[n]
+        norm = t.norm[n] - norm_share * mu0
+        wRn = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n]) * norm
+        gram02 += wRn * mu0
+        gram12 += wRn * (t.loading[n] - share * mu0)
+        gram22 += wRn * norm
+        h2 += wRn * t.h[n]
+    return gram02, gram12, gram22, h2
+
+
+@summed
 def error_averages(
-    t: OneGroup, V1: float, V2: float, m: float, theta: float, psi: float
+    t: OneGroup,
+    rows: RowSeries | None,
+    V1: float,
+    V2: float,
+    m: float,
+    theta: float,
+    chi: float,
+    psi: float,
 ) -> tuple[float, float, float, float, float, float]:
     """E[e], E[R^2 e {1, a, b}], E[R^2 {a^2, b^2}], e being (4.7) without its terms in Q1, q2."""
     T = T0 = Ta = Tb = RRaa = RRbb = 0.0
     for n in range(t.weights.size):
         w, a, b = t.weights[n], t.a[n], t.b[n]
         gap = m * t.mu0[n] + theta * t.loading[n] - t.h[n]
+        if rows is not None:
+            gap += chi * t.norm[n]
         error = gap * gap - 2 * psi * t.mu1g[n] + t.spread[n] + t.noise  # Eq. (4.7)
         R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
         wRR = w * R * R
@@ -231,10 +352,12 @@ def error_averages(
 
 
 @compiled
-def resolvent(t: OneGroup, level: float, slope: float) -> tuple[float, float, float, float, float]:
-    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D, as in
-    ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs. (5.1), (5.2)"""
-    c, beta, q = t.c, t.beta, t.c * slope
+def resolvent(
+    t: OneGroup, c: float, level: float, slope: float
+) -> tuple[float, float, float, float, float]:
+    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of variance c, as
+    in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs. (5.1), (5.2)"""
+    beta, q = t.beta, c * slope
     b = level + (1 - beta) * q
     root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
     inverse = 2 / (b + root) if b >= 0 else (root - b) / (2 * beta * q * level)
@@ -246,33 +369,110 @@ def resolvent(t: OneGroup, level: float, slope: float) -> tuple[float, float, fl
 
 
 @compiled
-def log_residual(
-    t: OneGroup, E: Averages, alpha: float, lam: float, V1: float, V2: float
-) -> tuple[Pair, Matrix, Pair]:
-    """log left - log right of (i) and (ii), the derivatives in log V1 and log V2, and the right
-    sides; a negative constant is moved to the other side, so that all sides are positive."""
-    ratio, rest = alpha / t.beta, V1 / (t.c * V2)
-    left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
-    left2, right2 = rest + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
-    slopes = (
-        ratio * V1 * E.RRa / right1,
-        lam * V2 / left1 + ratio * V2 * E.RRb / right1,
-        rest / left2 + alpha * V1 * (E.RRa + V2 * E.RRab) / right2,
-        -rest / left2 - alpha * V1 * V2 * E.RRab / right2,
-    )
-    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2)
+def from_conjugates(t: OneGroup, V2: float, V1_hat: float, level: float) -> Pair:
+    """(V1, V2) from the conjugates: with the c_e that V2 implies, then Newton's step in it.
+    Eqs. (5.3), (16.6)"""
+    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    inverse, weighted, _, mixed, _ = resolvent(t, c, level, V1_hat)
+    follows = t.beta * V1_hat * slope * mixed / c
+    change = (inverse - V2) / (1 + V1_hat * follows)
+    return weighted + level * follows * change, V2 + change
 
 
 @compiled
-def sources(
-    t: OneGroup, alpha: float, Ta: float, Tb: float, m_hat: float, theta_hat: float, p_hat: float
+def second_moments(
+    t: OneGroup, V2: float, V1_hat: float, level: float, X1: float, X2: float
 ) -> Pair:
-    """X1 and X2 from E[{mu_1^2, mu_2^2} epsilon / (1 + V)^2]; at a finite dimension m_hat acts as
-    theta_hat does.  Eq. (4.8)"""
-    ratio = alpha / t.beta
-    finite = t.dimension * m_hat**2 if m_hat != 0 else 0.0
-    X1 = ratio * Ta + alpha * ratio * p_hat**2  # Eq. (4.8)
-    return X1, ratio * Tb + alpha * ratio * (t.c * theta_hat**2 + finite)  # Eq. (4.8)
+    """-dV[X] at fixed conjugates, through c_e, too.  Eqs. (5.3), (15.8)"""
+    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+    dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
+    by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+    return weighted2 * X1 + mixed * X2 - level * by_c, mixed * X1 + inverse2 * X2 + V1_hat * by_c
+
+
+@compiled
+def bulk_at(t: OneGroup, rows: RowSeries | None, W1: float, V2: float) -> Bulk:
+    """V1, and what (i) and (ii) need of the rows.  Eq. (16.6)"""
+    q = V2 / W1 - 1 / t.c
+    if rows is None or q <= 0:  # below 0, where Newton may try, as if rows were isotropic
+        return Bulk(W1, t.c, 1.0, 1.0)
+    c, slope = effective(t, t.rows, q)
+    falls = q + 1 / t.c  # -dq / d log W1
+    p = 1 / (1 + q * c)
+    p_slope = falls * (c + q * slope) * p
+    return Bulk(V2 * c * p, c, p_slope - falls * slope / c, p_slope)
+
+
+@compiled
+def effective(t: OneGroup, rows: RowSeries | None, q: float) -> Pair:
+    """c_e and its derivative at q."""
+    if rows is None:
+        return t.c, 0.0
+    panel, x, dx = place(rows, q)
+    value, slope = series(rows.values[0, panel], x)
+    return value, slope * dx
+
+
+@compiled
+def special(rows: RowSeries, q: float) -> tuple[Block, Block]:
+    """C_e and its derivative at q."""
+    panel, x, dx = place(rows, q)
+    c = rows.values[:, panel]
+    uu, ud, uz = series(c[1], x), series(c[2], x), series(c[3], x)
+    dd, dz, zz = series(c[4], x), series(c[5], x), series(c[6], x)
+    value = Block(uu[0], ud[0], uz[0], dd[0], dz[0], zz[0])
+    return value, Block(dx * uu[1], dx * ud[1], dx * uz[1], dx * dd[1], dx * dz[1], dx * zz[1])
+
+
+@compiled
+def place(rows: RowSeries, q: float) -> tuple[int, float, float]:
+    """Where q is in the tables of ``rows``: the panel, x in [-1, 1] in it, and dx/dq."""
+    near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.values.shape[1]
+    unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
+    s = unit * log1p((rows.near - rows.far) * q / far)
+    panel = min(int(s), panels - 1) if isfinite(s) else 0
+    return panel, 2 * (s - panel) - 1, 2 * unit * (rows.near - rows.far) / (near * far)
+
+
+@compiled
+def series(coefficients: Array, x: float) -> Pair:
+    """A Chebyshev series and its derivative, by Clenshaw's recursion."""
+    b1 = b2 = d1 = d2 = 0.0
+    for k in range(coefficients.size - 1, 0, -1):
+        d1, d2 = 2 * (b1 + x * d1) - d2, d1
+        b1, b2 = coefficients[k] + 2 * x * b1 - b2, b1
+    return coefficients[0] + x * b1 - b2, b1 + x * d1 - d2
+
+
+@compiled
+def form(C: Block, nu: tuple[float, float, float]) -> float:
+    """nu^T C nu."""
+    u, d, z = nu
+    squares = C.uu * u**2 + C.dd * d**2 + C.zz * z**2
+    return squares + 2 * (C.ud * u * d + C.uz * u * z + C.dz * d * z)
+
+
+@compiled
+def log_residual(
+    t: OneGroup, E: Averages, alpha: float, lam: float, bulk: Bulk, V2: float
+) -> tuple[Pair, Matrix, Pair]:
+    """log left - log right of (i) and (ii), the derivatives in log W1 and log V2, and the right
+    sides; a negative constant is moved to the other side, so that all sides are positive."""
+    V1, ratio, p = bulk.V1, alpha / t.beta, bulk.V1 / (bulk.c * V2)
+    left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
+    left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
+    # in log V1 and log V2, without p
+    by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
+    p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
+    fall = bulk.p_slope * p / left2
+    slopes = (
+        bulk.slope * by1,
+        by2 + (1 - bulk.slope) * by1,
+        fall + bulk.slope * p_by1,
+        -fall - p_by2 + (1 - bulk.slope) * p_by1,
+    )
+    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2)
 
 
 @compiled

@@ -6,6 +6,8 @@ them.  Names follow docs/theory.md 4.
 
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from solvers.results import Array
 
 
@@ -84,7 +86,9 @@ class Errors(NamedTuple):
 Record = TypeVar("Record", Overlaps, Conjugates)
 
 
-def record_of_one(kind: type[Record], columns: Array) -> Record:
-    """The record of one group, one spike and one more direction from its numbers, (7, P)."""
+def record_of_one(kind: type[Record], columns: Array, chi: Array | None = None) -> Record:
+    """The record of one group, one spike and one more direction from its numbers (7, P), and of a
+    second loading ``chi`` (P,)."""
     V1, V2, m, theta, psi, Q1, q2 = columns[..., None]
-    return kind(V1[..., None], V2, m, theta[..., None], psi[..., None], Q1[..., None], q2)
+    loads = theta if chi is None else np.column_stack([theta, chi])
+    return kind(V1[..., None], V2, m, loads[:, None], psi[..., None], Q1[..., None], q2)

@@ -29,7 +29,7 @@ def solve_and_check(
     """The points on the table ``fine``, with their residual there in them, and their residual on
     ``coarse``, (P,): the quadrature error."""
     if fine.one_group is not None:
-        return compiled_points(fine.one_group, coarse.one_group, alpha, lam)
+        return compiled_points(fine, coarse, alpha, lam)
     return check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
 
 

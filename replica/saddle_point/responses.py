@@ -68,7 +68,8 @@ class Susceptibility(NamedTuple):
     def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
         """From the matrix M (P, N, N) of all overlaps over all conjugates, and the indices in it
         of theta (``along`` the spikes) and of psi (the ``rest``)."""
-        values, vectors = np.linalg.eigh(M[:, along[:, None], along])
+        own = M[:, along[:, None], along]
+        values, vectors = np.linalg.eigh(own.real)
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16, so roots of 1e-8, relative to the largest
         regular = root > 1e-7 * root[:, -1:]
@@ -77,13 +78,15 @@ class Susceptibility(NamedTuple):
         null_space = None
         if not regular.all():
             null_space = (vectors * ~regular[:, None]) @ vectors.transpose(0, 2, 1)
-        return cls(
-            vectors * root[:, None],
-            vectors * inverse[:, None],
-            M[:, along[:, None], rest],
-            M[:, rest[:, None], rest],
-            null_space,
-        )
+        root, inverse = vectors * root[:, None], vectors * inverse[:, None]
+        if np.iscomplexobj(M):  # a complex step: root root^T and inverse^T root to first order
+            moved = own.imag @ inverse
+            moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
+            turn = np.eye(len(along)) - 1j * inverse @ moved.transpose(0, 2, 1)
+            root, inverse = root + 1j * moved, turn @ inverse
+            null_space = null_space if null_space is None else turn @ null_space
+        off, others = M[:, along[:, None], rest], M[:, rest[:, None], rest]
+        return cls(root, inverse, off, others, null_space)
 
 
 class SignalSources(NamedTuple):
@@ -211,9 +214,23 @@ class Responses(ABC):
         something that V1 is an explicit function of."""
         return V
 
+    def residual_near(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """What ``analytic_residual`` is in V itself, no further from real V and parameters than a
+        complex step."""
+        return self.analytic_residual(V, alpha, lam)
+
     def from_analytic(self, U: Array) -> Array:
         """V (P, D) at the coordinates U (P, D) of ``to_analytic``."""
         return U
+
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """What theta is of theta_hat at the coordinates U, which may be complex, (P, n, n) for the
+        n loadings of all groups; 0 of row norms that a group's equations do not know."""
+        _, V2 = self.unpack(self.from_analytic(U))
+        A, K = self.table.loadings.shape[:2]
+        spikes = np.arange(K) < len(self.table.kappa)
+        response = (alpha[:, None] * self.table.c * V2)[:, :, None] * spikes
+        return np.asarray(response.reshape(-1, A * K, 1) * np.eye(A * K))
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """How theta and psi answer their conjugates: theta = alpha c V2 theta_hat of (4.5), and

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.results import Array, Status
 
-from ..equivalence import OneGroup, Table
+from ..equivalence import Table
 from .correlated import Correlated
 from .correlated_groups import CorrelatedGroups
 from .groups import Groups
@@ -58,7 +58,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     converge hold whatever the solver left; callers mask them.
     """
     if table.one_group is not None:
-        return compiled_points(table.one_group, None, alpha, lam)[0]
+        return compiled_points(table, None, alpha, lam)[0]
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
@@ -67,7 +67,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
 
 
 def compiled_points(
-    fine: OneGroup, coarse: OneGroup | None, alpha: Array, lam: Array
+    fine: Table, coarse: Table | None, alpha: Array, lam: Array
 ) -> tuple[Points, Array]:
     """The points on the table ``fine`` of one group, and their quadrature error (P,): their
     residual on ``coarse``.  Without that table, neither is known of the points."""
@@ -75,14 +75,16 @@ def compiled_points(
 
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    arguments = fine, coarse or fine, alpha, lam, coarse is not None
+    tables = fine.one_group, (coarse or fine).one_group
+    arguments = *tables, alpha, lam, coarse is not None
     try:
         columns = one_group.solve(*arguments).T
     except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
         columns = one_group.solve(*arguments).T
-    overlaps = record_of_one(Overlaps, columns[:7])
-    conjugates = record_of_one(Conjugates, columns[7:14])
-    test, train, residual, error, iterations, status = columns[14:]
+    test, train, chi, chi_hat, _, residual, error, iterations, status = columns[14:]
+    norms = fine.loadings.shape[1] == 2
+    overlaps = record_of_one(Overlaps, columns[:7], chi if norms else None)
+    conjugates = record_of_one(Conjugates, columns[7:14], chi_hat if norms else None)
     account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
     return Points(overlaps, conjugates, Errors(test, train), *account), error
 

@@ -8,6 +8,7 @@ log q: some dozens of values stand for them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -15,12 +16,14 @@ from scipy.linalg import null_space
 
 from solvers.results import Array
 
+from ..equivalence import RowSeries
 from .pencil import Batch, bulk, pencil, special, symmetric, without_norms
 
 NEWTON = 40  # steps at most; a few are usual
 SHORTEST_STEP = 1e-3  # in q, relative: beyond a place that needs shorter ones nothing is known
 # Of the table: panels in s, Chebyshev points in each, and the scales A, B of q over those of 1/c.
 PANEL, PANELS, POINTS = 2.0, 11, 14
+FOLLOWED = 2  # points of each panel that lead to the others: even one does, of all batches tried
 A, B = np.exp(10.0), np.exp(-12.0)  # A / B = exp(PANEL * PANELS)
 
 
@@ -42,12 +45,15 @@ class Rows:
         Whether the fluctuation of the rows' norms is kept.
     initial_norms : float
         d times the variance of the squared norms that the rows start from.
+    tangent : tuple of (complex, Rows)
+        What is added to the tabulated functions, with these factors: a complex step.
     """
 
     batches: tuple[Batch, ...]
     basis: Array
     norms: bool = True
     initial_norms: float = 0.0
+    tangent: tuple[tuple[complex, "Rows"], ...] = ()
 
     @cached_property
     def start(self) -> Array:
@@ -76,31 +82,52 @@ class Rows:
         return bound
 
     @cached_property
-    def _nodes(self) -> tuple[Array, Array]:
-        """q at the Chebyshev points of all panels, and E Q there."""
-        s = PANEL * (np.arange(PANELS)[:, None] + (chebpts1(POINTS) + 1) / 2).ravel()
+    def _nodes(self) -> Array:
+        """q at the Chebyshev points of all panels, (panels, points)."""
+        s = PANEL * (np.arange(PANELS)[:, None] + (chebpts1(POINTS) + 1) / 2)
         e = np.exp(s)
-        q = (e - 1) / (A - B * e) / self.c
-        return q, np.concatenate(list(self._followed(q)))
+        return np.asarray((e - 1) / (A - B * e) / self.c)
+
+    @cached_property
+    def _followed(self) -> tuple[Array, Array]:
+        """A few of the nodes of every panel, and E Q there."""
+        q = self._nodes[:, :: POINTS // FOLLOWED].ravel()
+        return q, np.concatenate(list(self._follow(q)))
 
     def averages(self, q: Array) -> Array:
-        """E Q (P, T, 2, 2) at q (P,)."""
-        known, EQ = self._nodes
+        """E Q (P, T, 2, 2) at q (P,), from the nearest one followed."""
+        known, EQ = self._followed
         return bulk(self.batches, q, EQ[np.searchsorted(known, q).clip(0, len(known) - 1)])
 
     @cached_property
     def _coefficients(self) -> Array:
-        """Chebyshev coefficients of c_e and of C_e, (panels, points, 1 + n^2)."""
-        q, EQ = self._nodes
-        values = np.concatenate(
-            [pencil(EQ, q)[0][:, None], self._turned(q, EQ).reshape(len(q), -1)], axis=1
-        )
+        """Chebyshev coefficients of c_e and of C_e, (panels, points, 1 + n^2); NaN in a panel
+        where c_e leaves its branch."""
+        # a panel at a time: what all take together does not fit into the caches
+        values = np.concatenate([self._values(q) for q in self._nodes])
+        q, c = self._nodes.ravel(), values[:, 0]
+        values[1:][~_on_branch(q[:-1], c[:-1], q[1:], c[1:])] = np.nan
         fit = np.linalg.inv(chebvander(chebpts1(POINTS), POINTS - 1))
         return np.asarray(fit @ values.reshape(PANELS, POINTS, -1))
 
-    def _followed(self, q: Array) -> Iterator[Array]:
-        """E Q (1, T, 2, 2) at each of the rising q, from one to the next, as long as c_e falls
-        and q c_e rises, as they do on the branch of positive G."""
+    def _values(self, q: Array) -> Array:
+        """c_e and C_e at q (P,), (P, 1 + n^2)."""
+        EQ = self.averages(q)
+        c = pencil(EQ, q)[0]
+        return np.concatenate([c[:, None], self.special_at(q, EQ).reshape(len(q), -1)], axis=1)
+
+    @cached_property
+    def series(self) -> RowSeries | None:
+        """The tables for one zeta; None of a target that leaves more directions."""
+        n = len(self.basis) + 1
+        if n != 3:
+            return None
+        upper = [1 + i * n + j for i in range(n) for j in range(i, n)]
+        chosen = self._coefficients[..., [0, *upper]]
+        return RowSeries(np.ascontiguousarray(np.moveaxis(chosen, 2, 0)), A * self.c, B * self.c)
+
+    def _follow(self, q: Array) -> Iterator[Array]:
+        """E Q (1, T, 2, 2) at each of the rising q, from one to the next on the branch."""
         x, last, c = self.start[None], 0.0, self.c
         for target in q:
             step = target - last
@@ -108,7 +135,7 @@ class Rows:
                 at = np.array([min(last + step, target)])
                 trial = bulk(self.batches, at, x)
                 now = pencil(trial, at)[0][0]
-                if 0 < now <= c * (1 + 1e-9) and at[0] * now >= last * c * (1 - 1e-9):
+                if _on_branch(last, c, at[0], now):
                     x, last, c = trial, float(at[0]), now
                 else:
                     step /= 2
@@ -118,7 +145,7 @@ class Rows:
         nowhere = np.full_like(x, np.nan)
         yield from [nowhere] * int((q > last).sum())
 
-    def _turned(self, q: Array, EQ: Array) -> Array:
+    def special_at(self, q: Array, EQ: Array) -> Array:
         """C_e on (u, delta, zeta) (P, n + 1, n + 1): the other special directions, of which
         nothing is asked, are integrated out."""
         batches = self.batches
@@ -151,7 +178,11 @@ class Rows:
             U[:, k] = 2 * x * U[:, k - 1] - U[:, k - 2]
         U *= np.arange(POINTS)
         value, slope = (T[:, None] @ c)[:, 0], (U[:, None] @ c)[:, 0]
-        return value, slope * (2 / PANEL * ds)[:, None]
+        slope = slope * (2 / PANEL * ds)[:, None]
+        for factor, other in self.tangent:
+            further = other._tabulated(q, columns)
+            value, slope = value + factor * further[0], slope + factor * further[1]
+        return value, slope
 
     def effective(self, q: Array) -> tuple[Array, Array]:
         """c_e (P,) at q, and its derivative."""
@@ -166,13 +197,26 @@ class Rows:
 
     def at_ratio(self, ratio: Array) -> Array:
         """q (P,) where (1 - p(q)) / q = c_e / (1 + q c_e) is ``ratio``; NaN above its largest
-        value c."""
+        value c.  Of a complex ratio, or tangent, to the first order in the imaginary part."""
         inverse = 1 / ratio
-        q = np.where(ratio <= self.c * (1 + 1e-12), np.maximum(inverse - 1 / self.c, 0.0), np.nan)
-        for _ in range(NEWTON):
+
+        def step(q: Array) -> Array:
             c, slope = self.effective(np.where(np.isnan(q), 0.0, q))
-            step = (inverse - 1 / c - q) / (1 - slope / c**2)
-            q = np.maximum(q + step, 0.0)
-            if not (np.abs(step) > 1e-9 * q + 1e-15 / self.c).any():  # the error left is its square
+            return np.asarray((inverse - 1 / c - q) / (1 - slope / c**2))
+
+        known = ratio.real <= self.c * (1 + 1e-12)
+        q = np.where(known, np.maximum(inverse.real - 1 / self.c, 0.0), np.nan)
+        for _ in range(NEWTON):
+            change = step(q).real
+            q = np.maximum(q + change, 0.0)
+            # the error left is its square
+            if not (np.abs(change) > 1e-9 * q + 1e-15 / self.c).any():
                 break
-        return q
+        return q + 1j * step(q).imag if np.iscomplexobj(inverse) or self.tangent else q
+
+
+def _on_branch(q: Any, c: Any, later_q: Any, later_c: Any) -> Any:
+    """Whether c_e > 0 falls and q c_e rises from one q to a later one, as they do on the branch of
+    positive G."""
+    falls = (later_c > 0) & (later_c <= c * (1 + 1e-9))
+    return falls & (later_q * later_c >= q * c * (1 - 1e-9))

@@ -19,6 +19,7 @@ from solvers.results import Array, ConvergenceError
 
 from .resolvent import Resolvent
 
+SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
 SCAN_DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
 SCAN_PER_DECADE = 14  # points: a gap that is narrower than a cell shows as a dip of the density
@@ -161,3 +162,15 @@ def _bordered(resolvent: Resolvent, V: Array, z: Array) -> Array:
     matrix[:, :D, :D], matrix[:, :D, D] = slope, along
     matrix[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
     return matrix
+
+
+def angle_of(x: Array, low: float, high: float) -> Array:
+    """The angle in (0, pi) with log x = middle - half cos(angle), for x (P,) in (low, high)."""
+    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
+    return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
+
+
+def place_of(angle: Array, low: float, high: float) -> Array:
+    """x (P,) at angles of ``angle_of``."""
+    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
+    return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))

@@ -39,12 +39,26 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     groups, weights = len(table.classes), table.weights / total[0]
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     of_m = table.offsets[:groups]
-    of_theta = (table.kappa * table.mu1[:, None]).reshape(-1, len(weights))
+    of_theta = table.loadings.reshape(-1, len(weights))
     # theta = response E[kappa mu_1 s], without a spike as with one
-    response = np.repeat(alpha * table.c * V2[0], len(table.kappa))
+    response = resolvent.real.loading_response(U, np.array([alpha]))[0].real
     mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
-    taken = (mixed * response) @ np.linalg.solve(np.eye(len(own)) + own * response, mixed.T)
+    taken = mixed @ response @ np.linalg.solve(np.eye(len(own)) + own @ response, mixed.T)
     size = np.sqrt(-penalty)  # above the bulk V_2 < 0
     values = np.linalg.eigvalsh(((of_m * weights) @ of_m.T - taken) / np.outer(size, size))
     values = values[::-1][:count]
     return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)
+
+
+def atom(table: Table, alpha: float) -> float:
+    """1 - (rank of the features) / p.
+
+    A group whose features are linear in the input given kappa adds to the rank only as long as
+    the input has directions left; one whose features are functions of kappa alone, nothing.
+    """
+    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
+    curved = table.mu2sq.max(axis=1) > 1e-13 * size
+    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
+    width = table.beta * table.fractions
+    rank = width[curved].sum() + min(1.0, width[straight].sum())
+    return float(max(0.0, 1 - min(alpha, rank) / table.beta))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +22,20 @@ from scipy.interpolate import CubicSpline
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
 
+from ..display import Displayed
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, check_model, number, positive
+from ..plotting import plot_spectrum
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
 from ..saddle_point import ridge
 from .batch_contour import beside_line
 from .contour import contour_table
-from .edges import NEGLIGIBLE_MASS, mass_per_log, scan, support
-from .outliers import outliers, outliers_from
+from .edges import NEGLIGIBLE_MASS, SMALLEST_X, angle_of, mass_per_log, place_of, scan, support
+from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
@@ -38,11 +44,11 @@ PROBE_STRIDE = 6  # cells of the scan between points at which a contour is judge
 LARGEST_RULE = 4096  # nodes of a rule: what needs more takes minutes, and is flagged instead
 GUIDE_POINTS = 64  # points of an interval between which guesses are interpolated
 MOST_SUBDIVISIONS = 60  # of an interval in an adaptive integral: twice what an edge takes
-SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
+SHOWN_POINTS = 500  # of each interval, in a data frame
 
 
-@dataclass(frozen=True, eq=False)
-class Spectrum:
+@dataclass(frozen=True, eq=False, repr=False)
+class Spectrum(Displayed):
     """The limiting spectrum of Phi^T Phi / n, (p, p).
 
     Attributes
@@ -84,6 +90,25 @@ class Spectrum:
         """Whether the quadrature error met its tolerance, and the mass 1e-6."""
         return self.status == Status.CONVERGED
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The model and alpha, in plain values."""
+        return as_made(self.model) | {"alpha": self.alpha}
+
+    def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
+        """The density, :func:`replica.plotting.plot_spectrum`."""
+        return plot_spectrum(self, ax, eigenvalues=eigenvalues)
+
+    def _facts(self) -> dict[str, Any]:
+        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
+        return known | {"status": status}
+
+    def _rows(self) -> list[dict[str, float]]:
+        x = np.concatenate([self.grid(k, SHOWN_POINTS) for k in range(len(self.edges))])
+        columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
+        return [{"x": place, "density": density} for place, density in columns]
+
     @cached_property
     def outliers_from(self) -> Array:
         """The number of samples n from which each of the outliers (O,) lies above the bulk: with
@@ -117,14 +142,14 @@ class Spectrum:
             inside = (flat > max(low, SMALLEST_X * high)) & (flat < high)
             if inside.any():
                 at = flat[inside]
-                V = self.resolvent.at(at.astype(complex), guide(_angle(at, low, high)))
+                V = self.resolvent.at(at.astype(complex), guide(angle_of(at, low, high)))
                 density[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
         return density.reshape(x.shape)
 
     def grid(self, interval: int, points: int) -> Array:
         """``points`` places in one of the intervals, denser towards its edges."""
         angle = (np.arange(points) + 0.5) * np.pi / points
-        return _place(angle, *self.edges[interval])
+        return place_of(angle, *self.edges[interval])
 
     def moment(self, k: int) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
@@ -139,7 +164,7 @@ class Spectrum:
         stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
 
         def integrand(angle: Array) -> Array:
-            x = _place(angle[:, 0], low, high)
+            x = place_of(angle[:, 0], low, high)
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
         integral = cubature(
@@ -158,7 +183,7 @@ class Spectrum:
         angle = (np.arange(GUIDE_POINTS) + 0.5) * np.pi / GUIDE_POINTS
         guides: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
-            V = self.resolvent.at(_place(angle, low, high).astype(complex))
+            V = self.resolvent.at(place_of(angle, low, high).astype(complex))
             good = np.isfinite(V).all(axis=1)
             if good.sum() < 2:  # guesses of 0 are too far: each point is then solved by itself
                 V, good = np.zeros_like(V), np.full_like(good, True)
@@ -227,7 +252,7 @@ def spectrum(
         alpha=float(ratio),
         edges=intervals,
         sharp=sharp,
-        atom=_atom(resolvent.real.table, float(ratio)),
+        atom=atom(resolvent.real.table, float(ratio)),
         outliers=outliers(model, resolvent.real.table),
         quadrature_error=settled.change,
         mass_error=np.nan,
@@ -271,29 +296,3 @@ def _resolvent(
             if (np.nan_to_num(resolvent.winding(U[inside])) < 0.5).all():
                 return resolvent
     return Resolvent(real, ridge.responses_of(table), alpha, deadline)
-
-
-def _atom(table: Table, alpha: float) -> float:
-    """1 - (rank of the features) / p.
-
-    A group whose features are linear in the input given kappa adds to the rank only as long as
-    the input has directions left; one whose features are functions of kappa alone, nothing.
-    """
-    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
-    curved = table.mu2sq.max(axis=1) > 1e-13 * size
-    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
-    width = table.beta * table.fractions
-    rank = width[curved].sum() + min(1.0, width[straight].sum())
-    return float(max(0.0, 1 - min(alpha, rank) / table.beta))
-
-
-def _angle(x: Array, low: float, high: float) -> Array:
-    """The angle in (0, pi) with log x = middle - half cos(angle), for x (P,) in (low, high)."""
-    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
-    return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
-
-
-def _place(angle: Array, low: float, high: float) -> Array:
-    """x (P,) at angles of ``_angle``."""
-    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
-    return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))

@@ -1,9 +1,10 @@
 """A network before its giant gradient steps, and the models that the steps make of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures
+from ..problem import SpikedRandomFeatures, assign
 from .network import Network
 from .several_steps import srf_after_steps
 from .step import Step
@@ -30,8 +31,9 @@ class GradientStep(Step):
     step_noise : float, optional
         That of the steps' data, where it differs.
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
-        Law of the first-step readout times sqrt(p): 1 unless given; "gaussian",
-        "rademacher" (+-1) and "uniform" have mean 0 and variance 1.
+        Law of the first-step readout times sqrt(p): "equal" (all 1) unless given;
+        "rademacher" (+-1), "gaussian" and "box" (continuous on an interval) have mean 0 and
+        variance 1.
     bias : float, sequence or (values, fractions)
         Law of the untrained biases, independent of the readout.
     initialisation : {"sphere", "gaussian"}
@@ -70,7 +72,9 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        return srf_after_steps(self, beta)
+        model = srf_after_steps(self, beta)
+        assign(model, _made_by=self)
+        return model
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
@@ -94,16 +98,15 @@ class GradientStep(Step):
         """The numeric fields, and the width of the model."""
         return [*super().varying, "beta"]
 
-    def model(self, **values: float) -> SpikedRandomFeatures:
+    def model(self, **values: Any) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
 
         Raises
         ------
         InvalidArgument
-            If beta is missing, or there are several steps and one field is to serve all.
+            If beta is missing.
         """
         beta = values.pop("beta", None)
         if beta is None:
             raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-        step = replace(self, **values) if values else self  # type: ignore[arg-type]
-        return step.srf(beta=beta)
+        return self.at(beta, values).srf(beta=beta)

@@ -1,6 +1,7 @@
 """The rows of the network itself after its giant steps, and the model that has them.
 docs/theory.md 15-18"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -109,14 +110,13 @@ class NetworkRows:
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
-    def model(self, changed: dict[str, float], **own: float) -> SpikedRandomFeatures:
+    def model(
+        self, changed: Mapping[str, Any], *, beta: float, dimension: float
+    ) -> SpikedRandomFeatures:
         """The network after a step with ``changed`` fields, itself of width ``beta`` and of
         dimension ``dimension``."""
-        rows = self
-        if changed:
-            step: Any = replace(self.step, **changed)  # type: ignore[arg-type]
-            rows = NetworkRows(step, self.row_norms)
-        return replace(rows.published, rows=rows, **own)  # type: ignore[arg-type]
+        rows = NetworkRows(self.step.at(beta, changed), self.row_norms) if changed else self
+        return replace(rows.published, rows=rows, beta=beta, dimension=dimension)
 
 
 def Network(

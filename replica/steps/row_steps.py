@@ -22,7 +22,7 @@ from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output,
 from .step import Step
 
 # Of averages over a batch, relative to their size; and of a target of several directions.
-TOLERANCE, TENSOR_TOLERANCE = 1e-11, 1e-8
+TOLERANCE, TENSOR_TOLERANCE = 1e-10, 1e-8
 # Rules for kappa, finer and finer.
 KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 240, 400, 800)]
 

@@ -24,7 +24,7 @@ from solvers.settle import settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, remainder
+from ..problem import Activation, SpikedRandomFeatures, remainder
 from .one_step import srf_after_one_step
 from .step import Step
 
@@ -170,8 +170,14 @@ def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
     table = tabulate(now, rule)
     kappa, mu1 = table.kappa[0], table.mu1[0]
     shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
-    m2, v1 = step.student.slope_statistics(shift, now.geometry.c[0])
+    m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
     rho = table.h - step.readout.values[0] * table.offsets[0]
     rho2 = rho**2 + step.step_labels.conditional_variance(table.h, table.spread)
     averaged = [rho * kappa * mu1, rho * m2, rho2 * mu1**2, rho2 * v1, *table.g * mu1]
     return np.array(averaged) @ table.weights
+
+
+def slope_statistics(student: Activation, shift: Array, c: float) -> tuple[Array, Array]:
+    """E sigma'' and Var sigma' at shift + sqrt(c) z, arrays like ``shift``.  Eq. (10.1)"""
+    first, rest = student.slope_moments_at(shift, c)[[1, 4]]
+    return first / np.sqrt(c), first**2 + rest

@@ -19,15 +19,20 @@ differ from zero and for a fresh batch at every step: what reusing a batch adds 
 import itertools
 from dataclasses import dataclass
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from solvers.results import Array
 
+from ..display import Displayed
 from ..errors import InvalidArgument
+from ..plotting import plot_staircase
 from ..problem import MultiIndex, multi_index
 from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Defaults of ``staircase``.
 DEGREE = 4  # of the tensors at most: a leap of 5 would need n = Theta(d^5) samples
@@ -57,8 +62,8 @@ class Stage:
     explained: float
 
 
-@dataclass(frozen=True, eq=False)
-class Staircase:
+@dataclass(frozen=True, eq=False, repr=False)
+class Staircase(Displayed):
     """What is learned of a target, stage by stage.
 
     Attributes
@@ -87,6 +92,27 @@ class Staircase:
     stages: tuple[Stage, ...]
     error: float
     resolution: float
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The target and the highest degree, in plain values."""
+        return {"target": self.target.name, "degree": self.degree}
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """What each step adds, :func:`replica.plotting.plot_staircase`."""
+        return plot_staircase(self, ax)
+
+    def _facts(self) -> dict[str, Any]:
+        stages = [f"n ~ d^{stage.leap}: {stage.explained:.3g}" for stage in self.stages]
+        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing"}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"step": step, "leap": stage.leap, "strength": strength, "explained": stage.explained}
+            | {f"z{i}": part for i, part in enumerate(direction.tolist(), start=1)}
+            for step, stage in enumerate(self.stages, start=1)
+            for direction, strength in zip(stage.directions, stage.strengths.tolist(), strict=True)
+        ]
 
     @property
     def powers(self) -> Array:

@@ -4,8 +4,9 @@ What the steps make of a network (``one_step``, ``several_steps``, ``network``) 
 these fields alone; :class:`GradientStep` adds the methods that return it.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -45,7 +46,9 @@ class Step(Problem):
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
 
     student: Activation | Any = field(metadata={"help": "Activation: a name or module:function."})
-    target: Activation | MultiIndex | Any = field(metadata={"help": "Target function: likewise."})
+    target: Activation | MultiIndex | Any = field(
+        metadata={"help": "Target: likewise, or an expression in z1 ... z4, z1 + relu(z1*z2)."}
+    )
     alpha0: Any = field(default=None, metadata={"help": "Gradient samples n0/d, or inf."})
     eta: Any = field(default=None, metadata={"help": "Learning rate eta~ of the step."})
     steps: Any = field(
@@ -56,8 +59,8 @@ class Step(Problem):
     )
     noise: float = field(default=0.0, metadata={"help": "Label noise variance Delta."})
     readout: Any = field(
-        default=1.0,
-        metadata={"help": f"First-step readout: values (-1,1), {', '.join(READOUT_LAWS)}."},
+        default="equal",
+        metadata={"help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1."},
     )
     bias: Any = field(
         default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
@@ -121,9 +124,28 @@ class Step(Problem):
         return tuple(self.steps) or ((self.alpha0, self.eta),)
 
     @property
+    def step(self) -> "Step":
+        """Itself."""
+        return self
+
+    @property
     def varying(self) -> list[str]:
-        """The numeric fields."""
-        return [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        """The numeric fields, the law of the readout, and the rate that follows the width."""
+        numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        return [*numbers, "readout", *(["rate"] if "eta" in numbers else [])]
+
+    def at(self, beta: float, values: Mapping[str, Any]) -> Self:
+        """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.
+
+        ``rate`` is eta/d = eta~ beta, the learning rate itself in the place of that over the width.
+        """
+        changed = dict(values)
+        if "rate" in changed:
+            rate = number("rate", changed.pop("rate"), 0, FINITE, "0 or more (eta/d)")
+            if "eta" in changed:
+                raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
+            changed["eta"] = rate / beta
+        return replace(self, **changed) if changed else self
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
         """Spiked random features of this student, fitted to these labels, with the spike's cosines

@@ -66,6 +66,17 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
 
 
+@pytest.mark.parametrize(
+    ("command", "sizes"), [(theory, ""), (validate, " --dimension 20 --seeds 2 --rng 0")]
+)
+def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes):
+    line = f"spectrum {STEP} --eta 3 --alpha 2 --readout=-1,1,.5 --time-limit 1e-3{sizes}"
+    assert command(line) == 1
+    found = capsys.readouterr()
+    assert (found.out, found.err.count("\n")) == ("", 1)
+    assert "was not found within its time_limit" in found.err
+
+
 def test_what_did_not_converge_exits_1(capsys):
     """The best bias lies beyond those that are searched: the document is printed, unknown values
     null."""

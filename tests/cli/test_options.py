@@ -1,12 +1,19 @@
 """The options are the problems' own fields: their help, their defaults, what is refused."""
 
+import shlex
 from dataclasses import fields
+from importlib import import_module
 
 import pytest
 
+import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli.options import GRIDS, HELP, parse_request
-from tests.cli.commands import refusal
+from replica.cli.common import run
+from replica.cli.main import app
+from replica.cli.options import GRIDS, HELP, PANELS, parse_request
+from replica.cli.output import progress
+from replica.cli.problem_file import read_config
+from tests.cli.commands import document, refusal, theory, validate
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
 SRF = {"student": "tanh", "target": "sin", "r": "1", "c": "1", "gamma": ".5"}
@@ -49,3 +56,73 @@ def test_mistakes_in_groups(groups, mistake, tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(f"student = 'tanh'\ntarget = 'sin'\nalpha = 1\nlam = 1\n[groups]\n{groups}")
     assert mistake in refusal(capsys, f"curve --config {path}")
+
+
+def test_a_rate_in_the_place_of_eta():
+    """eta/d, which stays as beta varies; the problem has eta~ at the first beta."""
+    of = {"student": "tanh", "target": "sin", "alpha0": "20", "rate": "3", "beta": "2,4"}
+    request = parse_request(of, required=())
+    assert request.problem.eta == 1.5
+    assert {name: grid.tolist() for name, grid in request.grids.items()} == {
+        "rate": [3], "beta": [2, 4],
+    }  # fmt: skip
+
+
+def test_laws_of_the_readout_as_a_grid(capsys):
+    line = "curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam .1"
+    points = document(capsys, f"{line} --readout equal,gaussian")["points"]
+    assert [point["readout"] for point in points] == ["equal", "gaussian"]
+    for point in points:
+        (alone,) = document(capsys, f"{line} --readout {point['readout']}")["points"]
+        assert alone["test_error"] == point["test_error"]
+
+
+def test_a_new_problem_file_is_read_back(tmp_path, capsys):
+    """As it is written, and with any single line of it that is a comment made a setting."""
+    path = tmp_path / "problem.toml"
+    assert theory(f"init {path}") == 0
+    capsys.readouterr()
+    assert refusal(capsys, f"init {path}").startswith("error: the new file must be one that is not")
+    assert len(document(capsys, f"curve --config {path}")["points"]) == 30
+    lines = path.read_text().splitlines()
+    known = [line.partition(" = ")[0].removeprefix("# ") for line in lines]
+    assert {name for name in known if name in HELP} == set(HELP)
+    for i, name in enumerate(known):
+        if name in HELP:
+            path.write_text(lines[i].removeprefix("# "))
+            assert list(read_config(path)) == [name]
+
+
+@pytest.mark.parametrize("command", [theory, validate])
+def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
+    program, name = ("replica", "curve") if command is theory else ("replica-validate", "compare")
+    assert command(f"{name} --help") == 0
+    text = capsys.readouterr().out
+    panels = [*PANELS, "Files and output", *([] if command is theory else ["The simulation"])]
+    assert all(f"─ {panel} ─" in text for panel in panels)
+    assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
+    assert command("--version") == 0
+    assert capsys.readouterr().out.strip() == replica.__version__
+    assert command("--show-completion bash") == 0
+
+
+@pytest.mark.parametrize("name", ["init", "curve", "bounds", "optimum", "spectrum", "staircase"])
+def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
+    """Those of replica; the simulations of replica-validate take their time."""
+    monkeypatch.chdir(tmp_path)
+    about = getattr(import_module(f"replica.cli.{name}"), name).__doc__
+    lines = about.partition("Examples\n    --------\n")[2].split("\n\n")
+    assert len(lines) == 2
+    for line in lines:
+        assert run(app, shlex.split(line)[1:]) == 0, line
+
+
+def test_progress_in_a_log_is_a_line_a_minute(monkeypatch, capsys):
+    clock = iter([0, 10, 65, 70, 130])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with progress("points") as advance:
+        for done in (1, 2, 3, 4):
+            advance(done, 10)
+    assert capsys.readouterr().err.splitlines() == [
+        "points: 2 of 10 after 1 min", "points: 4 of 10 after 2 min",
+    ]  # fmt: skip

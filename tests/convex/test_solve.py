@@ -228,6 +228,24 @@ def test_decision_at_a_large_penalty(loss, gamma, law, limit):
     assert abs(left[0]) > 1e-3
 
 
+def test_almost_no_penalty_on_random_features():
+    """93 samples a neuron and no spike: .95751755458473 by brute force (601 x 961 nodes, and
+    benchmarks.brute), .9585 +- .0014 in six simulations at d = 1200."""
+    model = SpikedRandomFeatures(student="relu", target="sign", r=0, c=1, gamma=0, beta=0.115760877)
+    point = solve(model, alpha=10.763388675, lam=7.26e-12, loss="squared_hinge")
+    assert point.test_error == pytest.approx(0.957517555, abs=2e-9)
+
+
+def test_a_jump_far_from_where_ridge_regression_is():
+    """At a large penalty E[mu_0 s] is all but a jump in m, far from ridge regression's:
+    1.246710881 is where a path of other steps ended, each a full Newton step in m."""
+    model = SpikedRandomFeatures(
+        student="erf", target="sign", r=5.14, c=9.3, gamma=0.284, beta=1.49
+    )
+    point = solve(model, alpha=0.5, lam=1e3, loss="hinge")
+    assert point.test_error == pytest.approx(1.246710881, rel=1e-6)
+
+
 @pytest.mark.parametrize(("name", "loss"), [("sign", "logistic"), ("sign", "hinge"),
                                             ("outliers", "huber:0.5")])  # fmt: skip
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])

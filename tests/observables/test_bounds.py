@@ -120,8 +120,11 @@ def test_bounds_over_the_rate_and_its_edges():
     assert best.upper <= found.upper.min()
     assert best.lower <= found.lower.min()
     assert replica.best_bounds(STEP, eta=(0.1, 1.0)).edge_upper
+    made = STEP.srf(beta=1)  # it remembers the step
+    assert np.array_equal(replica.bounds(made, eta=[1.0, 3.0, 10.0]).lower, found.lower)
+    assert replica.best_bounds(made).lower == best.lower
     with pytest.raises(InvalidArgument, match=r"eta must be left out.*sRF.*got \[1.0\]"):
-        replica.bounds(STEP.srf(beta=1), eta=[1.0])
+        replica.bounds(replace(made, r=1.0), eta=[1.0])
 
 
 def test_trained_bias_refines_the_bounds():

@@ -32,6 +32,28 @@ PROBLEMS = {
         SpikedRandomFeatures(student="erf", target="sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2),
         1.0, 1e-3, None,
     ),
+    "network": (
+        GradientStep(student="tanh", target="sin", alpha0=0.5, eta=3.0).network(beta=1.0),
+        1.5, 0.05, None,
+    ),
+    "relu network, alpha = beta": (
+        GradientStep(student="relu", target="relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1),
+        1.0, 0.01, None,
+    ),
+    "network, norms follow u": (
+        GradientStep(student="erf", target="he1", alpha0=np.inf, eta=4, noise=.1).network(beta=.7),
+        0.9, 0.01, None,
+    ),
+    "network, two steps": (
+        GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 2, noise=.1).network(beta=1.5),
+        0.9, 0.01, None,
+    ),
+}  # fmt: skip
+SLOW = {
+    "network, two directions": (
+        GradientStep(student="relu", target="z1+z1*z2", alpha0=2, eta=1, noise=.1).network(beta=1),
+        0.9, 0.01, None,
+    ),
 }  # fmt: skip
 
 
@@ -43,20 +65,24 @@ def errors(problem, name, value, alpha, lam, beta):
     elif name == "beta" and beta is not None:
         beta = value
     else:
-        problem = replace(problem, **{name: value})
+        problem = problem.model(**{name: value} | ({} if beta is None else {"beta": beta}))
+        beta = None
     point = replica.solve(problem.at_width(beta), **at)
     return np.array([point.test_error, point.train_error])
 
 
-@pytest.mark.parametrize("case", PROBLEMS)
+@pytest.mark.parametrize(
+    "case", [*PROBLEMS, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)]
+)
 def test_against_finite_differences(case):
     """Five-point differences of step 1e-3 are good to about 1e-10 of the errors' own scale."""
-    problem, alpha, lam, beta = PROBLEMS[case]
+    problem, alpha, lam, beta = (PROBLEMS | SLOW)[case]
     found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta)
-    assert {"alpha", "lam", "beta", "noise"} < set(found.test_error)
-    own = {"alpha": alpha, "lam": lam, "beta": beta}
+    assert {"alpha", "lam", "beta", "noise"} <= set(found.test_error)
+    own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
+    step_of = problem if problem.rows is None else problem.rows.step
     for name in found.test_error:
-        value = own[name] if own.get(name) is not None else getattr(problem, name)
+        value = own[name] if name in own else getattr(step_of, name)
         step = 1e-3 * (abs(value) or 1.0)
         offsets = np.arange(5) if value == 0 else np.arange(-2, 3)
         weights = difference_weights(offsets) / step
@@ -74,6 +100,9 @@ def test_what_has_no_derivative():
     assert "alpha0" not in found.test_error  # infinite
     assert np.isnan(found.test_error["eta"])  # no step, no spike
     assert np.isfinite(found.test_error["noise"])
+    several = GradientStep(student="tanh", target="sin", alpha0=1, eta=1.0, readout=[1, 2])
+    with pytest.raises(InvalidArgument, match="model must be srf here: neurons of the network"):
+        replica.gradient(several.network(beta=1.0), alpha=1.0, lam=0.1)
     with pytest.raises(InvalidArgument, match="train_bias"):
         replica.gradient(replace(step, train_bias=True), alpha=1.0, lam=0.1, beta=1.0)
     with pytest.raises(InvalidArgument, match="beta"):

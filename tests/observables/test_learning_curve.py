@@ -47,6 +47,44 @@ def test_grids_over_model_fields():
 
 
 @pytest.mark.parametrize(
+    "grids",
+    [dict(eta=[1, 3]), dict(alpha0=[2, np.inf]), dict(noise=[0, 0.1]), dict(beta=[1, 2]),
+     dict(readout=["equal", "rademacher"]), dict(eta=[1, 3], beta=[0.5, 2])],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_model_remembers_the_step_that_made_it(grids):
+    """Its curve over the step's fields is that of the step, and says what was not varied."""
+    at = dict(alpha=1.0, lam=0.1)
+    curve = learning_curve(MODEL, **at, **grids)
+    of_step = grids | {"beta": grids.get("beta", 1.0)}
+    other = learning_curve(PUBLISHED, **at, **of_step).squeeze()
+    assert np.array_equal(curve.test_error.squeeze(), other.test_error)
+    constant = {"alpha0": 20, "eta": 3, "noise": 0, "beta": 1}
+    assert {name: curve.attrs.get(name) for name in constant} == {
+        name: None if name in grids else value for name, value in constant.items()
+    }
+
+
+def test_a_model_that_is_changed_has_no_step():
+    changed = replace(MODEL, r=2.0)
+    assert changed.step is None
+    with pytest.raises(InvalidArgument, match="a grid must be over alpha, lam, r, c, gamma, beta"):
+        learning_curve(changed, alpha=1, lam=0.1, eta=[1])
+
+
+@pytest.mark.parametrize("kind", ["srf", "network"])
+def test_a_rate_that_follows_the_width(kind):
+    """eta = eta~ p at a fixed d: eta~ beta is the same at every width."""
+    made = getattr(PUBLISHED, kind)(beta=1.0)
+    curve = learning_curve(made, alpha=1.0, lam=0.1, beta=[0.5, 2.0], rate=3.0).squeeze()
+    assert curve.eta.values.tolist() == [6.0, 1.5]
+    for beta, eta, error in zip([0.5, 2], [6.0, 1.5], curve.test_error.values, strict=True):
+        one = getattr(replace(PUBLISHED, eta=eta), kind)(beta=beta)
+        assert error == solve(one, alpha=1.0, lam=0.1).test_error
+    assert "eta" not in curve.attrs
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (dict(alpha=-1, lam=1), "alpha must be positive"),
@@ -54,7 +92,10 @@ def test_grids_over_model_fields():
         (dict(alpha=[], lam=1), "alpha must be a number"),
         (dict(alpha=1, lam="x"), "lam must be a number"),
         (dict(alpha=1, lam=1, beta=[[1, 2]]), "beta must be a number"),
-        (dict(alpha=1, lam=1, eta=[1]), "a grid must be over alpha, lam, r, c"),
+        (dict(alpha=1, lam=1, rows=[1]), "a grid must be over alpha, lam, r, c, gamma, .* eta"),
+        (dict(alpha=1, lam=1, rate=[1], eta=[1]), "rate must be left out where eta is given"),
+        (dict(alpha=1, lam=1, readout=["box", "x"]), "readout must be among equal"),
+        (dict(alpha=1, lam=1, readout=[-1, 1]), "readout must be among equal"),
         (dict(alpha=1, lam=1, beta=[-1.0]), "beta must be positive"),
     ],
 )

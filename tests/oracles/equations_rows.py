@@ -65,6 +65,7 @@ class Rows:
         v += 4 * u * E(e**2 * (q1**2 * (s22 - t2**2) + (p2 - q1**2) * check))
         v += u**2 / alpha0 * E(e**4) * (s4 - check**2 - s1**2) + 2 * (u * check * e2) ** 2
         self.v = v + 4 * u * eta / alpha0 * E(e**3 * q1) * (s13 - t2 * s1) + self.l2
+        self.last = 0.0, np.zeros(3)
         # (17.1) on (u, delta, zeta)
         omega = [eta * t2 * self.N / 2, pi2 + eta * t3 * E(e * q1) + u / 2 * k2 * e2, 0.0]
         self.initial = 2 * np.outer(omega, omega) if gaussian else np.zeros((3, 3))
@@ -77,9 +78,13 @@ class Rows:
         return np.array([[1, np.sqrt(q)], [np.sqrt(q), -1]]), T
 
     def G(self, q):
-        """(16.3), from q = 0 upwards."""
-        found = np.array([1.0, 0.0, -1.0])
-        for at in np.append(np.geomspace(1e-3 * q, q, 8)[:-1], q) if q else []:
+        """(16.3), from q = 0 upwards, or from the last q asked for if that is near."""
+        last, found = self.last
+        path = [q]
+        if not last / 2 < q < 2 * last:
+            found = np.array([1.0, 0.0, -1.0])
+            path = np.append(np.geomspace(1e-3 * q, q, 8)[:-1], q) if q else []
+        for at in path:
             T0, T = self.T(at)
 
             def gap(g, T0=T0, T=T):
@@ -88,6 +93,7 @@ class Rows:
                 return (G @ (T0 + np.tensordot(self.W, inner, 1)) - np.eye(2)).ravel()[[0, 1, 3]]
 
             found = root(gap, found, tol=1e-14).x
+        self.last = q, found
         return np.array([[found[0], found[1]], [found[1], found[2]]])
 
     def p(self, q):
@@ -145,7 +151,7 @@ def derivative(f, x):
     return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
 
 
-def solve(of, table, alpha, lam):
+def solve(of, table, alpha, lam, start=(1.0, 1.0)):
     """Test and training error, with V1 and V2 found by plain iteration.  (4.7), (16.10), (15.8)"""
     t, beta = table, table.beta
     w, m1, m2 = t.weights, t.mu1[0], t.mu2sq[0]
@@ -154,7 +160,7 @@ def solve(of, table, alpha, lam):
         V2 = of.V2(beta, V1_hat, Lam)
         return np.array([(1 - of.p(beta * V2 * V1_hat)) / (beta * V1_hat), V2])
 
-    V1 = V2 = 1.0
+    V1, V2 = start
     for _ in range(400):
         R = 1 / (1 + m1**2 * V1 + m2 * V2)
         V1_hat, Lam = alpha / beta * (w @ (m1**2 * R)), lam + alpha / beta * (w @ (m2 * R))

@@ -1,7 +1,10 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
+import itertools
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import replica
@@ -70,3 +73,220 @@ def test_functions(ax):
     lines = plotting.plot_learned(learned).get_lines()
     x = np.asarray(lines[0].get_xdata())
     assert any(np.allclose(line.get_ydata(), learned.mean(x)) for line in lines)
+
+
+# What a reviewer would look at
+
+# What those who lack one of the two cones see of linear red, green and blue (Machado, Oliveira and
+# Fernandes 2009, Table 1, severity 1).
+PROTANOPE = [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+]  # fmt: skip
+DEUTERANOPE = [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.011820, 0.042940, 0.968881],
+]  # fmt: skip
+TO_XYZ = [  # of sRGB, each over the white's
+    [0.433953, 0.376219, 0.189828], [0.212673, 0.715152, 0.072175], [0.017758, 0.109477, 0.872766],
+]  # fmt: skip
+
+
+def lab(linear):
+    """Linear sRGB in CIELAB, where distances are what an eye sees."""
+    x, y, z = np.cbrt(np.maximum(np.array(TO_XYZ) @ np.clip(linear, 0, 1), 0.008856))
+    return np.array([116 * y, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize(
+    "eye", [np.eye(3), PROTANOPE, DEUTERANOPE], ids=["all", "protan", "deutan"]
+)
+def test_colours_differ_for_every_eye(eye):
+    """By 20 and more, where 2 can be seen; matplotlib's orange and green differ by 5."""
+    srgb = np.array([to_rgb(colour) for colour in plotting.COLOURS])
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    seen = [lab(np.array(eye) @ one) for one in linear]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
+
+
+def test_a_setting_has_its_colour_in_every_figure():
+    """Whatever else is drawn, and whoever draws it: decades, and names."""
+
+    def drawn(lam):
+        curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0, 3.0, 4.0], lam=lam)
+        lines = plotting.plot_curve(curve, train=False).get_lines()
+        return dict(zip(lam, (line.get_color() for line in lines), strict=True))
+
+    two, four = drawn([0.01, 0.1]), drawn([1e-3, 0.01, 0.1, 1.0])
+    assert {lam: four[lam] for lam in two} == two
+    assert len(set(four.values())) == 4
+    assert plotting.colours(["hinge", "square"]) == plotting.colours(["square", "hinge"])[::-1]
+    assert len(set(plotting.colours([2.0, 2.1, 2.2]))) == 3  # where two would share it
+
+
+def labels(ax):
+    legend = ax.get_legend()
+    return [text.get_text() for text in legend.get_texts()] if legend else []
+
+
+def test_more_than_eight_lines_have_a_colour_bar():
+    curve = replica.learning_curve(
+        MODEL, alpha=np.linspace(0.2, 3, 10), lam=np.geomspace(1e-2, 1, 9)
+    )
+    ax = plotting.plot_curve(curve)
+    assert labels(ax) == ["test error", "training error"]
+    _, bar = ax.figure.axes
+    assert bar.get_ylabel() == r"ridge penalty $\lambda$"
+    few = plotting.plot_curve(curve.isel(lam=slice(8)))
+    assert len(few.figure.axes) == 1
+    assert labels(few)[0] == r"$\lambda = 0.01$"
+    both = replica.learning_curve(MODEL, alpha=[1, 2, 3, 4], lam=[0.1, 1, 10], beta=[0.5, 1, 2])
+    with pytest.raises(replica.InvalidArgument, match="of at most 8 lines"):
+        plotting.plot_curve(both)
+
+
+def test_two_long_axes_make_a_heat_map():
+    """With contours, and a star at the smallest error, which stands in the title."""
+    curve = replica.learning_curve(
+        MODEL, alpha=np.geomspace(0.2, 5, 13), lam=np.geomspace(1e-3, 1e2, 16)
+    )
+    ax = plotting.plot_curve(curve)
+    j, i = np.unravel_index(curve.test_error.values.T.argmin(), (16, 13))
+    (star,) = ax.get_lines()
+    assert star.get_xydata().tolist() == [[curve.alpha.values[i], curve.lam.values[j]]]
+    smallest = float(curve.test_error.min())
+    assert f"smallest ${smallest:.3g}$ at" in ax.get_title()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    mesh = ax.collections[0].get_array()
+    np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
+    assert len(ax.collections) > 1  # the contours
+    assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
+
+
+def covered(ax):
+    """Points that are drawn under the legend, and whether it leaves the canvas."""
+    figure = ax.figure
+    figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent()
+    canvas = figure.bbox
+    inside = (
+        canvas.x0 <= box.x0 <= box.x1 <= canvas.x1 and canvas.y0 <= box.y0 <= box.y1 <= canvas.y1
+    )
+    drawn = [line.get_transform().transform(line.get_xydata()) for line in ax.get_lines()]
+    points = np.concatenate([points for points in drawn if len(points)])
+    return int(box.count_contains(points)), not inside
+
+
+@pytest.mark.parametrize("size", [(6, 4), (3.3, 2.5)])
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_a_legend_covers_nothing_and_stays_on_the_canvas(size, layout):
+    """Where lines fill the panel, eight of them; in axes of one's own, and as small as a column's
+    half."""
+    alpha = np.linspace(0.2, 6, 60)
+    curve = replica.learning_curve(MODEL, alpha=alpha, lam=[1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3])
+    ax = Figure(figsize=size, layout=layout).subplots()
+    assert covered(plotting.plot_curve(curve, ax)) == (0, False)
+    wave = Figure(figsize=size, layout=layout).subplots()
+    for phase in range(5):
+        wave.plot(alpha, np.sin(9 * alpha + phase), label=f"a line of phase {phase}")
+    plotting.finish(wave, "x", "y")
+    assert covered(wave) == (0, False)
+
+
+def test_settings_stand_in_a_title_and_infinity_is_a_sign():
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=3.0)
+    curve = replica.learning_curve(step.srf(beta=2.0), alpha=[0.5, 1, 2], lam=0.1)
+    title = plotting.plot_curve(curve).get_title()
+    for piece in (
+        "tanh student", "sin target", r"$\alpha_0 = \infty$", r"$\tilde\eta = 3$", r"$\beta = 2$",
+        r"$\lambda = 0.1$",
+    ):  # fmt: skip
+        assert piece in title
+    assert "inf" not in title.replace(r"\infty", "")
+    assert "noise" not in title  # switched off
+    both = replica.learning_curve(
+        step.srf(beta=2.0), alpha=[0.5, 1, 2], lam=0.1, alpha0=[1, np.inf]
+    )
+    assert labels(plotting.plot_curve(both))[1] == r"$\alpha_0 = \infty$"
+    along = replica.learning_curve(step.srf(beta=2.0), alpha=1.0, lam=0.1, alpha0=[1, 2, 4, np.inf])
+    drawn = plotting.plot_curve(along)
+    assert drawn.get_xscale() == "linear"  # of the finite ones
+    drawn.figure.draw_without_rendering()
+
+
+def test_labels_of_two_values_show_their_classification_error():
+    model = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+    curve = replica.learning_curve(model, alpha=[0.5, 1, 2], lam=0.1, loss="logistic")
+    ax = plotting.plot_curve(curve)
+    (line,) = ax.get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), curve.classification_error.values[:, 0])
+    assert ax.get_ylabel() == "classification error"
+    squared = plotting.plot_curve(curve, error="test_error")
+    assert squared.get_ylabel() == "mean squared error"
+    with pytest.raises(replica.InvalidArgument, match="classification_error"):
+        plotting.plot_curve(curve, error="error")
+
+
+def test_optima(ax):
+    """The error of each against alpha; below it, its penalty and its rate."""
+    points = [
+        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e}
+        for a, lam, e in ((1, 0.2, 0.04), (2, 0.1, 0.03))
+    ]
+    assert plotting.plot_optima(points, ax) is ax
+    below = ax.figure.axes[1]
+    assert ax.get_lines()[0].get_ydata().tolist() == [0.04, 0.03]
+    assert [line.get_ydata().tolist() for line in below.get_lines()] == [[0.2, 0.1], [4.0, 4.0]]
+
+
+def test_results_draw_themselves():
+    """Each in axes that are given or new; a point and an optimum with a star where they are."""
+    point = replica.solve(MODEL, alpha=0.9, lam=0.1)
+    best = replica.optimal_lambda(MODEL, alpha=1.0)
+    results = (
+        point, best, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]),
+        replica.spectrum(MODEL, 2.0), replica.staircase("z1 + z1*z2"),
+        replica.learned_function(MODEL, alpha=1.0, lam=0.1),
+    )  # fmt: skip
+    for result in results:
+        own = Figure().subplots()
+        assert result.plot(own) is own
+    for result, x, y in ((point, 0.9, point.test_error), (best, best.lam, best.test_error)):
+        star = result.plot().get_lines()[-1]
+        assert star.get_xydata().tolist() == [[x, y]]
+    both = replica.optimal_eta(STEP, alpha=1.0, beta=1.0)
+    assert both.plot().get_lines()[0].get_xydata() == pytest.approx(
+        np.array([[both.lam, both.eta]]), rel=1e-12
+    )
+
+
+def test_results_show_themselves():
+    """A few lines with the names to type; the same as HTML; a data frame."""
+    point = replica.solve(MODEL, alpha=0.9, lam=0.1)
+    stairs = replica.staircase("z1 + z1*z2")
+    assert repr(point).splitlines()[:2] == [
+        "Solution",
+        "  of           student tanh, target sin, alpha0 20, eta 3, noise 0, beta 1, alpha 0.9, "
+        "lam 0.1",
+    ]
+    for result in (
+        point, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]), stairs,
+        replica.spectrum(MODEL, 2.0), replica.optimal_lambda(MODEL, alpha=1.0),
+    ):  # fmt: skip
+        lines = repr(result).splitlines()
+        assert 3 < len(lines) < 10
+        assert max(map(len, lines)) <= 100
+        assert lines[0] in result._repr_html_()
+        assert len(result.to_dataframe()) > 0
+    assert point.to_dataframe().test_error.tolist() == [point.test_error]
+    assert stairs.to_dataframe().explained.tolist() == [one.explained for one in stairs.stages]
+
+
+def test_panels_have_letters():
+    panels = Figure().subplots(1, 3)
+    panels[0].set_title("first")
+    plotting.letter_panels(panels)
+    letters = [ax.get_title(loc="left") for ax in panels]
+    assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]

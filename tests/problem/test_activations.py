@@ -116,10 +116,9 @@ def test_wrong_derivative_is_refused():
 
 
 def test_undeclared_kink_says_so():
-    model = replica.SpikedRandomFeatures(
-        student=lambda x: np.abs(x - 0.3), target="sin", r=1, c=1, gamma=0.5
-    )
-    with pytest.raises(QuadratureError, match="declare them"):
+    student = replica.Activation(lambda x: np.abs(x - 0.3))
+    model = replica.SpikedRandomFeatures(student=student, target="sin", r=1, c=1, gamma=0.5)
+    with pytest.raises(QuadratureError, match=r"declare them: kinks=\[-1, 1\], or --kinks -1,1"):
         replica.solve(model, alpha=1, lam=0.1)
 
 
@@ -149,3 +148,33 @@ def test_hermite_sums_travel_to_other_processes():
     assert (copy(x) == sigma(x)).all()
     assert (copy.slope(x) == sigma.slope(x)).all()
     assert all(map(np.array_equal, copy.moments(x, 0.7), sigma.moments(x, 0.7)))
+
+
+@pytest.mark.parametrize(
+    ("function", "kinks"),
+    [
+        (lambda x: np.maximum(x, 0.1 * x), (0.0,)),
+        (lambda x: np.where(x > np.pi / 3, 1.0, -1.0), (np.pi / 3,)),
+        (lambda x: np.abs(x - 0.3) + np.abs(x - 0.33), (0.3, 0.33)),
+        (lambda x: x * np.clip(x + 3, 0, 6) / 6, (-3.0, 3.0)),
+        (lambda x: np.where(x > 0, x, np.expm1(x)), (0.0,)),  # only its second derivative jumps
+        (np.cos, ()),
+        (lambda x: np.tanh(500 * x), ()),
+        (lambda x: x**5, ()),
+    ],
+)
+def test_kinks_that_nobody_declared_are_found(function, kinks):
+    assert replica.activation(function).kinks == pytest.approx(kinks, abs=1e-12)
+
+
+def test_a_student_of_ones_own_is_as_accurate_as_with_declared_kinks():
+    own = lambda x: np.maximum(x, 0.1 * x) + np.abs(x - 0.7)  # noqa: E731
+    declared = replica.Activation(own, kinks=[0.0, 0.7])
+    of = dict(target="sin", alpha0=2.0, eta=1.0)
+    one, other = (
+        replica.solve(
+            replica.GradientStep(student=student, **of).srf(beta=1.0), alpha=1.0, lam=0.1
+        ).test_error
+        for student in (own, declared)
+    )
+    assert one == pytest.approx(other, rel=1e-8)

@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument, solve
+from replica import Activation, GradientStep, InvalidArgument, MultiIndex, solve
+from replica.problem import target
 from replica.problem.expressions import Expression, is_expression
 from solvers.quadrature import QuadratureError
 
@@ -63,7 +64,71 @@ def test_a_smooth_target_of_two_directions_is_integrated(text):
     assert solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).converged
 
 
-def test_a_target_with_undeclared_kinks_is_refused_by_name():
-    step = GradientStep(student="tanh", target="abs(z1 - z2/3) + z1", alpha0=1.0, eta=1.0)
-    with pytest.raises(QuadratureError, match=r"target abs.*kinks or varies too quickly"):
+DECLARED = {  # the same by hand: the function, and its kinks
+    "relu(z1)": (lambda z: np.maximum(z, 0), [0]),
+    "abs(z1-0.3)": (lambda z: np.abs(z - 0.3), [0.3]),
+    "sign(z1)": (np.sign, [0]),
+    "relu(z1)*abs(z1 - 0.3) + sign(2*z1 + 1)": (
+        lambda z: np.maximum(z, 0) * np.abs(z - 0.3) + np.sign(2 * z + 1), [-0.5, 0, 0.3],
+    ),
+    "abs(he2(z1)) - relu(abs(z1) - 2)": (
+        lambda z: np.abs(z**2 - 1) - np.maximum(np.abs(z) - 2, 0), [-2, -1, 0, 1, 2],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("alpha0", [2.0, np.inf])
+@pytest.mark.parametrize("text", DECLARED)
+def test_an_expression_knows_its_kinks(text, alpha0):
+    """As accurate as the same function with declared kinks, and as one whose kinks are found."""
+    function, kinks = DECLARED[text]
+    of = dict(student="tanh", alpha0=alpha0, eta=2.0)
+    targets = {"text": text, "declared": Activation(function, kinks=kinks), "found": function}
+    points = {
+        name: solve(GradientStep(target=one, **of).srf(beta=1.0), alpha=1.0, lam=0.1)
+        for name, one in targets.items()
+    }
+    assert all(point.converged for point in points.values())
+    for name in ("text", "found"):
+        assert points[name].test_error == pytest.approx(points["declared"].test_error, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "power"),
+    [
+        ("relu(z1)*relu(z2) + z1", 1 / (2 * np.pi), 5 / 4 + 1 / np.sqrt(2 * np.pi)),
+        ("z1 + sign(z1*z2)", 0, 2),
+        ("abs(z1 - z2) + relu(z2 - 1)", 1.128379167095513 + 0.0833154705876943, None),
+        ("z1 + relu(z1 - z2 + z3)", np.sqrt(3 / (2 * np.pi)), 1 + 3 / 2 + 1),
+    ],
+)
+def test_targets_that_bend_at_planes_are_integrated(text, mean, power):
+    """By hand: E relu(z) = 1/sqrt(2 pi), E abs(z) = 2/sqrt(2 pi), E z relu(z) = 1/2, and
+    E relu(z - 1) = phi(1) - Phi(-1)."""
+    found = target(text).averages()
+    assert found.mean == pytest.approx(mean, rel=1e-9, abs=1e-9)
+    if power is not None:
+        assert found.power == pytest.approx(power, rel=1e-9)
+    step = GradientStep(student="tanh", target=text, alpha0=np.inf, eta=1.0)
+    assert solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).converged
+
+
+def test_declared_planes_are_those_of_the_expression():
+    """Of a user's own function; at alpha0 = 2 the planes move with kappa."""
+    step = dict(student="tanh", alpha0=2.0, eta=1.0)
+    own = MultiIndex(lambda a, b: a + np.abs(a - b / 3), 2, planes=[((3, -1), 0)])
+    one, other = (
+        solve(GradientStep(target=t, **step).srf(beta=1.0), alpha=1.0, lam=0.1).test_error
+        for t in (own, "z1 + abs(z1 - z2/3)")
+    )
+    assert one == pytest.approx(other, rel=1e-9)
+    with pytest.raises(InvalidArgument, match=r"planes must be pairs \(v, t\), with v of 2"):
+        MultiIndex(lambda a, b: a, 2, planes=[((1, 0, 0), 0)])
+
+
+@pytest.mark.parametrize("text", ["abs(z1**2 + z2**2 - 1) + z1", "relu(z1 - z2**2) + z1"])
+def test_kinks_along_a_curve_are_refused_by_name(text):
+    """With what to type where planes are enough."""
+    step = GradientStep(student="tanh", target=text, alpha0=1.0, eta=1.0)
+    with pytest.raises(QuadratureError, match=r"target .*kinks or varies .*planes=\[\(v, t\)"):
         step.srf(beta=1.0)

@@ -41,6 +41,16 @@ def test_what_an_srf_may_be(changes, message):
         SpikedRandomFeatures(**(SRF | changes))
 
 
+def test_laws_by_name():
+    """The papers' uniform initialisation is all equal; a word that could be either is refused."""
+    step = GradientStep(**STEP)
+    assert GradientStep(**STEP, readout="equal") == step == GradientStep(**STEP, readout=1)
+    z = GradientStep(**STEP, readout="box").readout.distribution.ppf([0, 0.5, 1])
+    assert z == pytest.approx([-(3**0.5), 0, 3**0.5])  # of variance 1
+    with pytest.raises(InvalidArgument, match=r"equal \(every value 1\) or box \(continuous"):
+        GradientStep(**STEP, readout="uniform")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

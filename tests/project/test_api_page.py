@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,13 @@ import replica
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 DOCS = ROOT / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
-DIRECTIVE = re.compile(r"^\.\. auto(class|function|module):: (\S+)", re.MULTILINE)
+MODULE = re.compile(r"^\.\. auto(module):: (\S+)", re.MULTILINE)
+LISTED = re.compile(r"^   ()(\w+(?:\.\w+)+)$", re.MULTILINE)  # in an autosummary
 DESCRIBED = [
-    (sort, name) for page in PAGES for sort, name in DIRECTIVE.findall(page.read_text("utf-8"))
+    (sort, name)
+    for page in PAGES
+    for pattern in (MODULE, LISTED)
+    for sort, name in pattern.findall(page.read_text("utf-8"))
 ]
 
 
@@ -30,6 +36,15 @@ def obtained(name):
         typed = getattr(typed, part)
     assert typed is module or last in getattr(module, "__all__", ()), f"{place} is hidden"
     return getattr(module, last)
+
+
+def test_the_reference_needs_no_import_but_of_the_packages():
+    """Every name on the page as it stands there, in a process of its own."""
+    page = (DOCS / "api.md").read_text("utf-8")
+    names = [name for _, name in LISTED.findall(page)]
+    assert len(names) > 80
+    code = "import replica, solvers, validation\n" + "\n".join(names)
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(("sort", "name"), DESCRIBED)

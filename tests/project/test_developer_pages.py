@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import replica
-
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 DOCS = ROOT / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
@@ -97,15 +95,6 @@ def test_packages_use_what_the_page_lets_them(floors):
         used = {other.removeprefix("replica.") for user, other in arrows if user == package}
         listed = {*re.findall(r"`(\w+)`", allowed), "solvers", "errors"}
         assert allowed.startswith("all") or used <= listed, (package, used - listed)
-
-
-def test_versions_agree():
-    for name, pattern in (
-        ("setup.cfg", r"^version = (\S+)$"),
-        ("CITATION.cff", r"^version: (\S+)$"),
-    ):
-        (version,) = re.findall(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
-        assert version == replica.__version__, name
 
 
 def test_the_picture_of_the_floors_can_be_drawn(floors, tmp_path):

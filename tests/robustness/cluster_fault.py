@@ -76,7 +76,7 @@ def main(fault, store):
         elif fault == "cluster":
             cluster.close()
         elif fault == "restart":
-            client.restart()
+            client.restart(wait_for_workers=False)  # which dask gives 12 s for their imports
         elif fault == "cancel":
             client.cancel(list(executor._futures))
 

@@ -4,6 +4,8 @@ type but a file may hold.  ``all_inputs`` makes them anew, for the tests and for
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .problem_files import files, problem
+
 STEP = ["--student", "tanh", "--target", "sin", "--alpha0", "20", "--eta", "3"]
 POINT = [*STEP, "--alpha", "1", "--lam", "0.1"]
 SRF = ["--student", "tanh", "--target", "sin", "--r", "1", "--c", "1", "--gamma", ".9"]
@@ -167,40 +169,7 @@ def expressions():
     for text in bad:
         if "\x00" not in text:  # no argument of a program has one
             yield ["replica", "staircase", f"--target={text}"]
-        yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(target=text)}
-
-
-def files():
-    """Problem files that are none, are no problem, or are made to break what reads them."""
-    base = _toml()
-    bad = [b"", b"\xff\xfe", b"student", b"[", b"=1", b"alpha = ", b"[groups]", b"student = 3"]
-    bad += [base + b"x = 1", base + b"alpha = 1", base + b'[groups]\nr = "x"\nc = 1\ngamma = 0']
-    bad += [base + b"y=" + b"[" * 900 + b"]" * 900, base + b"y=" + b"{a=" * 900 + b"1" + b"}" * 900]
-    bad += [base + b"y=" + b"1" * 5001, b"a." * 100_000 + b"b = 1", b'"a".' * 50_000 + b"b = 1"]
-    bad += [
-        b"[" + b"a." * 100_000 + b"b]",
-        base + b"y=[" + b"1," * 12_000_000 + b"]",
-        b"\0" * 10**6,
-    ]
-    bad += [b"# " + b"x" * 2 * 10**6, base + b"y = 1e400", base + b'y = "' + b"x" * 10**6 + b'"']
-    for content in bad:
-        yield ["replica", "curve", "--config", "p.toml"], {"p.toml": content}
-    for name in ("alpha", "lam", "eta", "alpha0", "beta", "noise"):
-        for value in (True, [], [[1]], ["x"], [True], "x", {}, -1, [1, -1], "1:2", 10**400):
-            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
-    for name in ("intercept", "train_bias"):
-        for value in ("yes", "no", "", 1, 0, [True], 1.0):
-            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
-    for name in ("student", "target", "loss"):
-        yield (
-            ["replica", "curve", "--config", "p.toml"],
-            {"p.toml": _toml(**{name: "evil:f"}), "evil.py": b"open('ran', 'w')\nf = abs\n"},
-        )
-    for name in ("student", "target", "loss", "readout", "bias", "label_noise", "model", "steps"):
-        for value in (1e400, {"a": 1}, [["x"]], [[[1]]], True):
-            yield ["replica", "curve", "--config", "p.toml"], {"p.toml": _toml(**{name: value})}
-    for path in (".", "/", "nowhere.toml", "/dev/zero", "/dev/null", "/proc/self/mem", "x" * 5000):
-        yield ["replica", "curve", "--config", path]
+        yield ["replica", "curve", "--config", "p.toml"], {"p.toml": problem(target=text)}
 
 
 def outputs():
@@ -287,6 +256,7 @@ def sizes():
         of = {"alignment": STEP, "spectrum": [*STEP, "--alpha", "2"]}.get(command, POINT)
         for value in (10**7, 10**12, 10**18):
             yield ["replica-validate", command, *of, *SMALL, f"--dimension={value}"]
+            yield ["replica-validate", command, *of, *SMALL, f"--seeds={value}"]
     grid = "1:2:100000"
     yield ["replica", "curve", *STEP, f"--alpha={grid}", f"--lam={grid}"]
     yield ["replica", "curve", *POINT, f"--eta={grid}", f"--beta={grid}"]
@@ -300,23 +270,3 @@ def sizes():
         yield [*SIMULATE, f"--loss={loss}", f"--lam={lam}"], False
     for lam in ("1e18", "1e30", "1e-30"):
         yield [*SIMULATE, f"--lam={lam}"], False
-
-
-def _toml(**changes) -> bytes:
-    """A problem file with some values changed."""
-    values = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "alpha": 1, "lam": 0.1}
-    return "".join(f"{key} = {toml_value(x)}\n" for key, x in (values | changes).items()).encode()
-
-
-def toml_value(value) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return '"' + escaped.replace("\x00", "\\u0000") + '"'
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml_value(x)}" for key, x in value.items()) + "}"
-    return repr(value)

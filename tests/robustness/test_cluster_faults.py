@@ -86,25 +86,25 @@ print(simulate(model, alpha=1, lam=1, dimension=30, seeds=4, rng=0, workers=2).t
 """
 
 
+def run_script(script, text):
+    """The process that ran a script of this text, as its user would, from its folder."""
+    script.write_text(text)
+    return subprocess.run(
+        [sys.executable, script.name], cwd=script.parent, capture_output=True, text=True,
+        timeout=120, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
 @pytest.mark.slow
 def test_a_script_without_a_guard_is_told_so_in_one_sentence(tmp_path):
     """Each worker used to print how it failed, three times over: 336 lines in all."""
-    script = tmp_path / "script.py"
-    script.write_text(UNGUARDED)
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = run_script(tmp_path / "script.py", UNGUARDED)
     *trace, sentence = done.stderr.splitlines()
     assert done.returncode == 1
     assert 'if __name__ == "__main__":' in sentence
     assert sum(line.startswith("Traceback") for line in trace) == 1
     guarded = UNGUARDED.replace("print(", 'if __name__ == "__main__":\n    print(')
-    script.write_text(guarded)
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = run_script(tmp_path / "script.py", guarded)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -115,11 +115,6 @@ def test_the_page_on_simulation_runs_as_a_script(tmp_path):
     (code, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     small = code.replace("dimension=500", "dimension=30, workers=2")
     assert small != code
-    script = tmp_path / "script.py"
-    script.write_text(small)
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = run_script(tmp_path / "script.py", small)
     assert (done.returncode, done.stderr) == (0, "")
     assert "test_error" in done.stdout

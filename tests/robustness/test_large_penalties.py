@@ -1,5 +1,6 @@
 """Where the penalty is not much less than n, the limit d -> inf is far from any network."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import replica
 from replica.cli.common import run
 from replica.cli.main import app
 from validation import compare
+from validation.cli.main import app as validation
 
 STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 
@@ -21,6 +23,22 @@ def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
     assert found.test.theory[0, 0] == pytest.approx(0.430, abs=0.001)  # simulated: .437 +- .003
     limit = replica.solve(STEP.srf(beta=1.0), alpha=1.0, lam=1e4)
     assert limit.test_error == pytest.approx(0.046, abs=0.001)
+
+
+@pytest.mark.slow
+def test_a_theory_that_is_not_found_at_the_dimension_is_not_replaced_by_the_limit(capsys, caplog):
+    """A Gaussian readout: the limit, .0252, is 20 % below what is simulated at d = 100."""
+    line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --model srf"
+    line += " --alpha 1 --lam .1 --loss huber:0.3 --dimension 100 --seeds 2 --rng 0 --json"
+    status = run(validation, line.split())
+    out, _ = capsys.readouterr()
+    (point,) = json.loads(out)["points"]
+    if point["theory_test"] is None:
+        assert (status, point["z"]) == (1, None)
+        assert "1 of 1 points did not converge" in caplog.text
+    else:
+        assert point["theory_test"] == pytest.approx(point["simulated_test"], rel=0.2)
+        assert point["theory_test"] > 1.1 * 0.0252
 
 
 @pytest.mark.parametrize("loss", ["square", "huber:0.3"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from replica import loss
+from solvers.results import ConvergenceError
 from validation.fit import fit_convex_readout
 
 
@@ -41,3 +42,30 @@ def test_a_thousandth_of_a_small_penalty_changes_the_loss_by_little(name, n):
     price = 1e-4 / 2 * (smaller @ smaller - small @ small)
     # 1e-8 of the objective, a few, is what a readout is known to
     assert -1e-7 * max(losses[0], 1.0) <= losses[0] - losses[1] <= price + 1e-7
+
+
+@pytest.mark.parametrize("lam", [1e-10, 1e-13, 1e-20, 1e-30])
+def test_separable_labels_give_the_widest_margin_or_none(lam):
+    """It does not depend on lam.  Judged by a rounded objective, any readout that separates would
+    do: at 1e-20 one that is a third off."""
+    Phi, y = design(14, 12)
+    y = np.sign(y)
+    widest = fit(Phi, y, "hinge", 1e-6)
+    try:
+        found = fit(Phi, y, "hinge", lam)
+    except ConvergenceError:
+        assert lam <= 1e-13
+    else:  # 1e-8 of the objective is 1e-4 of the readout
+        assert np.abs(found - widest).max() < 1e-4 * np.abs(widest).max()
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("n", [1, 20])
+def test_labels_of_one_sign_are_met_by_the_intercept(name, n):
+    """The objective is 0 there, and nothing is known relative to it."""
+    Phi, _ = design(n, 12)
+    of = fit_convex_readout(
+        lambda: [(Phi, np.ones(n))], np.array([n]), np.array([0.1]), loss(name), intercept=True
+    )
+    assert np.abs(of.readouts).max() < 1e-6
+    assert of.intercepts[0, 0] >= 1 - 1e-6

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import replica
-from replica import MultiIndex, SpikedRandomFeatures
-from replica.equivalence import table_at
+from replica import MultiIndex, SpikedRandomFeatures, solve
+from replica.equivalence import alike, table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
@@ -163,3 +163,15 @@ def test_too_many_spikes_are_refused_with_their_cost():
     model = SpikedRandomFeatures(student="tanh", target="sin", r=np.eye(5), c=1, gamma=np.zeros(5))
     with pytest.raises(ArithmeticError, match=r"12\^5"):
         replica.solve(model, alpha=1, lam=0.1)
+
+
+def test_opposite_groups_of_an_odd_student_are_one_kind_at_a_finite_dimension():
+    """The penalty on m sees the square of m_hat.  A loading off by 1e-9 keeps the groups apart."""
+    of = dict(student="tanh", target="sin", c=1.1, gamma=0.9, dimension=120)
+    together = SpikedRandomFeatures(r=[1.5, 0.5, -0.5, -1.5], **of)
+    apart = SpikedRandomFeatures(r=[1.5, 0.5, -0.5 - 1e-9, -1.5 - 1e-9], **of)
+    assert [len(alike(model)[0]) for model in (together, apart)] == [2, 4]
+    one, other = (solve(model, alpha=1.5, lam=0.05) for model in (together, apart))
+    # errors are smooth in the loading
+    assert one.test_error == pytest.approx(other.test_error, rel=1e-8)
+    assert one.overlaps.m == pytest.approx(other.overlaps.m, rel=1e-7)

@@ -124,12 +124,12 @@ def test_section_16_as_it_stands(fields, initialisation):
         assert 1 / (1 + q * rows.effective(np.array([q]))[0][0]) == pytest.approx(
             expected.p(q), rel=1e-9
         )
-        block = Correlated(table_at(model, 0))._block(
+        special = Correlated(table_at(model, 0))._special(
             np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]])
         )
         M = expected.M(beta, V1_hat, Lam)
         np.testing.assert_allclose(
-            beta * V2 * block.inverse[0], M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
+            beta * V2 * (special.C @ special.W)[0], M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
         )
 
 
@@ -147,14 +147,33 @@ def test_a_step_of_nothing_is_none():
     alone = errors(alpha0=0.5, eta=1.5, **at)
     for steps in ([(0.5, 0.0), (0.5, 1.5)], [(0.5, 1.5), (2.0, 0.0)]):
         assert errors(steps=steps, **at) == pytest.approx(alone, rel=1e-9)  # of the batch's rules
+    # linear in the rate, by a factor of 0.3
+    assert errors(steps=[(0.5, 1.5), (2.0, 1e-10)], **at) == pytest.approx(alone, rel=1e-9)
 
 
-def test_a_student_that_becomes_odd():
-    """h_2 -> 0: the even part of the student and what it does go together."""
-    at = dict(alpha=2.0, lam=0.05, target="sin", alpha0=0.5, eta=3.0)
+@pytest.mark.parametrize(("target", "order"), [("sin", 2), ("relu", 1)])
+def test_a_student_that_becomes_odd(target, order):
+    """h_2 -> 0: the even part of the student and what it does go together; of an odd target they
+    do in second order."""
+    at = dict(alpha=2.0, lam=0.05, target=target, alpha0=0.5, eta=3.0)
     odd = errors(student="he1-he3/6", **at)
-    near = errors(student="he1+0.0000001*he2-he3/6", **at)
-    assert near == pytest.approx(odd, rel=1e-6)  # linear in h_2
+    h2 = 1e-10 ** (1 / order)
+    near = errors(student=f"he1+{h2:.12f}*he2-he3/6", **at)
+    assert near == pytest.approx(odd, rel=1e-9)  # slopes are 3 and 0.5
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        A | dict(steps=[(np.inf, 1.0)] * 3),
+        dict(student="relu", target="sin", steps=[(np.inf, 1), (1, 1)], alpha=2.0, lam=0.1),
+        dict(student="erf", target="he1", steps=[(np.inf, 4)], alpha=5.0, lam=0.01, beta=20.0),
+    ],
+)
+def test_ever_more_samples(fields):
+    many = [(min(alpha0, 1e12), eta) for alpha0, eta in fields["steps"]]
+    # linear in 1 / alpha0, by a factor of up to 5
+    assert errors(**fields | dict(steps=many)) == pytest.approx(errors(**fields), rel=1e-9)
 
 
 def test_branch_and_bounds_of_the_rows():

@@ -5,7 +5,9 @@ import pytest
 
 import replica
 from replica import GradientStep
+from replica.equivalence import table_at
 from replica.spectra.batch_contour import beside_line
+from replica.spectra.outliers import BEYOND
 from replica.steps import first_sample, one_kind
 
 NETWORKS = [
@@ -88,3 +90,22 @@ def test_network_of_several_groups(fields):
     table = found.resolvent.real.table
     mean = table.weights @ (table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq))
     assert found.moment(1) == pytest.approx(mean, rel=1e-7)
+
+
+def test_size_from_which_an_outlier_stands_alone():
+    """Of isotropic rows it is the sRF's.  Without noise in the gradient a row's norm follows its
+    component along u, delta = k (v.u): one loading, kappa mu_1 + k d mu_0 / d c."""
+    step, alpha = replica.GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=3.0), 2.0
+    equal = replica.spectrum(step.network(beta=1.0, row_norms=False), alpha)
+    srf = replica.spectrum(step.srf(beta=1.0), alpha)
+    assert equal.outliers_from == pytest.approx(srf.outliers_from, rel=1e-6)  # 1e-6 off an edge
+
+    model = step.network(beta=1.0)
+    table, C = table_at(model, 3), model.rows.rows.special(np.zeros(1))[0][0]
+    V1, V2 = srf.resolvent.at(np.array([srf.edges.max() * BEYOND + 0j]))[0].real
+    weights = table.weights / (1 + V1 * table.mu1[0] ** 2 + V2 * table.mu2sq[0])
+    of_m, of_u = table.offsets[0], table.loadings[0].T @ [1.0, C[0, 1] / C[0, 0]]
+    own, mixed, response = weights @ of_u**2, weights @ (of_u * of_m), alpha * C[0, 0] * V2
+    left = weights @ of_m**2 - response * mixed**2 / (1 + response * own)
+    n = -1 / (V2 * left)  # Eq. (9.2), with the penalty 1 / (alpha d V2)
+    assert replica.spectrum(model, alpha).outliers_from == pytest.approx(n, rel=1e-6)

@@ -19,6 +19,7 @@ from replica import (
     solve,
 )
 from replica.steps.one_step import after_one_step
+from replica.steps.several_steps import slope_statistics
 from tests.problems import THREE
 
 
@@ -199,7 +200,7 @@ def test_cosines_of_rows():
 def test_slope_statistics(name):
     """E sigma'' and Var sigma' against differences and a dense rule."""
     student, s, c, h = activation(name), np.array([-1.3, 0.0, 0.4]), 0.8, 1e-4
-    m2, v1 = student.slope_statistics(s, c)
+    m2, v1 = slope_statistics(student, s, c)
 
     def mu1(shift):
         return student.moments(shift, np.full(3, c)).first / np.sqrt(c)

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray
+from matplotlib.figure import Figure
 
-from replica import GradientStep, SpikedRandomFeatures, solve
-from replica.observables import sweep
+from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
+from replica.plotting import plot_comparison
 from validation import compare, simulate
-from validation.comparisons import dense, plot_comparison
 from validation.comparisons.checks import Check, theory_at
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
@@ -76,8 +77,6 @@ def test_document_is_json_with_null_for_unknown():
 
 def test_dataset_says_what_it_holds(tmp_path):
     """Through NetCDF and back: dimensions, units, problem, seeds and versions."""
-    import xarray
-
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, readout=[-1, 2])
     simulation = simulate(
         step, alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, seeds=4, rng=7, beta=0.5
@@ -97,26 +96,58 @@ def test_dataset_says_what_it_holds(tmp_path):
         assert "replica-srf 0.1.0, numpy" in found.attrs["versions"]
 
 
-def test_verdict_counts():
+def judged(z, off=0.0, allowance=0.0, train=None):
+    """A comparison at two penalties whose test errors are ``z`` standard errors below a theory of
+    1, by ``off``, and its training errors likewise."""
     comparison = compare(MODEL, alpha=1, lam=[0.1, 1], dimension=60, seeds=3, rng=0)
-    ones = np.ones((1, 2))
-    spread = replace(
-        comparison,
-        test=Check(ones, np.array([[1.1, 1.3]]), 0.1 * ones),
-        train=Check(ones, ones, 0.1 * ones),
-        allowance=0.0,
+    checks = {}
+    for name, scores in (("test", z), ("train", z if train is None else train)):
+        scores = np.array([scores], dtype=float)
+        stderr = np.full((1, 2), 0.1) if not off else np.abs(off / scores)
+        checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr)
+    return replace(comparison, **checks, allowance=allowance)
+
+
+def test_verdict():
+    """One sentence, which a newcomer can act on."""
+    assert judged([1.0, -1.5]).verdict == (
+        "Theory and simulation agree: the largest of 4 differences is 1.5 standard errors, where "
+        "up to 4 may be chance."
     )
-    assert spread.share_within_two == 0.75
-    # P(|t| <= 2) with two degrees of freedom is sqrt(2 / 3) = 82 %.
-    assert spread.verdict == (
-        "theory and simulation agree to within 4 standard errors and 0 of the theory for finite "
-        "size; 75% of the errors are within 2 standard errors, where 82% are expected of 3 seeds "
-        "without such a bias (the points of a seed share its draw, and miss together); theory of "
-        "the sRF, which is what is simulated; the price of m at d = 60 included"
+    assert judged([1.0, -1.5]).share_within_two == 1.0
+    apart = judged([0.0, 0.0], train=[0.0, -10.0])
+    assert not apart.agrees
+    assert apart.verdict == (
+        "Theory and simulation disagree: 1 of 4 differences are larger than 4 standard errors; the "
+        "train error at alpha = 1, lam = 1 is 1 in theory and 2 ± 0.1 simulated."
     )
-    apart = replace(spread, train=Check(ones, 2 * ones, 0.1 * ones))
-    assert "disagree" in apart.verdict
-    assert "25%" in apart.verdict
+    large = judged([8.0, -8.0], off=0.02, allowance=0.05)
+    assert large.agrees
+    assert large.verdict == (
+        "Theory and simulation agree up to finite size: they differ by at most 2.0%, and 5.0% is "
+        "allowed for d = 60."
+    )
+
+
+@pytest.mark.parametrize(
+    ("z", "train"), [([2.9, 3.1], [2.8, 3.0]), ([-3, -3], [0.1, -0.1]), ([3, 2.8], [-3, -2.9])]
+)
+def test_errors_on_one_side_are_not_called_agreement(z, train):
+    """Scores near 3 that lie together: of both errors, of one of them, or of each to its side."""
+    found = judged(z, train=train, allowance=0.05)
+    assert found.agrees  # within 4 standard errors
+    assert "agree" not in found.verdict
+    assert "close but not equal" in found.verdict
+    assert "for which 5.0% is allowed: a larger one tells" in found.verdict
+
+
+def test_a_theory_that_did_not_converge_agrees_with_nothing():
+    known = judged([0.0, 0.0])
+    unknown = replace(known, test=replace(known.test, theory=np.full((1, 2), np.nan)))
+    assert not unknown.agrees
+    assert unknown.verdict == (
+        "The theory did not converge everywhere, so that agreement cannot be told."
+    )
 
 
 def test_noise_of_the_step_alone():
@@ -137,27 +168,76 @@ def test_noise_of_the_step_alone():
         assert not replace(found.test, theory=errors).agrees(0.0).any()
 
 
-@pytest.mark.parametrize(("which", "thin"), [("network", 2), ("srf", 0)])
-def test_the_picture_shows_the_srf_as_thinner_lines(which, thin):
+@pytest.mark.parametrize(("which", "thin"), [("network", ["sRF"]), ("srf", [])])
+def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
+    """The sRF beside the network's own theory, and the limit of either."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
     found = compare(
         step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
     )
-    theory = found.theory
-    line, published = (
-        None if of is None else sweep(of, alpha=dense(found.alpha), lam=found.lam, grids={})
-        for of in (theory.model, theory.published)
+    ax, below = found.plot().figure.axes
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    limit = r"limit $d \to \infty$"
+    assert legend[:2] == ["test error, theory", "training error, theory"]
+    assert legend[2:-2] == [*thin, limit]
+    assert legend[-2:] == [
+        "test error, simulated (±2 s.e.)", "training error, simulated (±2 s.e.)"
+    ]  # fmt: skip
+    drawn = {
+        (round(line.get_linewidth(), 2), float(line.get_ydata()[-1]))
+        for line in ax.get_lines()
+        if len(line.get_xdata()) > 3
+    }
+    own = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
+    of = {1.5: replace(own, dimension=60), 0.8: own}
+    if thin:
+        of |= {0.8: replace(step.srf(beta=1.0), dimension=60), 0.4: own}
+    for width, model in of.items():
+        point = solve(model, alpha=2, lam=0.1)
+        for error in (point.test_error, point.train_error):
+            # solved with the curve's other points, which rounds differently
+            assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
+    shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
+    assert any(y == pytest.approx(-found.test.z[-1, 0]) for y in shown)
+
+
+def test_results_show_themselves():
+    """A few lines; the same as HTML; a data frame with a row for each point; axes given or new."""
+    found = compare(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0)
+    for result in (found, found.simulation):
+        assert 3 < len(repr(result).splitlines()) < 15
+        assert max(map(len, repr(result).splitlines())) <= 100
+        assert "<table>" in result._repr_html_()
+        assert list(result.to_dataframe().lam) == [0.1, 1, 0.1, 1]
+        ax = Figure().subplots()
+        assert result.plot(ax) is ax
+    assert found.verdict.split(":")[0] in " ".join(repr(found).split())
+    np.testing.assert_array_equal(found.to_dataframe().z, found.test.z.ravel())
+    assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2}
+
+
+def test_points_over_any_parameters_lie_on_their_lines():
+    """Two rates and two numbers of samples: a colour for each, and the abscissa the longest."""
+    alpha0, eta, alpha = [1.0, 4.0], [1.0, 3.0], [0.5, 1.0, 2.0]
+    rows = []
+    for few in alpha0:
+        steps = [GradientStep(student="tanh", target="sin", alpha0=few, eta=rate) for rate in eta]
+        each = [
+            compare(step, alpha=alpha, lam=0.1, beta=1.0, dimension=40, seeds=2, rng=0)
+            for step in steps
+        ]
+        rows.append(xarray.concat([one.dataset() for one in each], xarray.Variable("eta", eta)))
+    points = xarray.concat(rows, xarray.Variable("alpha0", alpha0))
+    step = GradientStep(student="tanh", target="sin", alpha0=1.0, eta=1.0)
+    theory = learning_curve(
+        step.network(beta=1.0), alpha=np.linspace(0.5, 2, 20), lam=0.1, alpha0=alpha0, eta=eta
     )
-    beside = {} if published is None else {"sRF": published}
-    lines = plot_comparison(found, line, beside).get_lines()
-    own = [one for one in lines if "theory" in str(one.get_label())]
-    others = [one for one in lines if "sRF" in str(one.get_label())]
-    assert (len(own), len(others)) == (2, thin)
-    model = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
-    # solved with the curve's other points, which rounds differently
-    of = model, step.srf(beta=1.0)
-    point, srf = (solve(replace(each, dimension=60), alpha=2, lam=0.1) for each in of)
-    assert own[0].get_ydata()[-1] == pytest.approx(point.test_error, rel=1e-12)
-    for one, value in zip(others, (srf.test_error, srf.train_error), strict=False):
-        assert one.get_linewidth() < own[0].get_linewidth()
-        assert one.get_ydata()[-1] == pytest.approx(value, rel=1e-12)
+    ax = plot_comparison(points, theory)
+    lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 20]
+    dots = [one for one in ax.containers if len(one.lines[0].get_xdata()) == 3]
+    assert (len(lines), len(dots)) == (8, 8)
+    for line, dot in zip(lines, dots, strict=True):
+        assert line.get_color() == dot.lines[0].get_color()
+    assert len({line.get_color() for line in lines}) == 4
+    first = ax.get_legend().get_texts()[0].get_text()
+    assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"

@@ -82,7 +82,7 @@ def test_the_map_goes_on_row_by_row(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("figure mixtures/7 --plot {0}/a.png", "name must be one of"),
+        ("figure mixtures/7 --plot {0}/a.png", "name of a figure must be one of"),
         ("figure mixtures/3 --plot {0}/a.png", "for panel 3 and for no other"),
         ("figure mixtures/3 --images {0}/no --plot {0}/a.png", "No such file"),
         ("figure mixtures/1a --images {0} --plot {0}/a.png", "for panel 3 and for no other"),

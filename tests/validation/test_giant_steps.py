@@ -79,7 +79,7 @@ def test_first_direction_of_two_teachers():
     np.testing.assert_allclose(first_step(step).direction, np.array([4, 1]) / np.sqrt(17))
 
 
-@pytest.mark.parametrize("readout", ["rademacher", "gaussian", "uniform"])
+@pytest.mark.parametrize("readout", ["rademacher", "gaussian", "box"])
 def test_alignment_after_the_first_step(readout):
     """Any law of the readout: every gradient along C_1, to the side of its neuron's readout, with
     the predicted cosine; two target directions, noise, a student with all Hermite coefficients."""

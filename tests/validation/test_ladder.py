@@ -106,7 +106,7 @@ def test_command(tmp_path, capsys):
     line = f"{LINE} --plot {tmp_path / 'a.png'} --out {tmp_path / 'a.csv'} --store {tmp_path / 's'}"
     assert validate(line) == 0
     out = capsys.readouterr().out
-    assert "extrapolated from d = 40, 80, 160" in out
+    assert "Theory and simulation agree" in out
     assert (tmp_path / "a.png").stat().st_size > 5000
     assert len(list((tmp_path / "s").glob("*.json"))) == 16 + 8 + 4
     found = document(capsys, line, validate)

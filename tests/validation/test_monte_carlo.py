@@ -143,7 +143,7 @@ def test_test_error_is_against_noiseless_targets():
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *(("alpha", dict(alpha=value)) for value in (0, [[1, 2]], 1e-4)),
+        *(("alpha", dict(alpha=value)) for value in (0, [[1, 2]], 1e-4, 1e18)),
         *(("lam", dict(lam=value)) for value in (0, np.nan)),
         *(("dimension", dict(dimension=value)) for value in (1, 50.0)),
         *(("memory", dict(memory=value)) for value in ("2 apples", "0GB", "10MB")),

@@ -113,7 +113,7 @@ CHANGES = [
     dict(test_samples=7), dict(simulated="gaussian"),
 ]  # fmt: skip
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1)
-READOUTS = ["gaussian", "uniform", [-1, 1], norm(0, 2), norm(0, 3)]
+READOUTS = ["gaussian", "box", [-1, 1], norm(0, 2), norm(0, 3)]
 LABELS = ["outliers:0.1:9", "outliers:0.10000001:9", "student:3", "student:3:0.5"]
 PROBLEMS = [
     replace(MODEL, r=1.1), replace(MODEL, c=1.0), replace(MODEL, gamma=0.7),

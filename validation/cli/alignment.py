@@ -2,37 +2,41 @@
 
 from typing import cast
 
-from replica.cli import SRF_FIELDS, Options, common, parse_request
+from replica.cli import SRF_FIELDS, Options, Output, command, parse_request, progress
 from replica.errors import InvalidArgument
 from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
-from .common import TABLES, Dimension, Rng, Seeds, print_document, single
+from .common import Dimension, Rng, Seeds, show_points, single
 
 
-@common.problem_options(
-    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss")
+@command(
+    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"), drawn=False
 )
 def alignment(
     options: Options,
+    output: Output,
     *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
     rng: Rng = None,
-    out: common.Out = None,
-    as_json: common.Json = False,
 ) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
+
+    Examples
+    --------
+    replica-validate alignment --student tanh --target sin --alpha0 3 --eta 1 --rng 0
+
+    replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
     asked = parse_request(options, required=())  # no readout is trained here
-    common.check_outputs(out, None, TABLES)
     problem, width = single(asked)
     if not problem.schedule or width is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
-    with common.progress("draws") as advance:
+    with progress("draws") as advance:
         comparison = compare_alignment(
             cast(GradientStep, problem),
             dimension=dimension,
@@ -47,6 +51,4 @@ def alignment(
         "dimension": dimension,
         "seeds": seeds,
     }
-    if out is not None:
-        common.save_points(out, document)
-    print_document(document, as_json)
+    output.write(document, lambda: show_points(document, output))

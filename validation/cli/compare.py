@@ -1,21 +1,18 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
-from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from replica.cli import Options, common, parse_request
+from replica.cli import DATASETS, Options, Output, answer, command, parse_request, progress
 from replica.errors import InvalidArgument
-from replica.observables import sweep
 
-from ..comparisons import Comparison, Ladder, dense, plot_comparison
 from ..comparisons import compare as run_comparison
+from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
 from ..run import DEFAULT_MEMORY, Simulated
 from .common import (
-    TABLES,
     Device,
     Dimension,
     Key,
@@ -25,19 +22,21 @@ from .common import (
     Store,
     What,
     Workers,
-    print_document,
-    single,
+    drawn,
+    seed_of,
+    show_points,
+    without_grids,
 )
 
 
-@common.problem_options()
+@command(files=DATASETS)
 def compare(
     options: Options,
+    output: Output,
     *,
     dimension: Dimension = 500,
     ladder: Annotated[
-        str | None,
-        typer.Option(help="Dimensions such as 250,500,1000: compare their limit d -> inf."),
+        str | None, drawn("Dimensions such as 250,500,1000: compare their limit d -> inf.")
     ] = None,
     seeds: Seeds = 5,
     rng: Rng = None,
@@ -47,24 +46,28 @@ def compare(
     workers: Workers = None,
     memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
-    out: common.Out = None,
-    plot: common.Plot = None,
-    as_json: common.Json = False,
 ) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     The theory is that of the simulated dimension; a figure has the limit as thin lines.
     With --ladder, the limit that simulations at several dimensions point to; --seeds is then
     for the largest of them.
+
+    Examples
+    --------
+    replica-validate compare --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.5,1,2
+    --lam 0.1 --plot points.png
+
+    replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
+    --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
     asked = parse_request(options)
-    common.check_outputs(out, plot, TABLES)
-    problem, width = single(asked)
+    problem, width = without_grids(asked)
     settings: dict[str, Any] = {
         "alpha": asked.alpha,
         "lam": asked.lam,
         "seeds": seeds,
-        "rng": rng,
+        "rng": seed_of(rng, store),
         "beta": width,
         "simulated": simulated,
         "loss": asked.loss,
@@ -75,31 +78,24 @@ def compare(
         "memory": memory,
         "device": device,
     }
-    comparison: Comparison | Ladder
-    with common.progress("draws") as advance:
-        settings["progress"] = advance
-        if ladder is not None:
-            sizes = dimensions(ladder)
-            comparison = run_ladder(problem, dimensions=sizes, **settings)
-        else:
-            comparison = run_comparison(problem, dimension=dimension, **settings)
+    run: Any = partial(run_comparison, dimension=dimension)
+    if ladder is not None:
+        run = partial(run_ladder, dimensions=dimensions(ladder))
+    grids = {name: grid for name, grid in asked.grids.items() if grid.size > 1}
+    if grids:
+        grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
+        run = partial(compare_grid, grids=grids, run=run)
+    with progress("draws") as advance:
+        comparison = run(problem, progress=advance, **settings)
     document = comparison.document()
-    if out is not None:
-        common.save_points(out, document)
-    if plot is not None:
-        theory = comparison.theory
-        beside = {} if theory.published is None else {"sRF": theory.published}
-        if np.isfinite(theory.model.dimension):
-            beside["limit"] = replace(theory.model, dimension=np.inf)
-        line, *others = (
-            sweep(of, alpha=dense(asked.alpha), lam=asked.lam, grids={}, loss=asked.loss)
-            for of in (theory.model, *beside.values())
-        )
-        drawn = plot_comparison(comparison, line, dict(zip(beside, others, strict=True)))
-        common.save_figure(plot, drawn.figure)
-    print_document(document, as_json)
-    if not as_json:
-        common.answer(comparison.verdict)
+
+    def show() -> None:
+        show_points(document, output)
+        answer(f"{comparison.verdict}\nThe {comparison.note}.")
+
+    output.write(
+        document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
+    )
     if not comparison.agrees:
         raise typer.Exit(1)
 

@@ -1,45 +1,51 @@
 """``replica-validate figure``: a figure of the documentation or of a paper."""
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replica.cli import common
+from replica.cli import Output, answer, progress, say, written
 from replica.errors import InvalidArgument
 
-from ..figures import FIGURES, PANELS
+from ..figures import PANELS, described, seconds
 from ..figures import figure as find_figure
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES + PANELS)}.")],
-    plot: Annotated[
-        Path,
-        typer.Option(
-            help="The picture: .png, .pdf or .svg.", parser=common.file_name, metavar="PATH"
-        ),
-    ],
+    name: Annotated[str, typer.Argument(help="One of those that --list names.")] = "",
+    plot: Annotated[Path | None, written("The picture: .png, .pdf or .svg.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Its data: .json.  Beside the picture, for a panel of a family.",
-            parser=common.file_name,
-            metavar="PATH",
-        ),
+        Path | None, written("Its data: .json.  Beside the picture, for a panel of a family.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small and fast.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small and fast: 30 seconds at most.")
+    ] = False,
     images: Annotated[
         str, typer.Option(help="For mixtures/3: a folder of IDX files, or an NPZ file.")
     ] = "",
+    known: Annotated[bool, typer.Option("--list", help="What there is, a line each.")] = False,
 ) -> None:
     """A figure of the documentation or of a paper, with the data it is drawn from.
 
     A panel of a family keeps what it has computed in a folder beside the picture, .cells, and
     goes on from there when it was stopped.
+
+    Examples
+    --------
+    replica-validate figure --list
+
+    replica-validate figure readout-laws --quick --plot readout-laws.png
     """
+    if known:
+        for one, text in described().items():
+            answer(f"{one:16} {text}")
+        return
     module = find_figure(name)
+    if plot is None:
+        raise InvalidArgument("plot", None, "given: the file of the picture")
     if images and name not in PANELS:
         raise InvalidArgument("images", images, "left out: it is for mixtures/3")
     compute = module.data
@@ -48,9 +54,12 @@ def figure(
         out = out or plot.with_suffix(".json")
         folder = plot.with_suffix(".cells")
         compute = partial(module.data, panel, folder=folder, images=images)
-    common.check_outputs(out, plot, (".json",))
-    with common.progress("curves") as advance:
+    output = Output(out, plot)
+    output.check((".json",))
+    if quick:
+        say(f"{name}: about {seconds(name)} s")
+    start = time.monotonic()
+    with progress("curves") as advance:
         data = compute(quick=quick, progress=advance)
-    if out is not None:
-        common.save_points(out, data)
-    common.save_figure(plot, module.draw(data))
+    output.write(data, lambda: None, figure=lambda: module.draw(data))
+    say(f"{name}: took {time.monotonic() - start:.0f} s")

@@ -5,9 +5,7 @@ Exit status as for ``replica``; 1 also where a comparison failed.
 
 import sys
 
-import typer
-
-from replica.cli import run
+from replica.cli import application, run
 
 from .alignment import alignment
 from .compare import compare
@@ -15,14 +13,11 @@ from .figure import figure
 from .simulate import simulate
 from .spectrum import spectrum
 
-app = typer.Typer(
-    name="replica-validate",
-    add_completion=False,
-    no_args_is_help=True,
-    help="Finite-size simulations, and their comparison with the theory.",
+app = application(
+    "replica-validate",
+    "Finite-size simulations, and their comparison with the theory.",
+    (compare, simulate, alignment, spectrum, figure),
 )
-for command in (compare, simulate, alignment, spectrum, figure):
-    app.command()(command)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """``replica-validate simulate``: a Monte Carlo by itself."""
 
-from replica.cli import Options, common, parse_request
+from replica.cli import DATASETS, Options, Output, command, parse_request, progress
 from replica.errors import InvalidArgument
 
 from ..run import DEFAULT_MEMORY, Simulated
@@ -16,14 +16,16 @@ from .common import (
     Store,
     What,
     Workers,
-    print_document,
+    seed_of,
+    show_points,
     single,
 )
 
 
-@common.problem_options(without=("model",))
+@command(without=("model",), files=DATASETS, drawn=False)
 def simulate(
     options: Options,
+    output: Output,
     *,
     dimension: Dimension = 500,
     seeds: Seeds = 5,
@@ -35,27 +37,31 @@ def simulate(
     workers: Workers = None,
     memory: Memory = DEFAULT_MEMORY,
     device: Device = "cpu",
-    out: common.Out = None,
-    as_json: common.Json = False,
 ) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
     does one part of it in a job array.
+
+    Examples
+    --------
+    replica-validate simulate --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.5,1,2
+    --lam 0.1 --dimension 500 --seeds 50 --store cells --out errors.nc
+
+    replica-validate simulate --config problem.toml --dimension 2000 --store cells --shard 3/16
     """
     asked = parse_request(options)
-    common.check_outputs(out, None)
     problem, width = single(asked)
     if shard is not None and store is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    with common.progress("draws") as advance:
+    with progress("draws") as advance:
         simulation = run_simulation(
             problem,
             alpha=asked.alpha,
             lam=asked.lam,
             dimension=dimension,
             seeds=seeds,
-            rng=rng,
+            rng=seed_of(rng, store),
             beta=width,
             simulated=simulated,
             loss=asked.loss,
@@ -68,6 +74,4 @@ def simulate(
             progress=advance,
         )
     document = simulation.document()
-    if out is not None:
-        common.save_points(out, document, simulation.dataset)
-    print_document(document, as_json)
+    output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

@@ -1,14 +1,15 @@
 """``replica-validate spectrum``: the density over a histogram of simulated eigenvalues."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-import typer
 
-from replica import documents as files
 from replica.cli import (
     Options,
-    common,
+    Output,
+    TimeLimit,
+    answer,
+    command,
     leave_unless_converged,
     parse_request,
     single_number,
@@ -16,30 +17,38 @@ from replica.cli import (
 )
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
+from replica.spectra import SPECTRUM_TIME
 from replica.spectra import spectrum as compute
 
 from ..comparisons import theory_of
 from ..draws import spiked_model
 from ..measure import eigenvalues
 from ..run import Simulated
-from .common import TABLES, Dimension, Rng, What, single
+from .common import Dimension, Rng, What, drawn, single
 
 
-@common.problem_options(without=("lam", "intercept", "train_bias", "loss"))
+@command(without=("lam", "intercept", "train_bias", "loss"), files=(".json",), tabular=False)
 def spectrum(
     options: Options,
+    output: Output,
     *,
     dimension: Dimension = 500,
-    seeds: Annotated[int, typer.Option(help="Independent draws.")] = 2,
+    seeds: Annotated[int, drawn("Independent draws.")] = 2,
     rng: Rng = None,
     simulated: What = Simulated.network,
-    out: common.Out = None,
-    plot: common.Plot = None,
-    as_json: common.Json = False,
+    time_limit: TimeLimit = SPECTRUM_TIME,
 ) -> None:
-    """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n."""
+    """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
+
+    Examples
+    --------
+    replica-validate spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2 --rng 0
+    --plot spectrum.png
+
+    replica-validate spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3
+    --simulated srf --dimension 800
+    """
     asked = parse_request(options, required=("alpha",))
-    common.check_outputs(out, plot, TABLES[1:])
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
     problem, width = single(asked)
@@ -47,7 +56,7 @@ def spectrum(
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.model)
-    predicted = compute(theory.model, ratio)
+    predicted = compute(theory.model, ratio, time_limit=time_limit)
     values = eigenvalues(
         problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
     )
@@ -62,14 +71,14 @@ def spectrum(
         "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
         "eigenvalues": values,
     }
-    if out is not None:
-        common.save_points(out, document)
-    if plot is not None:
-        common.save_figure(plot, plot_spectrum(predicted, eigenvalues=values).figure)
-    if as_json:
-        common.answer(files.to_json(document))
-    else:
-        common.answer(theory.note)
+
+    def show() -> None:
+        answer(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
-        common.answer(f"relative differences of the Stieltjes transform: {off}")
+        answer(f"relative differences of the Stieltjes transform: {off}")
+
+    def figure() -> Any:
+        return plot_spectrum(predicted, eigenvalues=values).figure
+
+    output.write(document, show, figure=figure)
     leave_unless_converged(predicted)

@@ -1,24 +1,24 @@
 """Simulation beside theory."""
 
+from .grid import ComparisonGrid, compare_grid, theory_on_grid
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
-from .plotting import BARS, dense, plot_comparison
 from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
 from .theory import Theory, theory_of
 
 __all__ = [
-    "BARS",
     "AlignmentComparison",
     "Comparison",
+    "ComparisonGrid",
     "Extrapolation",
     "Ladder",
     "Theory",
     "compare",
     "compare_alignment",
-    "dense",
+    "compare_grid",
     "extrapolate",
     "first_step",
     "ladder",
-    "plot_comparison",
     "theory_of",
+    "theory_on_grid",
 ]

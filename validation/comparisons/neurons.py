@@ -10,7 +10,7 @@ from replica.problem import Geometry
 from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
 
-from ..draws import seed_sequence, whole
+from ..draws import seed_count, seed_sequence
 from ..measure import alignment
 from ..run import standard_error
 
@@ -96,7 +96,7 @@ def compare_alignment(
     >>> bool(abs(off).max() < 0.1)
     True
     """
-    seeds = whole("seeds", seeds, 2, "a standard error needs two draws")
+    seeds = seed_count(seeds, least=2)
     weights, gradients = [], []
     for stream in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)

@@ -4,18 +4,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
 
 from replica.problem import FINITE, Problem, number
-from solvers.results import Array
 
 from ..run import Simulation, simulate
-from .checks import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
+from .checks import ALLOWANCE, Check, theory_at
+from .compared import Compared
 from .theory import Theory, theory_of
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Compared):
     """A simulation beside the theory of the same problem at the same points.
 
     Attributes
@@ -39,56 +38,22 @@ class Comparison:
     measured: dict[str, Check] = field(default_factory=dict)
 
     @property
-    def checks(self) -> list[Check]:
-        """The checks of test error, training error and what else is measured, in turn."""
-        return [self.test, self.train, *self.measured.values()]
+    def _simulation(self) -> Simulation:
+        return self.simulation
 
     @property
-    def alpha(self) -> Array:
-        """Readout samples over input dimension, (N_a,)."""
-        return self.simulation.alpha
+    def checks(self) -> dict[str, Check]:
+        """The checks by the names of the errors: test, train, and what else is measured."""
+        return super().checks | self.measured
 
     @property
-    def lam(self) -> Array:
-        """Ridge penalties, (N_l,)."""
-        return self.simulation.lam
-
-    @property
-    def share_within_two(self) -> float:
-        """Share of all errors with abs(z) <= 2."""
-        return share_within_two(*self.checks)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every error is within 4 standard errors and the allowance of the theory.
-
-        False if the theory did not converge somewhere.
-        """
-        return all(bool(check.agrees(self.allowance).all()) for check in self.checks)
-
-    @property
-    def verdict(self) -> str:
-        """A sentence: the answer, and how many errors lie within two standard errors."""
-        seeds = self.simulation.seeds
-        expected = 1 - 2 * float(stdtr(seeds - 1, -2.0))
-        return (
-            f"theory and simulation {'agree' if self.agrees else 'disagree'} to within "
-            f"{STANDARD_ERRORS:g} standard errors and {self.allowance:.2g} of the theory for "
-            f"finite size; {self.share_within_two:.0%} of the errors are within 2 standard errors, "
-            f"where {expected:.0%} are expected of {seeds} seeds without such a bias (the points "
-            f"of a seed share its draw, and miss together); {self.theory.note}"
-        )
+    def size(self) -> str:
+        """What ``allowance`` is for."""
+        return f"d = {self.simulation.dimension}"
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
-        known = columns(self.simulation, self.test, self.train)
-        for name, check in self.measured.items():
-            known |= {
-                f"{part}_{name}": getattr(check, part)
-                for part in ("theory", "simulated", "stderr", "z")
-            }
-        document = self.simulation.document(known)
-        return document | {"theory": self.theory.note}
+        return self.simulation.document(self.columns()) | {"theory": self.theory.note}
 
 
 def compare(

@@ -22,9 +22,10 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem
 from solvers.results import Array
 
-from ..draws import whole
+from ..draws import seed_count, whole
 from ..run import Simulation, simulate
-from .checks import ALLOWANCE, STANDARD_ERRORS, Check, columns, share_within_two, theory_at
+from .checks import ALLOWANCE, Check, theory_at
+from .compared import Compared
 from .theory import Theory, theory_of
 
 
@@ -49,8 +50,8 @@ class Extrapolation:
     p_value: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Ladder:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ladder(Compared):
     """Simulations of one problem at growing dimension, and their limit beside the theory.
 
     Attributes
@@ -73,37 +74,24 @@ class Ladder:
     allowance: float
     theory: Theory
 
-    @property
-    def alpha(self) -> Array:
-        """Readout samples over input dimension, (N_a,)."""
-        return self.simulations[-1].alpha
+    simulated = "extrapolated"
 
     @property
-    def lam(self) -> Array:
-        """Ridge penalties, (N_l,)."""
-        return self.simulations[-1].lam
+    def _simulation(self) -> Simulation:
+        """The simulation of the largest size."""
+        return self.simulations[-1]
 
     @property
-    def share_within_two(self) -> float:
-        """Share of all test and training errors with abs(z) <= 2."""
-        return share_within_two(self.test, self.train)
+    def settings(self) -> dict[str, Any]:
+        """The problem and the sizes of the simulations, in plain values."""
+        sizes = [one.dimension for one in self.simulations]
+        return self._simulation.settings | {"dimension": sizes}
 
     @property
-    def agrees(self) -> bool:
-        """Whether every limit is within 4 standard errors and the allowance of the theory."""
-        return all(bool(check.agrees(self.allowance).all()) for check in (self.test, self.train))
-
-    @property
-    def verdict(self) -> str:
-        """A sentence: the answer, and how many limits lie within two standard errors."""
+    def size(self) -> str:
+        """What ``allowance`` is for."""
         sizes = ", ".join(str(one.dimension) for one in self.simulations)
-        return (
-            f"extrapolated from d = {sizes}, theory and simulation "
-            f"{'agree' if self.agrees else 'disagree'} to within {STANDARD_ERRORS:g} standard "
-            f"errors and {self.allowance:.2g} of the theory for terms in 1/d^2; "
-            f"{self.share_within_two:.0%} of the errors are within 2 standard errors (the points "
-            f"of a seed share its draw, and miss together); {self.theory.note}"
-        )
+        return f"terms in 1/d^2 at d = {sizes}"
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, and the simulations they come from."""
@@ -113,7 +101,7 @@ class Ladder:
             for name, line in (("test", self.test_line), ("train", self.train_line))
             for field in ("slope", "p_value")
         }
-        document = last.document(columns(last, self.test, self.train) | lines)
+        document = last.document(self.columns() | lines)
         each = [one.document() for one in self.simulations]
         return document | {
             "theory": self.theory.note,
@@ -174,7 +162,7 @@ def ladder(
         raise InvalidArgument("ladder", list(dimensions), "two or more different dimensions")
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
-    whole("seeds", seeds, 2, "a standard error needs two draws")
+    seed_count(seeds, least=2)
     theory = theory_of(problem, beta, model, simulated)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     work = np.array([float(count) * d**3 for count, d in zip(draws, sizes, strict=True)])

@@ -10,6 +10,7 @@ from replica.errors import InvalidArgument
 from replica.problem import takes
 
 MOST = 10**12  # samples or neurons: more than any memory or patience has room for
+MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
 
 
 def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
@@ -30,6 +31,17 @@ def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> in
     if number > high:
         raise InvalidArgument(name, value, f"{allowed}, at most {high:.0e}")
     return number
+
+
+def seed_count(seeds: Any, least: int = 1) -> int:
+    """How many independent draws ``seeds`` asks for, from ``least``, 1 or 2, to a million.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    meaning = "independent draws" if least == 1 else "a standard error needs two draws"
+    return whole("seeds", seeds, least, meaning, MOST_SEEDS)
 
 
 def size(name: str, ratio: float, dimension: int) -> int:

@@ -14,10 +14,18 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures, calibration, solve
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import LABELS
+from replica.plotting import (
+    COLOURS,
+    ERROR_LABELS,
+    LABELS,
+    add_legend,
+    colours,
+    letter_panels,
+    setting,
+)
 
 from ..run import simulate
-from .drawing import add_legend_entry, draw_points
+from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 FLIPPED_MODEL = SpikedRandomFeatures(
     student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"
@@ -66,35 +74,37 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Theory as lines, simulated spiked random features as points; the calibration."""
-    picture = Figure(figsize=(11, 3.6), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
-    for i, curve in enumerate(data["curves"]):
-        for ax, axis in ((left, "alpha"), (middle, "lam")):
+    """Theory as lines, simulated spiked random features as points; below, what they are off by.
+    Last, the calibration."""
+    picture = Figure(figsize=(11, 4.6), layout="constrained")
+    curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
+    axes = panels_with_differences(curves, 2, sharey="row")
+    (left, middle), below = axes
+    losses = [curve["loss"] for curve in data["curves"]]
+    for i, (curve, color) in enumerate(zip(data["curves"], colours(losses), strict=True)):
+        for column, axis in zip(axes.T, ("alpha", "lam"), strict=True):
             label = curve["loss"]
             if axis == "alpha":
-                label = rf"{label}, $\lambda = {curve['lam']:g}$"
-            ax.plot(data[axis], curve[f"theory_{axis}"], color=f"C{i}", label=label)
-            few = np.array(data[f"few_{axis}"])  # side by side: the losses share their draws
-            x = few + 0.05 * (i - 1) if axis == "alpha" else few * 1.1 ** (i - 1)
-            mean, stderr = curve[f"simulated_{axis}"], curve[f"stderr_{axis}"]
-            draw_points(ax, x, mean, stderr, color=f"C{i}")
-    add_legend_entry(left, data["dimension"])
-    middle.sharey(left)
-    left.set_xlabel(LABELS["alpha"])
-    for ax in (left, middle):
-        ax.set_ylabel("classification error")
-    left.legend(frameon=False, fontsize="small")
+                label = f"{label}, {setting('lam', curve['lam'])}"
+            values = [data[axis], curve[f"theory_{axis}"], data[f"few_{axis}"]]
+            values += [curve[f"{name}_{axis}"] for name in ("simulated", "stderr")]
+            shown = {"color": color, "label": label}
+            draw_curve(column, *values, **shown, places=i - 1)  # the losses share their draws
+    left.set_ylabel(ERROR_LABELS["classification_error"])
+    for ax, name in zip(below, ("alpha", "lam"), strict=True):
+        ax.set_xlabel(LABELS[name])
     middle.set_xscale("log")
-    middle.set_xlabel(LABELS["lam"])
-    middle.set_title(rf"$\alpha = {FIXED_ALPHA:g}$", fontsize="medium")
-    middle.legend(frameon=False, fontsize="small")
+    middle.set_title(setting("alpha", FIXED_ALPHA), fontsize="medium")
+    add_legend_entry(left, data["dimension"])
+    right = last.subplots()
     for i, (lam, predicted) in enumerate(zip(data["penalties"], data["predicted"], strict=True)):
-        label = rf"stated, $\lambda = {lam:g}$"
-        right.plot(data["kappa"], predicted, color=f"C{3 + i}", label=label)
+        label = f"stated, {setting('lam', lam)}"
+        right.plot(data["kappa"], predicted, color=COLOURS[3 + i], label=label)
     right.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
-    right.set_title(rf"logistic output, $\alpha = {FIXED_ALPHA:g}$", fontsize="medium")
+    right.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}", fontsize="medium")
     right.set_xlabel(r"projection on the spike $\kappa$")
     right.set_ylabel(r"probability of $y = 1$")
-    right.legend(frameon=False, fontsize="small")
+    for ax in (left, middle, right):
+        add_legend(ax)
+    letter_panels([left, middle, right])
     return picture

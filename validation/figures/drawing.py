@@ -1,21 +1,114 @@
-"""What the figures share: simulated points with their error bars, and the legend's entry."""
+"""What the figures share: curves with simulated points on them and their differences below, and
+what legends say of them."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..comparisons import BARS
+from replica.plotting import (
+    BARS,
+    ERROR_LABELS,
+    REFERENCE,
+    add_legend,
+    draw_points,
+    letter_panels,
+    nudged,
+)
+
+DIFFERENCE = "off by (%)"  # the ordinate of differences from a theory
 
 
-def draw_points(ax: Axes, x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
-    """Simulated means (N,) at ``x`` with two standard errors; returns what is drawn."""
-    default: dict[str, Any] = {"fmt": "o", "markersize": 4, "capsize": 2}
-    return ax.errorbar(x, mean, BARS * np.array(stderr), **(default | style))
+def panels_with_differences(picture: Figure, count: int, **options: Any) -> Any:
+    """Axes (2, count): a row of panels, and a low one below each for differences."""
+    axes = picture.subplots(2, count, sharex="col", height_ratios=(2.6, 1), **options)
+    for below in axes[1]:
+        below.axhline(0, **REFERENCE)
+    axes[1, 0].set_ylabel(DIFFERENCE)
+    return axes
 
 
-def add_legend_entry(ax: Axes, dimension: int, **style: Any) -> Any:
-    """Draw no points, but in grey, with the label of those simulated at ``dimension``."""
-    label = rf"simulated, $d = {dimension}$ (±{BARS} s.e.)"
+def draw_curve(
+    column: Any,
+    x: ArrayLike,
+    theory: ArrayLike,
+    at: ArrayLike,
+    mean: ArrayLike,
+    stderr: ArrayLike,
+    *,
+    color: str,
+    label: str = "",
+    places: float = 0.0,
+) -> None:
+    """A theory over ``x`` and the simulated points at ``at`` in the upper of two Axes; in the
+    lower, what the points are off by, in per cent, ``nudged`` by ``places``."""
+    column[0].plot(x, theory, color=color, label=label)
+    draw_points(column[0], at, mean, stderr, color=color)
+    draw_differences(column[1], x, theory, at, mean, stderr, places, color=color)
+
+
+def draw_differences(
+    ax: Axes,
+    x: ArrayLike,
+    theory: ArrayLike,
+    at: ArrayLike,
+    mean: ArrayLike,
+    stderr: ArrayLike,
+    places: float = 0.0,
+    **style: Any,
+) -> None:
+    """What simulated points are off by from a theory, in per cent of it."""
+    where = np.asarray(at, dtype=float)
+    unit = np.interp(where, np.asarray(x, dtype=float), np.asarray(theory, dtype=float)) / 100
+    off, bars = np.asarray(mean) / unit - 100, np.asarray(stderr) / unit
+    draw_points(ax, nudged(where, places), off, bars, **style)
+
+
+def add_legend_entry(ax: Axes, dimension: int | None, **style: Any) -> Any:
+    """Draw no points, but in grey, with the label of those simulated at ``dimension``, if that is
+    one for all."""
+    size = "" if dimension is None else f", $d = {dimension}$"
+    label = f"simulated{size} (±{BARS} s.e.)"
     return draw_points(ax, [], [], [], color="0.3", label=label, **style)
+
+
+# The network's own theory, what it is compared with, and how each is drawn.
+THEORIES: dict[str, dict[str, Any]] = {
+    "network": {"label": "network", "linewidth": 1.8},
+    "equal": {"label": "network, equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
+    "srf": {"label": "sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
+}
+
+
+def draw_theories(
+    column: Any, data: dict[str, Any], curve: dict[str, Any], *, color: str, label: str = ""
+) -> None:
+    """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
+    lower what they differ by from the network's theory, in per cent of it."""
+    x, own = np.array(data["x"]), np.array(curve["network"])
+    for kind, line in THEORIES.items():
+        if kind in curve:
+            shown = line | {"color": color, "label": label if kind == "network" else ""}
+            column[0].plot(x, curve[kind], **shown)
+            column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
+    at = data["simulated_at"]
+    dots: dict[str, Any] = {"color": color, "markerfacecolor": "white"}
+    draw_points(column[0], at, *np.array(curve["simulated"]).T, **dots)
+    draw_differences(column[1], x, own, at, *np.array(curve["simulated"]).T, **dots)
+
+
+def theory_legend(axes: Any, dimension: int | None, *, equal: bool = False) -> None:
+    """Labels of the axes of ``draw_theories``, and a legend of what lines and points are."""
+    axes[0, 0].set_ylabel(ERROR_LABELS["test_error"])
+    axes[1, 0].set_ylabel("relative to\nnetwork (%)")
+    first = axes[0, 0]
+    for kind, line in THEORIES.items():
+        if equal or kind != "equal":
+            first.plot([], [], **(line | {"color": "0.3"}))
+    add_legend_entry(first, dimension, markerfacecolor="white")
+    for ax in axes[0]:
+        ax.set_ylim(bottom=0)
+    add_legend(first)
+    letter_panels(axes[0])

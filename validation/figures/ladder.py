@@ -12,9 +12,16 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep
 from replica.documents import plain
+from replica.plotting import (
+    ERROR_LABELS,
+    add_legend,
+    colours,
+    draw_points,
+    letter_panels,
+    setting,
+)
 
 from ..comparisons import ladder
-from .drawing import draw_points
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
 PENALTY = 0.1
@@ -65,10 +72,11 @@ def draw(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     panels = figure.subplots(1, len(data["alpha"]), squeeze=False)[0]
     x = 1 / np.array(data["sizes"])
+    shades = colours(list(DRAWN_MODELS))
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
         for i, (model, (label, marker, side)) in enumerate(DRAWN_MODELS.items()):
-            one, colour = data["models"][model], f"C{i}"
+            one, colour = data["models"][model], shades[i]
             mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
             limit, slope = one["limit"][j], one["slope"][j]
             ends = np.array([0, 1.05 * x.max()])
@@ -76,7 +84,7 @@ def draw(data: dict[str, Any]) -> Figure:
             points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
             style: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5}
             draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
-        for model, colour in (("srf", "black"), ("network", "C2")):
+        for model, colour in zip(("srf", "network"), colours(["srf", "network"]), strict=True):
             value = data["models"][model]["theory"][j]
             label = "theory of the sRF" if model == "srf" else "theory of the network"
             star = {"markersize": 11, "markeredgecolor": "black", "zorder": 3}
@@ -84,7 +92,8 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
-        ax.set_title(rf"$\alpha$ = {alpha:g}")
-    panels[0].set_ylabel(r"test error $\epsilon_g$")
-    panels[-1].legend(frameon=False, fontsize="small")
+        ax.set_title(setting("alpha", alpha), fontsize="medium")
+    letter_panels(panels)
+    panels[0].set_ylabel(ERROR_LABELS["test_error"])
+    add_legend(panels[-1])
     return figure

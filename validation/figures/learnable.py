@@ -14,7 +14,17 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
-from replica.plotting import plot_bounds, plot_family, plot_functions, plot_learned
+from replica.plotting import (
+    BARS,
+    COLOURS,
+    add_legend,
+    draw_points,
+    letter_panels,
+    plot_bounds,
+    plot_family,
+    plot_functions,
+    plot_learned,
+)
 
 from ..measure import measured_function
 
@@ -76,17 +86,12 @@ def draw(data: dict[str, Any]) -> Figure:
     third.set_title(title, fontsize="medium")
     learned = replica.learned_function(step.srf(beta=1.0), **READOUT)
     plot_learned(learned, fourth)
-    fourth.errorbar(
-        data["kappa"],
-        data["mean"],
-        data["spread"],
-        fmt="o",
-        color="C1",
-        markersize=4,
-        capsize=2,
-        label=rf"networks at $d = {data['dimension']}$, ± one s.d.",
-    )
-    fourth.legend(frameon=False, fontsize="small")
+    # bars of one standard deviation, which is what the band is
+    spread = np.array(data["spread"]) / BARS
+    label = rf"networks at $d = {data['dimension']}$, ± one s.d."
+    draw_points(fourth, data["kappa"], data["mean"], spread, color=COLOURS[1], label=label)
+    add_legend(fourth)
     title = rf"learned at $\tilde\eta = {SHOWN_ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
     fourth.set_title(title, fontsize="medium")
+    letter_panels([first, second, third, fourth])
     return picture

@@ -7,9 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica.documents import plain
+from replica.plotting import BARS, colours, draw_heat_map, letter_panels
 from solvers.results import Array
-
-from ..comparisons import BARS
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",
@@ -25,10 +24,8 @@ def draw_map(data: dict[str, Any]) -> Figure:
     """The heat map, alpha_s to the right and beta_s up."""
     picture = Figure(figsize=(5, 4), layout="constrained")
     ax = picture.subplots()
-    mesh = ax.pcolormesh(
-        data["axis"], data["axis"], data["mean"], cmap="viridis", shading="nearest"
-    )
-    picture.colorbar(mesh, label="generalisation error")
+    axis = np.array(data["axis"])
+    draw_heat_map(ax, axis, axis, np.array(data["mean"]), "generalisation error")
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
     return picture
@@ -56,14 +53,14 @@ def draw_sweep(
         mean = np.array([one["mean"][error] for one in points], dtype=float)
         bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
         good = np.array([one["proved"] for one in points])
-        for i, student in enumerate(students):
-            style: dict[str, Any] = {"color": f"C{i}", "markersize": 5, "label": student}
+        for i, (student, colour) in enumerate(zip(students, colours(students), strict=True)):
+            style: dict[str, Any] = {"color": colour, "markersize": 5, "label": student}
             ax.errorbar(
                 values, mean[:, i, 0], bars[:, i, 0], fmt="o-", capsize=2, linewidth=0.8,
                 markerfacecolor="white", **style,
             )  # fmt: skip
             for chosen, marker in ((good, "x"), (~good, "s")):
-                style = {"color": f"C{i}", "markersize": 9, "markerfacecolor": "none"}
+                style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
         ax.set_ylim(_limits(data["points"] if shared else points, error))
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
@@ -77,6 +74,8 @@ def draw_sweep(
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
         if not shared or ax is axes[0]:
             ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
+    if len(panels) > 1:
+        letter_panels(axes)
     handles, _ = axes[0].get_legend_handles_labels()
     picture.legend(
         handles=handles,

@@ -18,12 +18,11 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, solve
 from replica.documents import plain
-from replica.plotting import LABELS
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, settings
 from replica.problem import SpikedRandomFeatures
 
-from ..comparisons import BARS
 from ..run import simulate
-from .drawing import draw_points
+from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
 CASES: dict[str, dict[str, Any]] = {
@@ -42,15 +41,10 @@ CASES: dict[str, dict[str, Any]] = {
 }
 LARGEST_ETA = 8.0
 SIMULATED_ETAS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
-LINES: dict[str, dict[str, Any]] = {
-    "srf": {"label": "sRF", "color": "0.3", "linewidth": 0.9},
-    "network": {"label": "network", "color": "C0", "linewidth": 2.4},
-    "equal": {"label": "network, equal row norms", "color": "C1", "linestyle": (0, (4, 3))},
-}
 SHOWN_ERRORS = {
-    ("covariance", "test"): r"test error $\epsilon_g$",
-    ("covariance", "train"): r"training error $\epsilon_t$",
-    ("norms", "test"): r"test error $\epsilon_g$",
+    ("covariance", "test"): ERROR_LABELS["test_error"],
+    ("covariance", "train"): ERROR_LABELS["train_error"],
+    ("norms", "test"): ERROR_LABELS["test_error"],
 }
 
 
@@ -77,7 +71,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "eta": eta,
             "theory": {
                 kind: {error: [at[kind][error] for at in theory] for error in ("test", "train")}
-                for kind in LINES
+                for kind in THEORIES
             },
             "simulated_eta": few,
             "simulated": simulated,
@@ -86,7 +80,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 
 
 def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
-    """Test and training error of each of LINES at the simulated dimension."""
+    """Test and training error of each of THEORIES at the simulated dimension."""
     step = GradientStep(eta=eta, **case["step"])
     network = replace(step.network(beta=case["beta"]), dimension=case["dimension"])
     models: dict[str, SpikedRandomFeatures] = {
@@ -105,31 +99,23 @@ def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
 
 def draw(data: dict[str, Any]) -> Figure:
     """Theories as lines, simulated networks as points: test and training error of the first
-    case, test error of the second."""
-    picture = Figure(figsize=(11, 3.7), layout="constrained")
-    for ax, (name, error) in zip(picture.subplots(1, len(SHOWN_ERRORS)), SHOWN_ERRORS, strict=True):
+    case, test error of the second; below, what they are off by from the network's theory."""
+    picture = Figure(figsize=(11, 4.8), layout="constrained")
+    axes = panels_with_differences(picture, len(SHOWN_ERRORS))
+    for column, (name, error) in zip(axes.T, SHOWN_ERRORS, strict=True):
         case = data[name]
-        for kind, style in LINES.items():
-            ax.plot(case["eta"], case["theory"][kind][error], **style)
-        mean, stderr = (
-            np.array([point[f"{column}_{error}"] for point in case["simulated"]])
-            for column in ("simulated", "stderr")
-        )
-        style = {"color": "C0", "markerfacecolor": "white", "markersize": 5, "zorder": 3}
-        label = f"simulated (±{BARS} s.e.)"
-        draw_points(ax, case["simulated_eta"], mean, stderr, label=label, **style)
-        ax.set_title(_title(case["step"], case["dimension"]), fontsize="medium")
-        ax.set_xlabel(LABELS["eta"])
-        ax.set_ylabel(SHOWN_ERRORS[name, error])
-        ax.set_ylim(bottom=0)
-    picture.axes[0].legend(frameon=False, fontsize="small", loc="lower right")
+        curve: dict[str, Any] = {kind: case["theory"][kind][error] for kind in THEORIES}
+        columns = (f"simulated_{error}", f"stderr_{error}")
+        curve["simulated"] = [[point[key] for key in columns] for point in case["simulated"]]
+        over = {"x": case["eta"], "simulated_at": case["simulated_eta"]}
+        draw_theories(column, over, curve, color=COLOURS[0])
+        column[0].set_title(_title(case["step"], case["dimension"]), fontsize="small")
+        column[0].set_ylabel(SHOWN_ERRORS[name, error])
+        column[1].set_xlabel(LABELS["eta"])
+    theory_legend(axes, None, equal=True)
     return picture
 
 
 def _title(step: dict[str, Any], dimension: int) -> str:
     """Student, target, alpha0 and d of a panel."""
-    target = {"he1": "He_1", "sin": r"\mathrm{sin}"}[step["target"]]
-    return (
-        rf"{step['student']}, $\sigma_\star = {target}$, $\alpha_0 = {step['alpha0']:g}$, "
-        rf"$d = {dimension}$"
-    )
+    return ", ".join(settings(step | {"dimension": dimension}))

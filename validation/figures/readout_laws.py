@@ -2,7 +2,7 @@
 
 A neuron with first-step readout a~ gets a spike of length proportional to it, so a network
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
-with uniform readout it has one.  tanh student, one giant step, an easy and a hard target.
+with equal readout it has one.  tanh student, one giant step, an easy and a hard target.
 Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
 theory is drawn at the dimension simulated, and in the limit.  The last panel shows how few
 groups stand for the Gaussian law.
@@ -18,12 +18,12 @@ from matplotlib.figure import Figure
 from replica import GradientStep, solve
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import LABELS
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels
 from replica.problem import law
 from replica.steps import GROUPS
 
 from ..run import simulate
-from .drawing import add_legend_entry, draw_points
+from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {
@@ -31,7 +31,7 @@ TARGETS = {
     "he1+he3/2": r"hard: $\sigma_\star = He_1 + He_3/2$",
 }
 LAWS: dict[str, tuple[Any, str]] = {
-    "1": (1.0, r"uniform, $\tilde a = 1$"),
+    "1": (1.0, r"equal, $\tilde a = 1$"),
     "+-1": ("rademacher", r"$\tilde a = \pm 1$"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
@@ -55,7 +55,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             ):
                 grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
                 curve[name] = grid.columns["test_error"]
-            if kind != "+-1":  # the same problem as uniform, for an odd student
+            if kind != "+-1":  # the same problem as equal, for an odd student
                 simulation = simulate(
                     limit, alpha=few, lam=PENALTY, dimension=dimension, seeds=seeds, rng=0
                 )
@@ -99,36 +99,41 @@ def convergence(target: str, counts: Sequence[int], dimension: int) -> dict[str,
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """A panel for each target: theory as lines, simulated spiked random features as points;
-    and one for the number of groups."""
-    picture = Figure(figsize=(11, 3.8), layout="constrained")
-    *panels, last = picture.subplots(1, len(TARGETS) + 1)
-    axes = dict(zip(TARGETS, panels, strict=True))
-    colours = {kind: f"C{i}" for i, kind in enumerate(LAWS)}
+    """A panel for each target: theory as lines, simulated spiked random features as points, and
+    below what they are off by; and a panel for the number of groups."""
+    picture = Figure(figsize=(11, 4.8), layout="constrained")
+    left, right = picture.subfigures(1, 2, squeeze=False, width_ratios=(len(TARGETS), 1))[0]
+    axes = panels_with_differences(left, len(TARGETS))
+    columns = dict(zip(TARGETS, axes.T, strict=True))
+    shades = dict(zip(LAWS, COLOURS, strict=False))
     for curve in data["curves"]:
-        ax, kind = axes[curve["target"]], curve["law"]
-        dashed: dict[str, Any] = {"linestyle": (0, (4, 4)), "zorder": 3} if kind == "+-1" else {}
-        label = LAWS[kind][1]
-        ax.plot(curve["alpha"], curve["theory"], color=colours[kind], label=label, **dashed)
-        if kind != "+-1":
-            ax.plot(curve["alpha"], curve["limit"], ":", color=colours[kind], linewidth=1)
-            points = (curve["simulated_alpha"], curve["simulated"], curve["stderr"])
-            draw_points(ax, *points, color=colours[kind])
-    for target, ax in axes.items():
+        column, kind = columns[curve["target"]], curve["law"]
+        shown: dict[str, Any] = {"color": shades[kind], "label": LAWS[kind][1]}
+        if kind == "+-1":
+            style = {"linestyle": (0, (4, 4)), "zorder": 3}
+            column[0].plot(curve["alpha"], curve["theory"], **shown, **style)
+            continue
+        keys = ("alpha", "theory", "simulated_alpha", "simulated", "stderr")
+        places = list(LAWS).index(kind) - 1.5
+        draw_curve(column, *(curve[key] for key in keys), **shown, places=places)
+        column[0].plot(curve["alpha"], curve["limit"], ":", color=shades[kind], linewidth=1)
+    for target, (ax, below) in columns.items():
         ax.set_title(TARGETS[target], fontsize="medium")
-        ax.set_xlabel(LABELS["alpha"])
-        ax.set_ylim(bottom=0)
-    easy, hard = axes.values()
-    easy.set_ylabel(r"test error $\epsilon_g$")
-    easy.legend(frameon=False, fontsize="small", loc="lower left")
+        below.set_xlabel(LABELS["alpha"])
+    easy, hard = axes[0]
+    easy.set_ylabel(ERROR_LABELS["test_error"])
     d = data["dimension"]
     kinds = [
         hard.plot([], [], color="0.3", label=rf"theory at $d = {d}$")[0],
         hard.plot([], [], ":", color="0.3", linewidth=1, label=r"theory, $d \to \infty$")[0],
-        add_legend_entry(hard, d, markersize=6),
+        add_legend_entry(hard, d),
     ]
-    hard.legend(handles=kinds, frameon=False, fontsize="small", loc="lower left")
-    for groups, colour in zip(data["groups"], ("C4", "C5"), strict=True):
+    for ax in (easy, hard):
+        ax.set_ylim(bottom=0)
+    add_legend(easy)
+    add_legend(hard, handles=kinds)
+    last = right.subplots()
+    for groups, colour in zip(data["groups"], COLOURS[4:], strict=False):
         easiness = TARGETS[groups["target"]].split(":")[0]
         x = groups["counts"]
         last.semilogy(x, groups["theory"], "o-", color=colour, label=rf"{easiness}, $d = {d}$")
@@ -138,5 +143,6 @@ def draw(data: dict[str, Any]) -> Figure:
     last.set_title(r"groups for $\tilde a \sim N(0, 1)$, $\alpha = 2$", fontsize="medium")
     last.set_xlabel("number of groups")
     last.set_ylabel(rf"relative change of $\epsilon_g$ at {GROUPS[-1]} groups")
-    last.legend(frameon=False, fontsize="small")
+    add_legend(last)
+    letter_panels([easy, hard, last])
     return picture

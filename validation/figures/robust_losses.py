@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import LABELS
+from replica.plotting import ERROR_LABELS, LABELS, add_legend, colours, letter_panels, setting
 
 from ..run import simulate
-from .drawing import add_legend_entry, draw_points
+from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 OUTLIER_MODEL = SpikedRandomFeatures(
     student="tanh",
@@ -85,24 +85,25 @@ def _with(fraction: float) -> SpikedRandomFeatures:
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Theory as lines, simulated spiked random features as points."""
-    picture = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = picture.subplots(1, 2)
-    for i, curve in enumerate(data["curves"]):
-        colour = f"C{i}"
-        label = rf"{PENALTIES_AND_LABELS[curve['loss']][1]}, $\lambda = {curve['lam']:g}$"
-        for ax, axis, suffix in ((left, "alpha", ""), (right, "fraction", "_fraction")):
-            ax.plot(data[axis], curve[f"theory{suffix}"], color=colour, label=label)
-            mean, stderr = curve[f"simulated{suffix}"], curve[f"stderr{suffix}"]
-            draw_points(ax, data[f"simulated_{axis}"], mean, stderr, color=colour)
+    """Theory as lines, simulated spiked random features as points; below, what they are off by."""
+    picture = Figure(figsize=(9, 4.8), layout="constrained")
+    axes = panels_with_differences(picture, 2, sharey="row")
+    (left, right), below = axes
+    losses = [curve["loss"] for curve in data["curves"]]
+    for i, (curve, color) in enumerate(zip(data["curves"], colours(losses), strict=True)):
+        label = f"{PENALTIES_AND_LABELS[curve['loss']][1]}, {setting('lam', curve['lam'])}"
+        for column, axis in zip(axes.T, ("alpha", "fraction"), strict=True):
+            suffix = "" if axis == "alpha" else "_fraction"
+            values = [data[axis], curve[f"theory{suffix}"], data[f"simulated_{axis}"]]
+            values += [curve[f"{name}{suffix}"] for name in ("simulated", "stderr")]
+            draw_curve(column, *values, color=color, label=label, places=i - 1)
     left.set_title("10 % outliers", fontsize="medium")
-    left.set_xlabel(LABELS["alpha"])
-    right.set_title(rf"$\alpha = {FIXED_ALPHA:g}$", fontsize="medium")
-    right.set_xlabel("fraction of outliers")
-    add_legend_entry(left, data["dimension"])
-    left.legend(frameon=False, fontsize="small")
-    right.sharey(left)
-    for ax in (left, right):
-        ax.set_ylabel(r"test error $\epsilon_g$")
+    right.set_title(setting("alpha", FIXED_ALPHA), fontsize="medium")
+    below[0].set_xlabel(LABELS["alpha"])
+    below[1].set_xlabel("fraction of outliers")
+    left.set_ylabel(ERROR_LABELS["test_error"])
     left.set_yscale("log")
+    add_legend_entry(left, data["dimension"])
+    add_legend(left)
+    letter_panels([left, right])
     return picture

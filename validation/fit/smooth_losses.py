@@ -30,8 +30,8 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
         gap = float(gradient @ gradient) / (2 * lam)
         gradient_b = float(slope.sum()) if intercept else 0.0
         balanced = abs(gradient_b) <= 1e-9 * np.abs(slope).sum()
-        if balanced and gap / value < best.gap:
-            best = Minimum(a, float(b), value, gap / value)
+        if balanced and gap < best.gap:
+            best = Minimum(a, float(b), value, gap)
         if gap <= 1e-3 * GAP * value and balanced:
             break
         weight = loss.second(t)

@@ -12,7 +12,7 @@ from replica.errors import InvalidArgument
 from replica.problem import Problem, axis, positive
 from solvers.results import Array
 
-from ..draws import Instance, draw, seed_sequence, size, spiked_model, whole
+from ..draws import Instance, draw, seed_count, seed_sequence, size, spiked_model, whole
 from ..fit import Blocks, fit_readout, predict
 
 
@@ -84,7 +84,7 @@ def measured_function(
     places = axis("kappa", kappa)
     (ratio,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
     d = whole("dimension", dimension, 2, "the input dimension d")
-    seeds = whole("seeds", seeds, 1, "independent draws")
+    seeds = seed_count(seeds)
     count = whole("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
     mean, variance = np.empty((2, seeds, places.size))
     for i, seed in enumerate(seed_sequence(rng).spawn(seeds)):

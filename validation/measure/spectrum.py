@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from replica.problem import Problem, positive
 from solvers.results import Array
 
-from ..draws import check_array, draw, seed_sequence, size, spiked_model, whole
+from ..draws import check_array, draw, seed_count, seed_sequence, size, spiked_model, whole
 
 
 def eigenvalues(
@@ -54,7 +54,7 @@ def eigenvalues(
     d = whole("dimension", dimension, 2, "the input dimension d")
     n = size("alpha", float(ratio), d)
     check_array(n, d)
-    seeds = whole("seeds", seeds, 1, "independent draws", 10**6)
+    seeds = seed_count(seeds)
     spectra = []
     for seed in seed_sequence(rng).spawn(seeds):
         layer, inputs = seed.spawn(2)

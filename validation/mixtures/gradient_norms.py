@@ -25,7 +25,7 @@ from numpy.random import default_rng
 from replica.problem import Activation, activation
 from solvers.results import Array
 
-from ..draws import seed_sequence
+from ..draws import seed_count, seed_sequence
 from .hermite_expansion import expand
 from .hermite_model import bulk_scale, gradient
 from .tasks import Task
@@ -102,6 +102,7 @@ def gradient_slopes(
         Draws at each.
     rng : None, int, SeedSequence or Generator
     """
+    seeds = seed_count(seeds)
     norms = np.empty((len(widths), seeds, 2))
     for (i, n), root in zip(enumerate(widths), seed_sequence(rng).spawn(len(widths)), strict=True):
         for seed, child in enumerate(root.spawn(seeds)):

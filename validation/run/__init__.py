@@ -5,7 +5,7 @@ from solvers.executors import WorkerDied
 from . import store
 from .cells import Simulated
 from .monte_carlo import DEFAULT_MEMORY, simulate
-from .simulation import Simulation, standard_error
+from .simulation import Simulation, points_dataset, rows_of, standard_error
 from .store import StoreError
 
 __all__ = [
@@ -14,6 +14,8 @@ __all__ = [
     "Simulation",
     "StoreError",
     "WorkerDied",
+    "points_dataset",
+    "rows_of",
     "simulate",
     "standard_error",
     "store",

@@ -21,7 +21,7 @@ from replica.problem import Problem, positive
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import check_device, seed_sequence, spiked_model, whole
+from ..draws import check_device, seed_count, seed_sequence, size, spiked_model, whole
 from . import store as cell_store
 from .arguments import byte_count, fraction
 from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 TEST_INPUTS = 8
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
-MOST_SEEDS = 10**6
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
@@ -138,7 +137,7 @@ def simulate(
     >>> simulation.test_error.shape, simulation.test_mean.shape
     ((3, 2, 2), (2, 2))
     """
-    seeds = whole("seeds", seeds, 2, "a standard error needs two draws", MOST_SEEDS)
+    seeds = seed_count(seeds, least=2)
     experiment = plan(
         problem,
         alpha=alpha,
@@ -197,8 +196,10 @@ def plan(
         raise InvalidArgument("device", device, "cpu for a loss other than the square")
     d = whole("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
-    if test_samples is None:
-        test_samples = TEST_INPUTS * round(d * max(1.0, float(ratios.max())))
+    largest = max(d, size("alpha", float(ratios.max()), d))
+    tests = TEST_INPUTS * largest
+    if test_samples is not None:
+        tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
     try:
         kind = Simulated(simulated)
     except ValueError:
@@ -213,7 +214,7 @@ def plan(
         dimension=d,
         alpha=tuple(map(float, ratios)),
         lam=tuple(map(float, positive("lam", lam))),
-        test_samples=whole("test_samples", test_samples, 1, "inputs a test error is averaged over"),
+        test_samples=tests,
         entropy=root.entropy,
         spawn_key=tuple(root.spawn_key),
         pool_size=root.pool_size,

@@ -10,7 +10,9 @@ from numpy.random import SeedSequence
 
 from replica import __version__
 from replica.convex import Loss
+from replica.display import Displayed
 from replica.documents import plain
+from replica.plotting import plot_comparison
 from replica.problem import Problem, attributes, describe
 from solvers.results import Array
 
@@ -18,7 +20,7 @@ from .cells import Experiment
 
 if TYPE_CHECKING:
     import xarray
-
+    from matplotlib.axes import Axes
 
 MEASURE_UNITS = {  # of what is measured beside squared errors
     "loss_error": "mean loss",
@@ -27,8 +29,8 @@ MEASURE_UNITS = {  # of what is measured beside squared errors
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Displayed):
     """Test and training errors of S seeds at N_a values of alpha and N_l of lam.
 
     Attributes
@@ -141,16 +143,37 @@ class Simulation:
         ``columns``, (N_a, N_l) each, take the place of those above.
         """
         columns = self.columns() if columns is None else columns
-        rows = zip(*(values.ravel() for values in columns.values()), strict=True)
         document = {
-            "problem": describe(self.problem) | {"beta": self.beta} | self._named_loss,
+            "problem": self._described,
             "simulated": str(self.experiment.simulated),
-            "points": [dict(zip(columns, row, strict=True)) for row in rows],
+            "points": rows_of(columns),
             "dimension": self.dimension,
             "seeds": self.seeds,
             "entropy": self.experiment.entropy,
         }
         return dict(plain(document))
+
+    @property
+    def _described(self) -> dict[str, Any]:
+        """The problem, with its width and its loss."""
+        return describe(self.problem) | {"beta": self.beta} | self._named_loss
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the size of the simulation, in plain values."""
+        return self._described | {"dimension": self.dimension, "seeds": self.seeds}
+
+    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
+        """The means with two standard errors, :func:`replica.plotting.plot_comparison`."""
+        return plot_comparison(points_dataset(self.columns(), self.settings), ax=ax, error=error)
+
+    def _facts(self) -> dict[str, Any]:
+        drawn = str(self.experiment.simulated)
+        names = ("alpha", "lam", "test_mean", "test_stderr", "train_mean", "train_stderr")
+        return {"simulated": drawn} | {name: getattr(self, name) for name in names}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return rows_of(self.columns())
 
     @property
     def _named_loss(self) -> dict[str, str]:
@@ -183,7 +206,7 @@ class Simulation:
             "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
-        attrs = attributes(self.problem) | self._named_loss
+        attrs = attributes(describe(self.problem)) | self._named_loss
         attrs |= {
             "beta": self.beta,
             "simulated": str(self.experiment.simulated),
@@ -195,6 +218,21 @@ class Simulation:
             f"scipy {scipy.__version__}",
         }
         return xarray.Dataset({**each, **over}, coords=axes, attrs=attrs)
+
+
+def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Columns (N_a, N_l) as a row for each point."""
+    rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def points_dataset(columns: Mapping[str, Array], settings: Mapping[str, Any]) -> "xarray.Dataset":
+    """Columns (N_a, N_l), those of alpha and lam among them, as an xarray.Dataset over these."""
+    import xarray
+
+    axes = {"alpha": columns["alpha"][:, 0], "lam": columns["lam"][0]}
+    variables = {name: (("alpha", "lam"), v) for name, v in columns.items() if name not in axes}
+    return xarray.Dataset(variables, axes, attributes(dict(settings)))
 
 
 def standard_error(samples: Array) -> Array:

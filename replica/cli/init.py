@@ -1,0 +1,56 @@
+"""``replica init``: a commented problem file to begin with."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..documents import check_writable
+from ..errors import InvalidArgument
+from .common import file_name
+from .options import GRID_FORMS, HELP, PANELS
+from .output import save
+
+SET: dict[str, Any] = {  # in the file that is written ...
+    "student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "beta": 1, "noise": 0,
+    "alpha": "0.2:3:15", "lam": [0.01, 0.1],
+}  # fmt: skip
+SHOWN: dict[str, Any] = {  # ... and after a comment sign
+    "kinks": [-1, 1], "rate": 3, "steps": "2:1,2:1", "step_noise": 0.1, "readout": "gaussian",
+    "bias": [-1, 1], "initialisation": "gaussian", "model": "network", "r": 1.1, "c": 1,
+    "gamma": 0.97, "loss": "huber:0.2", "label_noise": "flip:0.1", "intercept": True,
+    "train_bias": True,
+}  # fmt: skip
+
+
+def init(
+    path: Annotated[Path, typer.Argument(parser=file_name, metavar="PATH", help="The new file.")],
+) -> None:
+    """Write a commented problem file, problem.toml say, to be changed and read by --config.
+
+    Examples
+    --------
+    replica init problem.toml
+
+    replica curve --config problem.toml --plot curve.png
+    """
+    check_writable("the new file", path, (".toml",))
+    if path.exists():
+        raise InvalidArgument("the new file", str(path), "one that is not there yet")
+    save(path, "\n".join(lines()).encode())
+
+
+def lines() -> Iterator[str]:
+    """The lines of the file: of every option what it means, and a value."""
+    yield "# A problem, for the commands of replica and replica-validate: --config and this file."
+    yield f"# Numbers: {GRID_FORMS}, or a list."
+    yield "# What is typed on the command line takes the place of what stands here."
+    for panel, names in PANELS.items():
+        yield f"\n# {panel}\n"
+        for name in names:
+            sign, value = ("", SET[name]) if name in SET else ("# ", SHOWN[name])
+            yield f"# {HELP[name]}"
+            yield f"{sign}{name} = {json.dumps(value)}"
+    yield ""

@@ -1,0 +1,156 @@
+"""How a command hands over its result: a document or a table on standard output, and files."""
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, TextIO
+
+import typer
+
+from .. import documents
+from ..errors import shorten
+
+PICTURES = (".png", ".pdf", ".svg")
+NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
+PAGE = 100  # characters of a line of a table
+LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
+REPORTED_SECONDS = 60.0  # between two lines of progress in a log
+ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a result goes: the files --out and --plot, and whether --json was asked for; of a
+    table, whether it may be ``wide``."""
+
+    out: Path | None = None
+    plot: Path | None = None
+    as_json: bool = False
+    wide: bool = False
+
+    def check(self, tables: Sequence[str]) -> None:
+        """Refuse unusable files before anything is computed."""
+        if self.out is not None:
+            documents.check_writable("out", self.out, tables)
+        if self.plot is not None:
+            documents.check_writable("plot", self.plot, PICTURES)
+
+    def write(
+        self,
+        document: dict[str, Any],
+        show: Callable[[], None],
+        *,
+        figure: Callable[[], Any] | None = None,
+        rows: Sequence[dict[str, Any]] | None = None,
+        dataset: Callable[[], Any] | None = None,
+    ) -> None:
+        """Save the ``document`` and the ``figure``, and print it: as JSON, or what ``show`` says.
+
+        A .csv file holds ``rows``, the document's points unless given; a .nc file the ``dataset``.
+        """
+        if self.out is not None:
+            if self.out.suffix == ".nc" and dataset is not None:
+                # in memory, since HDF5 does not survive a disk that is full
+                content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
+            elif self.out.suffix == ".json":
+                content = (documents.to_json(document) + "\n").encode()
+            else:
+                content = documents.to_csv(document["points"] if rows is None else rows).encode()
+            save(self.out, content)
+        if self.plot is not None and figure is not None:
+            picture = io.BytesIO()
+            figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
+            save(self.plot, picture.getvalue())
+        if self.as_json:
+            answer(documents.to_json(document))
+        else:
+            show()
+
+    def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+        """The points as an aligned table on standard output, floats to seven digits: as many of
+        the ``columns`` as a page has room for, unless it is to be wide."""
+
+        def text(value: Any) -> str:
+            return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+        cells = [[name, *(text(point[name]) for point in points)] for name in columns]
+        widths = [max(map(len, column)) + 2 for column in cells]
+        fit = sum(end <= PAGE + 2 for end in accumulate(widths))
+        shown = cells if self.wide else cells[: max(fit, 1)]
+        for row in zip(*shown, strict=True):
+            answer("".join(map(str.rjust, row, widths))[2:])
+        if len(shown) < len(cells):
+            say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
+
+
+def save(path: Path, content: bytes) -> None:
+    """Write a file, and say so."""
+    documents.write_file(path, content)
+    say(f"wrote {path}")
+
+
+def answer(text: str) -> None:
+    """Write to standard output."""
+    typer.echo(text, file=ANSWERS.get())
+
+
+def say(message: str) -> None:
+    """Write to standard error, as one line of reasonable length without control characters."""
+    line = shorten(" ".join(message.split()), LONGEST_MESSAGE)
+    typer.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
+
+
+@contextmanager
+def answers_only() -> Iterator[None]:
+    """Send elsewhere, to standard error, what users' functions and modules print: on standard
+    output there is what a command answers, so that it can be read as JSON."""
+    token = ANSWERS.set(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        ANSWERS.reset(token)
+
+
+def note_finite_size(alpha: float, lam: float, shift: float) -> None:
+    """Say on standard error where the limit d -> inf is far from networks of ordinary size."""
+    if abs(shift) > NOTED_SHIFT:
+        say(
+            f"note: these are limits d -> inf; at d = 1000 the test error at alpha = "
+            f"{alpha:g}, lam = {lam:g} differs by {shift:+.0%} "
+            "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
+        )
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback (done, total): it draws a bar on standard error for a person who watches, and
+    writes a line a minute to a log."""
+    if not sys.stderr.isatty():
+        yield _lines(what)
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines(what: str) -> Callable[[int, int], None]:
+    """The callback that says how far the work is, when a minute has gone since it last did."""
+    start = said = time.monotonic()
+
+    def advance(done: int, total: int) -> None:
+        nonlocal said
+        if (now := time.monotonic()) - said >= REPORTED_SECONDS:
+            said = now
+            say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min")
+
+    return advance

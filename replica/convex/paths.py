@@ -1,0 +1,102 @@
+"""Paths to a point of a convex loss that is not solved from where ridge regression is.
+
+A solution is followed in the logarithms of alpha and lambda, from the nearest point that is solved,
+or from an easy penalty: each step starts from where the straight line through the last two
+solutions leads, in the coordinates in which an iteration extrapolates; steps that fail are halved.
+Solutions on the way are rough, on panels that are fitted to where they start.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from solvers.results import Rows, Status
+
+from ..equivalence import table_at
+from ..saddle_point import Overlaps
+from .coordinates import Coordinates
+from .evaluation import Evaluation, GivenUp, Task
+from .label_tables import shared_tables
+from .panels import Fit, fitted_table, has_panels
+from .solve import solve_points
+
+ROUGH_FIT = Fit(accuracy=1e-2, order=7, kronrod=False)
+ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
+EASY = (0.1, 100.0, 0.01)  # penalties from which a path may start
+FACTOR = 4.0  # between the penalties of a path, at first
+FEW = 6  # passes: the next step may be twice as long
+SHORTEST = 1.05  # the same at least: nearer ones would take too many
+
+
+def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
+    """Rough overlaps of one point, by every path that leads to it.
+
+    Raises
+    ------
+    GivenUp
+        Past the deadline of the task.
+    """
+    for start, near in _starts(task, found, row):
+        end = _along(task.at(row), start, near)
+        if end is not None:
+            yield end
+
+
+def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Overlaps]]:
+    """Points from which a path may lead to one, with their overlaps: the nearest that is solved,
+    and one at an easy penalty, roughly."""
+    solved = np.flatnonzero(found.converged)
+    if solved.size:
+        places = np.log([task.alpha, task.lam])
+        away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
+        nearest = solved[[np.argmin(away)]]
+        yield task.at(nearest), found.at(nearest).points.overlaps
+    for lam in EASY:
+        there = task.at(row)._replace(lam=np.array([lam]))
+        near = _rough(there, there.ridge().overlaps)
+        if near is not None:
+            yield there, near[0]
+            return
+
+
+def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
+    """Rough overlaps of one point, along a path from where they are ``near`` another's."""
+    start, end = (np.log([each.alpha[0], each.lam[0]]) for each in (begin, task))
+    length = np.abs(end - start).max()
+    table = table_at(task.model, 0)
+    assert table is not None
+    coordinates, done, step = Coordinates(table), 0.0, np.log(FACTOR)
+    at = coordinates.pack(near)
+    slope = np.zeros_like(at)
+    while done < length:
+        ahead = min(done + step, length)
+        alpha, lam = np.exp(start + (end - start) * ahead / length)[:, None]
+        guess = coordinates.unpack(at + slope * (ahead - done))
+        trial = _rough(task._replace(alpha=alpha, lam=lam), guess)
+        if trial is not None:
+            near, passes = trial
+            before, at = at, coordinates.pack(near)
+            slope, done = (at - before) / (ahead - done), ahead
+            step *= 2 if passes <= FEW else 1
+        elif (step := (ahead - done) / 2) < np.log(SHORTEST):
+            return None
+    # once more, on nodes that are fitted to a solution there
+    last = _rough(task, near)
+    return None if last is None else last[0]
+
+
+def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
+    """Rough overlaps of one point, on nodes that are fitted to those near it, and the passes they
+    took; None where there are none, or would be too many nodes."""
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
+    try:
+        given = next(shared, None) if shared else fitted_table(task, near, ROUGH_FIT)
+    except GivenUp as given_up:
+        if given_up.status is Status.TIME:
+            raise
+        given = None
+    if given is None:
+        return None
+    at = task.on(given), task.alpha, task.lam, near
+    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=task.check_time)
+    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None

@@ -1,0 +1,84 @@
+"""How a result shows itself: in a few lines, the same as HTML in a notebook, and as a data frame.
+
+Names are those of its attributes, so that what is read can be typed.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import shorten
+
+if TYPE_CHECKING:
+    import pandas
+
+LONGEST_FACT = 300  # characters
+WIDTH = 96  # of a line
+
+
+class Displayed:
+    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the result is of, in plain values."""
+        raise NotImplementedError
+
+    def _facts(self) -> dict[str, Any]:
+        """What a reader looks at first, by the name of the attribute."""
+        raise NotImplementedError
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of ``to_dataframe``."""
+        raise NotImplementedError
+
+    def to_dataframe(self) -> "pandas.DataFrame":
+        """The numbers as a pandas.DataFrame, a row for each point."""
+        import pandas
+
+        return pandas.DataFrame(list(self._rows()))
+
+    def __repr__(self) -> str:
+        facts = self._lines()
+        width = max(map(len, facts)) + 2
+        indent = (width + 2) * " "
+        lines = [
+            fill(value, WIDTH, initial_indent=f"  {name:{width}}", subsequent_indent=indent)
+            for name, value in facts.items()
+        ]
+        return "\n".join([type(self).__name__, *lines])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self._lines().items()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{cells}</table>"
+
+    def _lines(self) -> dict[str, str]:
+        """The settings in one line, then the facts, as text."""
+        of = ", ".join(f"{name} {text(value)}" for name, value in self.settings.items())
+        facts = {name: text(value) for name, value in self._facts().items()}
+        return {name: shorten(value, LONGEST_FACT) for name, value in ({"of": of} | facts).items()}
+
+
+def text(value: Any) -> str:
+    """A value in few characters: numbers to six digits, of many the ends.
+
+    Examples
+    --------
+    >>> text(1 / 3), text(np.arange(9) / 3), text([0.5, 1]), text("tanh")
+    ('0.333333', '0 ... 2.66667 (9 values)', '0.5, 1', 'tanh')
+    """
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple, np.ndarray)):
+        values = [text(one) for one in np.ravel(np.asarray(value, dtype=object))]
+        if len(values) > 6:
+            return f"{values[0]} ... {values[-1]} ({len(values)} values)"
+        return ", ".join(values)
+    return str(value)

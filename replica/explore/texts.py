@@ -1,0 +1,113 @@
+"""A state of the explorer, and what it means: a problem, a Python program, a command line.
+
+A state is text by name: the options of ``replica curve``, where ``alpha`` is the grid of the
+learning curve; ``at``, the alpha of the one point that everything else is shown of; and ``view``,
+which figure that is.  It comes from a browser's address, so it is refused like what is typed, and
+never names code to import.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..cli import Options, Request, parse_grid, parse_law, parse_request, single_number
+from ..errors import InvalidArgument
+from ..problem import names_code
+
+State = Mapping[str, str]
+DEFAULTS = {
+    "student": "tanh", "target": "sin", "model": "srf", "readout": "equal", "loss": "square",
+    "alpha0": "20", "eta": "3", "beta": "1", "noise": "0", "lam": "0.1",
+    "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
+}  # fmt: skip
+# Left out of a text where they have these values, which are theirs unless given.
+UNSAID = {name: DEFAULTS[name] for name in ("model", "readout", "loss", "noise")}
+
+
+def request_of(state: State) -> Request:
+    """The problem, with one value of everything but alpha.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    for name, text in state.items():
+        if names_code(text):
+            raise InvalidArgument(name, text, "no code to import, which is for the command line")
+    request = parse_request(options_of(state))
+    request.refuse_grids()
+    single_number("lam", request.lam)
+    number_of(state, "at")
+    return request
+
+
+def number_of(state: State, name: str) -> float:
+    """One of the numbers of a state."""
+    return single_number(name, parse_grid(name, state[name]))
+
+
+def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
+    """The options of ``replica curve``, as typed."""
+    left_out = {"at", "view", *without}
+    return {
+        name: text
+        for name, text in state.items()
+        if name not in left_out and UNSAID.get(name) != text
+    }
+
+
+def command(program: str, options: Options) -> str:
+    """A command line; what begins with a minus is joined to its option."""
+    words = program.split()
+    for name, text in options.items():
+        words += [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
+    return shlex.join(words)
+
+
+def grid_code(text: str) -> str:
+    """The Python of a grid as typed.
+
+    >>> grid_code("0.1:4:40"), grid_code("1:10:3:log"), grid_code("1,2")
+    ('np.linspace(0.1, 4.0, 40)', 'np.geomspace(1.0, 10.0, 3)', '[1.0, 2.0]')
+    """
+    if ":" not in text:
+        return repr([float(part) for part in text.split(",")])
+    start, stop, count, *log = text.split(":")
+    return f"np.{'geomspace' if log else 'linspace'}({float(start)}, {float(stop)}, {int(count)})"
+
+
+def python(state: State, lines: Sequence[str]) -> str:
+    """A program that makes the model of a state, and then does what the lines say."""
+    options = options_of(state)
+    step = {name: repr(options[name]) for name in ("student", "target")}
+    for name in ("alpha0", "eta", "noise"):
+        if name in options:
+            value = number_of(state, name)
+            step[name] = repr(value) if np.isfinite(value) else "np.inf"
+    if "readout" in options:
+        step["readout"] = repr(parse_law(options["readout"]))
+    given = ", ".join(f"{name}={value}" for name, value in step.items())
+    program = [
+        "import replica",
+        "",
+        f"step = replica.GradientStep({given})",
+        f"model = step.{state['model']}(beta={number_of(state, 'beta')})",
+        *lines,
+    ]
+    text = "\n".join(program) + "\n"
+    return f"import numpy as np\n{text}" if "np." in text else text
+
+
+def point_code(state: State) -> list[str]:
+    """The lines that solve the one point."""
+    at, lam = number_of(state, "at"), number_of(state, "lam")
+    return [
+        f"point = replica.solve(model, alpha={at}, lam={lam}{loss_code(state)})",
+        "print(point.test_error)",
+    ]
+
+
+def loss_code(state: State) -> str:
+    """The argument that names a loss other than the square."""
+    return f", loss={state['loss']!r}" if "loss" in options_of(state) else ""

@@ -1,0 +1,142 @@
+"""The figure of a comparison: theory as lines, simulation as points with error bars, and below
+them how far the points are from the lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, nudged, panel_below
+from .curve import (
+    KINDS,
+    STYLES,
+    Line,
+    abscissa_of,
+    error_drawn,
+    finish_lines,
+    label_kinds,
+    lines_of,
+)
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+MARKERS = {"test_error": "o", "train_error": "s"}
+THIN = (0.8, 0.4)  # widths of the lines of other theories
+
+
+def plot_comparison(
+    points: "xarray.Dataset",
+    theory: "xarray.Dataset | None" = None,
+    ax: "Axes | None" = None,
+    *,
+    beside: "Mapping[str, xarray.Dataset] | None" = None,
+    error: str | None = None,
+    simulated: str = "simulated",
+) -> "Axes":
+    """Simulated errors along the longest dimension, each set of them on the line of its theory.
+
+    Parameters
+    ----------
+    points : xarray.Dataset
+        Means simulated_<name> and standard errors stderr_<name>, with the theory at the same
+        points, theory_<name>, if their differences are to be drawn; <name> is test and train, or
+        classification_error.  As :meth:`validation.Comparison.dataset` has them; any parameter may
+        be a dimension.
+    theory : xarray.Dataset, optional
+        As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
+        longest.
+    ax : matplotlib Axes, optional
+        Where to draw; its lower quarter is cut off for the differences in standard errors, over a
+        band of two.
+    beside : dict of label -> xarray.Dataset, optional
+        Other theories, drawn as thinner lines: the sRF's, the limit d -> inf.
+    error : str, optional
+        test_error, with the training error beside it, or classification_error, which is drawn
+        unless asked otherwise where labels are +-1.
+    simulated : str
+        What the points are, for the legend.
+    """
+    ax = axes(ax)
+    name = error_drawn(_as_curve(points), error)
+    kinds = list(STYLES) if name == "test_error" else [name]
+    abscissa = abscissa_of(points, f"simulated_{_short(name)}")
+    lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
+    below = panel_below(ax) if f"theory_{_short(name)}" in points else None
+    others = dict(beside or {})
+    for line in lines:
+        for kind in kinds:
+            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "color": line.colour}
+            if theory is not None:
+                label = line.label if kind == name else ""
+                ax.plot(theory[abscissa], theory[kind].sel(line.at), label=label, **style)
+            for width, other in zip(THIN, others.values(), strict=False):
+                ax.plot(other[abscissa], other[kind].sel(line.at), linewidth=width, **style)
+            _draw(ax, points, abscissa, line, kind)
+    x = points[abscissa].values
+    if is_logarithmic(x):
+        ax.set_xscale("log")
+    from_zero(ax)
+    if below is not None:
+        _draw_differences(below, points, abscissa, lines, kinds)
+    if theory is not None:
+        label_kinds(ax, lines, kinds, "theory")
+    known: dict[str, Any] = {"color": "0.3" if len(lines) > 1 else lines[0].colour}
+    for width, label in zip(THIN, others, strict=False):
+        ax.plot([], [], linewidth=width, label=label, **known)
+    for kind in kinds:
+        label = f"{KINDS.get(kind, kind.replace('_', ' '))}, {simulated} (±{BARS} s.e.)"
+        draw_points(ax, [], [], [], label=label, **_marker(kind), **known)
+    finish_lines(ax, points, lines, abscissa, kinds)
+    if below is not None:
+        below.set_xlabel(ax.get_xlabel())
+        ax.set_xlabel("")
+    return ax
+
+
+def _short(name: str) -> str:
+    """The name of an error in columns of simulations: test and train for short."""
+    return {"test_error": "test", "train_error": "train"}.get(name, name)
+
+
+def _as_curve(points: "xarray.Dataset") -> "xarray.Dataset":
+    """The simulated errors under the names that theories give them."""
+    long = {"test": "test_error", "train": "train_error"}
+    names = {one: str(one).removeprefix("simulated_") for one in points.data_vars}
+    kept = {one: long.get(name, name) for one, name in names.items() if name != one}
+    return points[list(kept)].rename(kept)
+
+
+def _marker(kind: str) -> dict[str, Any]:
+    """How points of an error are drawn: those of training are open."""
+    fmt = MARKERS.get(kind, "o")
+    return {"fmt": fmt} | ({"markerfacecolor": "white"} if kind == "train_error" else {})
+
+
+def _draw(ax: "Axes", points: "xarray.Dataset", abscissa: str, line: Line, kind: str) -> None:
+    """The simulated points of one line."""
+    at, name = points.sel(line.at), _short(kind)
+    mean, stderr = at[f"simulated_{name}"].values, at[f"stderr_{name}"].values
+    draw_points(ax, at[abscissa].values, mean, stderr, color=line.colour, **_marker(kind))
+
+
+def _draw_differences(
+    ax: "Axes", points: "xarray.Dataset", abscissa: str, lines: Sequence[Line], kinds: Sequence[str]
+) -> None:
+    """Differences of the points from the theory in standard errors, side by side."""
+    sets = [(line, kind) for line in lines for kind in kinds]
+    reach = [BARS]
+    for i, (line, kind) in enumerate(sets):
+        at, name = points.sel(line.at), _short(kind)
+        off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
+        with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
+            z = off / at[f"stderr_{name}"].values
+        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
+        style = _marker(kind) | {"color": line.colour, "markersize": 4}
+        ax.plot(x, z, style.pop("fmt"), **style)
+        reach += np.abs(z[np.isfinite(z)]).tolist()
+    ax.axhline(0, **REFERENCE)
+    ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
+    ax.set_ylim(-1.2 * max(reach), 1.2 * max(reach))
+    ax.set_ylabel("off by (s.e.)")

@@ -1,0 +1,85 @@
+"""The figure of an error over two parameters: a heat map with contours and its smallest value."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from .axes import COLOUR_MAP, axes, finish, is_logarithmic
+from .names import ERROR_LABELS, LABELS, number_text, setting
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+LONG = 12  # values of a parameter from which it is an axis of a heat map
+CONTOURS = 8
+WIDE_RANGE = 5.0  # largest over smallest error from which the colours are logarithmic
+
+
+def plot_heat_map(
+    curve: "xarray.Dataset", ax: "Axes | None" = None, *, error: str = "test_error"
+) -> "Axes":
+    """An error over the two long dimensions of a data set, with contours; a star on the smallest.
+
+    Parameters
+    ----------
+    curve : xarray.Dataset
+        As returned by :func:`replica.learning_curve`, with two dimensions of several values.
+    ax : matplotlib Axes, optional
+    error : str
+        The variable drawn.
+
+    Raises
+    ------
+    InvalidArgument
+        If not exactly two dimensions have several values.
+    """
+    grid = curve[error]
+    long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
+    if len(long) != 2:
+        raise InvalidArgument("a heat map", ", ".join(long), "of two parameters with many values")
+    y_name, x_name = sorted(long, key=lambda dim: (dim == "alpha", grid.sizes[dim]))
+    ax = axes(ax)
+    x, y = curve[x_name].values, curve[y_name].values
+    values = grid.squeeze().transpose(y_name, x_name).values
+    draw_heat_map(ax, x, y, values, ERROR_LABELS[error])
+    notes = []
+    if np.isfinite(values).any():
+        j, i = np.unravel_index(np.nanargmin(values), values.shape)
+        mark_optimum(ax, x[i], y[j])
+        places = setting(x_name, x[i]), setting(y_name, y[j])
+        notes = [f"★ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
+    fixed = {str(dim): curve[dim].values[0] for dim in grid.dims if dim not in long}
+    described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
+    return finish(ax, LABELS.get(x_name, x_name), LABELS.get(y_name, y_name), described, notes)
+
+
+def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> None:
+    """``values`` (y, x) as colours with a bar called ``label``, and labelled contours; grey where
+    nothing is known."""
+    from matplotlib.colors import LogNorm
+
+    known = values[np.isfinite(values)]
+    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE_RANGE
+    ax.set_facecolor("0.85")
+    norm = LogNorm() if wide else None
+    mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
+    mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
+    ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
+    if known.size and known.max() > known.min():
+        spaced = np.geomspace if wide else np.linspace
+        levels = spaced(known.min(), known.max(), CONTOURS + 2)[1:-1]
+        lines = ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7)
+        ax.clabel(lines, fontsize="x-small", fmt="%.2g", inline_spacing=2)
+    for axis, places in (("x", x), ("y", y)):
+        if is_logarithmic(places):
+            getattr(ax, f"set_{axis}scale")("log")
+
+
+def mark_optimum(ax: "Axes", x: float, y: float) -> None:
+    """A star at the smallest error."""
+    style: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 12}
+    ax.plot([x], [y], "*", clip_on=False, zorder=4, **style)

@@ -1,0 +1,104 @@
+"""Parameters and their values as figures write them: symbols, not names; infinity as a sign."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+LABELS = {
+    "alpha": r"readout samples per dimension $\alpha = n/d$",
+    "lam": r"ridge penalty $\lambda$",
+    "alpha0": r"gradient samples per dimension $\alpha_0 = n_0/d$",
+    "eta": r"learning rate $\tilde\eta$",
+    "rate": r"learning rate over dimension $\eta/d$",
+    "beta": r"width over dimension $\beta = p/d$",
+    "noise": r"label noise variance $\Delta$",
+    "step_noise": r"label noise variance of the step $\Delta_0$",
+    "r": r"spike length $r$",
+    "c": r"bulk variance $c$",
+    "gamma": r"spike-target cosine $\gamma$",
+    "dimension": "input dimension $d$",
+}
+ERROR_LABELS = {
+    "test_error": r"test error $\epsilon_g$",
+    "train_error": r"training error $\epsilon_t$",
+    "classification_error": "classification error",
+    "loss_error": "mean loss on new samples",
+    "train_loss": "mean loss on the training samples",
+}
+SQUARED_ERROR = "mean squared error"  # of both, where test and training error share an axis
+SILENT = ("noise", "step_noise", "bias")  # where they are zero
+FIRST = ("student", "target")  # what a title begins with
+LONGEST_VALUE = 40  # characters of a setting in a title
+
+
+def symbol(name: str) -> str:
+    """The symbol of a parameter, out of its label; the name of one that has no label."""
+    label = LABELS.get(name, name)
+    return label[label.index("$") :].split(" = ")[0].rstrip("$") + "$" if "$" in label else name
+
+
+def setting(name: str, value: Any) -> str:
+    r"""One setting as a legend states it.
+
+    Examples
+    --------
+    >>> setting("alpha0", np.inf), setting("readout", "gaussian"), setting("lam", 1e-5)
+    ('$\\alpha_0 = \\infty$', 'readout gaussian', '$\\lambda = 10^{-5}$')
+    """
+    if isinstance(value, str):
+        return f"{name.replace('_', ' ')} {value.replace('**', '^')}"
+    sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
+    return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
+
+
+def number_text(value: float) -> str:
+    """A number for mathtext: three digits, a power of ten, or the sign of infinity."""
+    if np.isinf(value):
+        return r"\infty" if value > 0 else r"-\infty"
+    if abs(value) < 1e5 and float(value).is_integer():
+        return str(int(value))
+    digits, _, exponent = f"{value:.3g}".partition("e")
+    if not exponent:
+        return digits
+    power = f"10^{{{int(exponent)}}}"
+    return power if digits == "1" else rf"{digits} \times {power}"
+
+
+def settings(described: Mapping[str, Any]) -> list[str]:
+    """What a problem is, piece by piece for a title; what is switched off is left out.
+
+    Examples
+    --------
+    >>> settings({"student": "tanh", "target": "sin", "eta": 3.0, "noise": 0.0})
+    ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
+    """
+    pieces = []
+    first = {name: described[name] for name in FIRST if name in described}
+    for name, stated in (first | dict(described)).items():
+        is_list = isinstance(stated, str) and stated.startswith("[")  # as NetCDF holds it
+        value = json.loads(stated) if is_list else stated
+        silent = value is None or value is False or (name in SILENT and value == 0)
+        if silent or len(str(value)) > LONGEST_VALUE:
+            continue
+        if name in (*FIRST, "loss"):
+            pieces.append(f"{value} {name}".replace("**", "^"))
+        elif name == "model":
+            pieces.append("theory of the network")
+        elif name == "seeds":
+            pieces.append(f"{value} seeds")
+        elif value is True:
+            pieces.append(name.replace("_", " "))
+        else:
+            pieces.append(setting(name, value if np.ndim(value) < 2 else str(value)))
+    return pieces
+
+
+def visible(text: str) -> int:
+    """About how many characters wide a text is once its mathtext is drawn."""
+    for long, short in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
+        text = text.replace(long, short)
+    for name in ("alpha", "beta", "gamma", "lambda", "Delta", "eta"):
+        text = text.replace(f"\\{name}", "a")
+    return sum(character not in "${}_^\\" for character in text)

@@ -1,0 +1,49 @@
+"""The figure of optima: the smallest test error against alpha, and below it where it is."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .axes import COLOURS, axes, finish, from_zero, is_logarithmic, panel_below
+from .legend import add_legend
+from .names import ERROR_LABELS, LABELS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_optima(
+    points: Sequence[Mapping[str, Any]],
+    ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
+) -> "Axes":
+    """The smallest test error against alpha; in a panel cut off below, the best lam and eta.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+        "alpha", "lam", "eta" (NaN where it was not varied) and "test_error".
+    ax : matplotlib Axes, optional
+    described : mapping, optional
+        Settings to state in a title.
+    """
+    ax = axes(ax)
+    below = panel_below(ax, 0.4)
+    alpha = np.array([point["alpha"] for point in points])
+    ax.plot(alpha, [point["test_error"] for point in points], ".-", color=COLOURS[0])
+    for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
+        best = np.array([point[name] for point in points], dtype=float)
+        if np.isfinite(best).any():
+            style: dict[str, Any] = {"color": COLOURS[i + 1], "markersize": 4}
+            below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
+    below.set_yscale("log")
+    below.margins(y=0.2)
+    if is_logarithmic(alpha):
+        ax.set_xscale("log")
+    from_zero(ax)
+    finish(ax, "", ERROR_LABELS["test_error"], described)
+    below.set_xlabel(LABELS["alpha"])
+    add_legend(below)
+    return ax

@@ -1,0 +1,91 @@
+"""replica-validate: comparisons over any parameter, the seed of a store, the list of figures."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+import replica
+from tests.cli.commands import document, refusal, validate
+from validation import figures
+from validation.comparisons import compare_grid
+
+STEP = "--student tanh --target sin --alpha0 2 --alpha .5,2 --lam .1"
+SMALL = "--dimension 40 --seeds 3 --rng 0 --simulated srf"
+
+
+def test_a_comparison_over_any_parameter(capsys):
+    """Each point is that of the comparison at its own setting."""
+    found = document(capsys, f"compare {STEP} --eta 1,3 --beta .5,2 {SMALL}", validate)
+    assert found["problem"]["eta"] == [1, 3]
+    assert len(found["points"]) == 8
+    alone = document(capsys, f"compare {STEP} --eta 3 --beta .5 {SMALL}", validate)["points"]
+    assert [p for p in found["points"] if (p["eta"], p["beta"]) == (3, 0.5)] == [
+        {"eta": 3, "beta": 0.5} | point for point in alone
+    ]
+
+
+def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
+    picture = tmp_path / "a.png"
+    line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL} --plot {picture}"
+    file = tmp_path / "a.nc"
+    points = document(capsys, f"{line} --out {file}", validate)["points"]
+    with xarray.open_dataset(file, engine="h5netcdf") as data:
+        assert data.sel(readout="rademacher").simulated_test.values.ravel().tolist() == [
+            point["simulated_test"] for point in points[2:]
+        ]
+    assert [point["readout"] for point in points] == ["equal"] * 2 + ["rademacher"] * 2
+    assert picture.stat().st_size > 10_000
+
+
+def test_a_rate_that_follows_the_width_is_simulated(capsys):
+    """eta/d = 2: eta~ is 4 and 1 at the two widths."""
+    found = document(capsys, f"compare {STEP} --rate 2 --beta .5,2 {SMALL}", validate)["points"]
+    for beta, eta in ((0.5, 4), (2, 1)):
+        alone = document(capsys, f"compare {STEP} --eta {eta} --beta {beta} {SMALL}", validate)
+        errors = [p["simulated_test"] for p in alone["points"]]
+        assert [p["simulated_test"] for p in found if p["beta"] == beta] == errors
+
+
+def test_the_data_set_of_a_grid():
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+    of = dict(alpha=[0.5, 2], lam=[0.1, 1], dimension=40, seeds=3, rng=0, beta=1.0)
+    found = compare_grid(step, grids={"eta": [1, 3], "noise": [0, 0.1]}, **of)
+    data = found.dataset()
+    assert dict(data.sizes) == {"eta": 2, "noise": 2, "alpha": 2, "lam": 2}
+    at = data.theory_test.sel(eta=3, noise=0.1).values
+    assert np.array_equal(at, found.each[3].test.theory)
+    assert {"eta", "noise"}.isdisjoint(data.attrs)
+    assert "4 of 4 settings" in found.verdict
+    with pytest.raises(replica.InvalidArgument, match="a grid must be over alpha, lam, alpha0"):
+        compare_grid(step, grids={"gamma": [1]}, **of)
+
+
+def test_a_store_has_a_seed(tmp_path, capsys):
+    """Its own where none is given, which it says; the same line goes on with it."""
+    line = f"simulate {STEP} --eta 1 --dimension 40 --seeds 2 --store {tmp_path} --json"
+    assert validate(line) == 0
+    out, err = capsys.readouterr()
+    assert "--rng 0 is taken" in err
+    assert validate(f"{line} --rng 0") == 0
+    assert json.loads(capsys.readouterr().out)["points"] == json.loads(out)["points"]
+    assert len(list(tmp_path.glob("*.json"))) == 2
+
+
+def test_figures_are_listed_and_named_before_anything_else(tmp_path, capsys):
+    assert validate("figure --list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*figures.FIGURES, *figures.PANELS]
+    assert all(len(line.split()) > 4 for line in lines)
+    assert "the name of a figure must be one of class" in refusal(capsys, "figure x", validate)
+    assert "--plot must be given" in refusal(capsys, "figure learnable", validate)
+    assert "the name of a figure" in refusal(capsys, "figure", validate)
+
+
+def test_a_quick_figure_says_how_long_it_takes(tmp_path, capsys):
+    assert validate(f"figure sample-exponent --quick --plot {tmp_path / 'a.png'}") == 0
+    first, _, last = capsys.readouterr().err.splitlines()
+    assert first == f"sample-exponent: about {figures.seconds('sample-exponent')} s"
+    assert last.startswith("sample-exponent: took ")
+    assert max(map(figures.seconds, figures.FIGURES | figures.PANELS)) <= 30

@@ -1,0 +1,140 @@
+"""The explorer in a real Chromium: what it shows is what the library gives."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from urllib.parse import urlencode
+
+import pytest
+
+from replica.explore import DEFAULTS, VIEWS, point
+from tests.explore.browser import ALL, NAMES, chromium, open_page
+from tests.explore.explorer import button, control, explorer, load, one, press, shows
+
+pytestmark = [
+    pytest.mark.slow,  # a browser, and a server that imports everything: ten seconds and more
+    pytest.mark.skipif(chromium() is None, reason=f"no Chromium here: none of {', '.join(NAMES)}"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("marimo") is None, reason="no marimo here: extra [explore]"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def address():
+    with explorer() as (found, _):
+        yield found
+
+
+@pytest.fixture
+def opened(address, tmp_path):
+    """Opens a page of a state; at the end nothing may have gone wrong in it."""
+    pages = []
+
+    def visit(**state):
+        context = open_page(f"{address}?{urlencode(state)}", tmp_path / "profile")
+        page = context.__enter__()
+        pages.append((context, page))
+        return page
+
+    yield visit
+    for context, page in pages:
+        complaints = page.complaints()
+        context.__exit__(None, None, None)
+        assert not complaints
+
+
+def number(**state):
+    """The test error as the page shows it."""
+    return f"{point(DEFAULTS | state).test_error:.7f}"
+
+
+def test_a_slider_changes_the_number_to_that_of_solve(opened):
+    page = opened()
+    page.wait(shows(number()))
+    page.run(f"{control('SLIDER', 'rate')}.querySelector('[role=slider]').focus()")
+    for eta in ("3.1", "3.2"):
+        page.press("ArrowRight", 39)
+        page.wait(shows(number(eta=eta)))
+    page.wait("location.search == '?eta=3.2'")
+
+
+def test_the_copied_code_gives_the_number(opened):
+    state = {"eta": "2", "noise": "0.1", "model": "network"}
+    page = opened(**state)
+    page.wait(shows(number(**state)))
+    press(page, button("Python"))
+    page.wait(one("e.tagName == 'PRE' && e.innerText.includes('import')") + " != null")
+    code = page.run(one("e.tagName == 'PRE'") + ".innerText")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"{float(done.stdout.splitlines()[0]):.7f}" == number(**state)
+
+
+def test_every_tab_has_its_figure(opened):
+    page = opened()
+    load(page)
+    for name in reversed(VIEWS):
+        press(page, button(name, role="tab"))
+        page.wait(f"{ALL}.some(e => e.tagName == 'IMG' && e.alt == 'the {name}' && e.naturalWidth)")
+
+
+def test_the_figure_can_be_saved(opened, tmp_path):
+    page = opened()
+    load(page)
+    page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    for name, begins in (("replica.png", b"\x89PNG"), ("replica.svg", b"<?xml")):
+        press(page, one(f"e.tagName == 'A' && e.download == '{name}'"))
+        saved = tmp_path / name
+        end = time.monotonic() + 30
+        while not saved.exists():
+            assert time.monotonic() < end, f"no {saved.name}"
+            page.run("0")
+            time.sleep(0.05)
+        assert saved.read_bytes().startswith(begins)
+
+
+def test_the_address_holds_the_state(opened):
+    state = {"alpha0": "inf", "eta": "12", "target": "he1+he3/6", "at": "2"}
+    page = opened(**state, view="spectrum")
+    page.wait(shows(number(**state)))
+    assert page.run(f"{ALL}.some(e => e.alt == 'the spectrum')")
+
+
+def test_a_bad_value_is_a_sentence(opened):
+    trap = "<img src=x onerror='document.title=`caught`'>"
+    page = opened(beta="-1", readout=trap)
+    page.wait(shows("readout must be"))
+    page.run("new Promise(f => setTimeout(f, 300))")
+    assert page.run("document.title") != "caught"
+    assert page.run(f"{ALL}.every(e => e.getAttribute('src') != 'x')")
+    assert "Traceback" not in page.text()
+
+
+def test_dots_on_request(opened):
+    page = opened(alpha="1,2")
+    load(page)
+    press(page, button("command line"))
+    press(page, button("simulate networks"))
+    page.wait(shows("replica-validate simulate"))
+
+
+def test_an_interrupt_ends_it_quietly(tmp_path):
+    with explorer() as (address, process):
+        with open_page(address, tmp_path / "profile") as page:
+            load(page)
+            process.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            out, err = process.communicate(timeout=20)
+        assert (process.returncode, out, err) == (0, "", "")
+        assert time.monotonic() - start < 10  # with a page open, which is not waited for
+
+
+def test_a_port_that_is_taken_is_named(address):
+    port = address.rpartition(":")[2]
+    program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", port]
+    done = subprocess.run(program, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 2
+    assert done.stderr == f"error: --port must be one that is free, or 0 for any, got {port}\n"

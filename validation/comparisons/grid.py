@@ -1,0 +1,219 @@
+"""Comparisons on a grid: one for every combination of the values of a problem's parameters."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from replica.display import Displayed
+from replica.observables import grid_axis, places_on_grid, sweep
+from replica.plotting import abscissa_of, plot_comparison, spaced
+from replica.problem import Problem, attributes
+from solvers.results import Array
+
+from .one_size import Comparison, compare
+from .several_sizes import Ladder
+from .theory import theory_of
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+SHOWN = 33  # values of a parameter between which a line is drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonGrid(Displayed):
+    """Theory beside simulation for every combination of some parameters.
+
+    Attributes
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+        With the first value of every parameter.
+    axes : dict of name -> (n,) array
+        The parameters that vary, in the order of the dimensions.
+    each : list of Comparison or Ladder
+        The last parameter varying fastest.
+    theory_on : callable (axes, alpha, lam) -> xarray.Dataset
+        The theory at other values of the parameters.
+    """
+
+    problem: Problem
+    axes: dict[str, Array]
+    each: Sequence[Comparison | Ladder]
+    theory_on: "Callable[..., xarray.Dataset]"
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """The parameters of ``each``."""
+        return list(places_on_grid(self.problem, self.axes))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all of them do."""
+        return all(one.agrees for one in self.each)
+
+    @property
+    def verdict(self) -> str:
+        """A sentence, and those of the comparisons that do not agree."""
+        off = [i for i, one in enumerate(self.each) if not one.agrees or one.leans]
+        first = f"Theory and simulation agree at {len(self.each) - len(off)} of {len(self.each)}"
+        others = [f"At {_setting(self.places[i])}: {self.each[i].verdict}" for i in off]
+        return "\n".join([f"{first} settings.", *others])
+
+    @property
+    def note(self) -> str:
+        """Which theories they are, and why where that may surprise."""
+        return "; ".join(dict.fromkeys(one.note for one in self.each))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the size of the simulations, in plain values."""
+        first = self.each[0].settings
+        return first | {name: axis.tolist() for name, axis in self.axes.items()}
+
+    def points(self) -> list[dict[str, Any]]:
+        """The points of all, each with its parameters."""
+        pairs = zip(self.places, self.each, strict=True)
+        return [place | point for place, one in pairs for point in one.document()["points"]]
+
+    def document(self) -> dict[str, Any]:
+        """Plain values for JSON: as of one comparison, with the points of all."""
+        document = self.each[0].document()
+        varied = {name: axis.tolist() for name, axis in self.axes.items()}
+        return document | {"problem": document["problem"] | varied, "points": self.points()}
+
+    def dataset(self) -> "xarray.Dataset":
+        """The points as an xarray.Dataset; its dimensions are the parameters, alpha and lam."""
+        import xarray
+
+        first, points = self.each[0], self.points()
+        axes = self.axes | {"alpha": first.alpha, "lam": first.lam}
+        shape = [axis.size for axis in axes.values()]
+        columns = {
+            name: np.array([point[name] for point in points], dtype=float).reshape(shape)
+            for name in points[0]
+            if name not in axes
+        }
+        variables = {name: (tuple(axes), values) for name, values in columns.items()}
+        made = {*axes} | ({"eta"} if "rate" in axes else set())
+        known = {name: value for name, value in first.settings.items() if name not in made}
+        return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
+
+    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
+        """A curve with its dots for every combination, along the longest dimension."""
+        points = self.dataset()
+        along = abscissa_of(points, "simulated_test")
+        places = {str(name): points[name].values for name in points.simulated_test.dims}
+        places[along] = spaced(places[along], SHOWN)
+        alpha, lam = places.pop("alpha"), places.pop("lam")
+        line = self.theory_on(places, alpha=alpha, lam=lam)
+        return plot_comparison(points, line, ax, error=error, simulated=self.each[0].simulated)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "theory": self.note}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return self.points()
+
+
+def _setting(place: Mapping[str, Any]) -> str:
+    """The values of some parameters, in words."""
+    return ", ".join(f"{name} = {value}" for name, value in place.items())
+
+
+def compare_grid(
+    problem: Problem,
+    *,
+    grids: Mapping[str, ArrayLike],
+    run: Callable[..., Comparison | Ladder] = compare,
+    beta: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> ComparisonGrid:
+    """Simulate a problem for every combination of some of its parameters, beside the theory.
+
+    Parameters
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+    grids : dict of name -> values
+        As for :func:`replica.learning_curve`: ``{"eta": [1, 3]}``,
+        ``{"readout": ["equal", "gaussian"]}``.
+    run : callable
+        :func:`compare` or :func:`ladder`; what else it takes are the ``options``.
+    beta : float
+        Width over input dimension p/d, for a GradientStep, unless it is among the ``grids``.
+    progress : callable (done, total)
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> at = dict(alpha=[0.5, 2], lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
+    >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)
+    {'eta': 2, 'alpha': 2, 'lam': 1}
+    """
+    axes = {name: grid_axis(name, values) for name, values in grids.items()}
+    each: list[Comparison | Ladder] = []
+    count = int(np.prod([axis.size for axis in axes.values()]))
+
+    def advance(done: int, total: int) -> None:
+        if progress is not None:
+            progress(len(each) * total + done, count * total)
+
+    for of, width in problems_on_grid(problem, axes, beta):
+        each.append(run(of, beta=width, progress=advance, **options))
+    known = {name: options[name] for name in ("simulated", "model", "loss") if name in options}
+    size = each[0].theory.model.dimension
+    theory = partial(theory_on_grid, problem, beta=beta, dimension=size, **known)
+    return ComparisonGrid(problem, axes, each, theory)
+
+
+def problems_on_grid(
+    problem: Problem, axes: Mapping[str, Array], beta: float | None
+) -> Iterator[tuple[Problem, float | None]]:
+    """The problem of every combination, and its width where that is not its own."""
+    for values in places_on_grid(problem, axes):
+        if problem.schedule:
+            width = values.pop("beta", beta)
+            yield problem.step.at(width, values), width
+        else:
+            yield problem.model(**values), beta
+
+
+def theory_on_grid(
+    problem: Problem,
+    axes: Mapping[str, Array],
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    beta: float | None = None,
+    simulated: str = "network",
+    model: str | None = None,
+    dimension: float = np.inf,
+    loss: Any = "square",
+) -> "xarray.Dataset":
+    """The theory that comparisons on the grid ``axes`` take, as a data set over the same
+    dimensions: for lines through more points than are simulated."""
+    import xarray
+
+    shape = [axis.size for axis in axes.values()]
+    parts = []
+    for of, width in problems_on_grid(problem, axes, beta):
+        theory = replace(theory_of(of, width, model, simulated).model, dimension=dimension)
+        parts.append(sweep(theory, alpha=alpha, lam=lam, grids={}, loss=loss))
+    ends, names = parts[0].axes, ("test_error", "train_error", "classification_error")
+    sizes = [*shape, *(axis.size for axis in ends.values())]
+    variables = {
+        name: ((*axes, *ends), np.reshape([part.columns[name] for part in parts], sizes))
+        for name in names
+        if name in parts[0].columns
+    }
+    return xarray.Dataset(variables, coords={**axes, **ends})
