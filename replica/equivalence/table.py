@@ -262,8 +262,8 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
 def alike(model: Model) -> tuple[Array, Array]:
     """Indices (A,) of one group of each kind, and the kind of every group (G,).
 
-    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, too, up to its sign; of
-    a network, what the step does to their rows) agree to 13 digits of their largest value at 24
+    Groups are of a kind if mu_1, mu_2^2 and c (at a finite dimension mu_0, up to its sign; of a
+    network, what the step does to their rows) agree to 13 digits of their largest value at 24
     random points: different functions differ at some of them.
     """
     groups = model.geometry

@@ -80,9 +80,17 @@ class CorrelatedGroups(Groups):
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (16.10)"""
-        _, special, inverse, root = self._special(V, V_hat)
-        M = root[:, :, None] * (special.C @ inverse) * root[:, None]
-        return Susceptibility.of((alpha / self.beta)[:, None, None] * M, *self.kept)
+        V2 = self.unpack(V)[1]
+        at = self.resolvent(self.scale(V2) * self.unpack(V_hat)[0])
+        return Susceptibility.of(self._overlaps(at, V2, alpha), *self.kept)
+
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """The block of theta in (alpha/beta) M'."""
+        V = self.from_analytic(U)
+        V1_hat, V2 = self.unpack(self.conjugates(V, alpha))[0], self.unpack(V)[1]
+        at = self.resolvent(self.scale(V2) * V1_hat, U[:, : -len(self.signed)])
+        along = self.kept[0]
+        return self._overlaps(at, V2, alpha)[:, along[:, None], along]
 
     def signal_sources(
         self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
@@ -91,8 +99,11 @@ class CorrelatedGroups(Groups):
 
         nu^T M' nu changes with sqrt(tau), with K where that acts along zeta, and with G.
         """
-        at, special, inverse, root = self._special(V, V_hat)
+        V2 = self.unpack(V)[1]
+        at = self.resolvent(self.scale(V2) * self.unpack(V_hat)[0])
+        special, inverse = self._special(at)
         P, A, (along, rest) = len(V), self.groups, self.kept
+        root = np.tile(np.sqrt(self.beta * V2), len(special.turn))
         nu = np.zeros(root.shape)
         nu[:, along], nu[:, rest] = theta_hat.reshape(P, -1), p_hat.reshape(P, -1)
         nu *= root
@@ -103,7 +114,7 @@ class CorrelatedGroups(Groups):
         by_K += special.through_trace(w, at.outer @ at.W, self.averages(at).by_x)
         by_tau = (nu.reshape(overlaps.shape) * overlaps).sum(axis=1)
         by_tau -= np.einsum("pab,pba->pa", at.K, by_K)
-        scale, V2 = alpha**2 / self.beta, self.unpack(V)[1]
+        scale = alpha**2 / self.beta
         return SignalSources(
             np.zeros((P, A, A)),
             (scale / self.beta)[:, None] * by_tau / V2,
@@ -148,14 +159,19 @@ class CorrelatedGroups(Groups):
         G[:, self.groups :, self.groups :] += at.second
         return np.asarray(G)
 
-    def _special(self, V: Array, V_hat: Array) -> tuple[Resolvent, GroupSpecial, Array, Array]:
-        """The pencil on the special directions, (1 + P K C)^-1 there, and the roots of tau."""
-        V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
-        at = self.resolvent(self.scale(V2) * V1_hat)
+    def _overlaps(self, at: Resolvent, V2: Array, alpha: Array) -> Array:
+        """(alpha/beta) M', the groups of each direction side by side."""
+        special, inverse = self._special(at)
+        tau = np.tile(self.scale(V2), (len(special.turn),) * 2)
+        return np.asarray((alpha / self.beta)[:, None, None] * tau * (special.C @ inverse))
+
+    def _special(self, at: Resolvent) -> tuple[GroupSpecial, Array]:
+        """The pencil on the special directions, and (1 + P K C)^-1 there."""
         special = GroupSpecial(self.rows, at.x, self._trace_of(at))
         directions = len(special.turn)
         on_zeta = np.ones(directions)
         on_zeta[[0, -1]] = 0.0
-        acting = np.kron(np.diag(on_zeta), np.ones_like(at.K)) * np.tile(at.K, (directions,) * 2)
-        inverse = np.linalg.inv(np.eye(acting.shape[1]) + acting @ special.C)
-        return at, special, inverse, np.tile(np.sqrt(self.beta * V2), directions)
+        acting = np.kron(np.diag(on_zeta), np.ones(at.K.shape[1:])) * np.tile(
+            at.K, (directions,) * 2
+        )
+        return special, np.linalg.inv(np.eye(acting.shape[1]) + acting @ special.C)

@@ -39,7 +39,7 @@ class GroupSpecial:
         self.phi = b.rho / np.sqrt(power) if power else 0 * b.rho  # Eq. (18.10)
         self.Y = _sums(rows)
         Gh, here = G / b.alpha, rows.active
-        self.Q = np.zeros((P, len(w), 2 * A, 2 * A))
+        self.Q = np.zeros((P, len(w), 2 * A, 2 * A), G.dtype)
         self.Q[:, :, here[:, None], here] = rows.resolvent(Gh[:, here[:, None], here])
         self.BY = self.Y - self.Q @ (Gh[:, None] @ self.Y)  # (1 - Q Gh) Y
         # weights times x, of the label directions and then of e: phi / sqrt(alpha); and x x^T
@@ -53,7 +53,7 @@ class GroupSpecial:
             """Sums over the nodes of ``weights`` (M, ...) times f (P, M, 2A, 2A)."""
             return np.einsum("m...,pmij->p...ij", weights, f)
 
-        H = np.zeros((P, S + 1, S + 1, 2 * A, 2 * A))
+        H = np.zeros((P, S + 1, S + 1, 2 * A, 2 * A), G.dtype)
         links = np.kron([[0.0, 1.0], [1.0, -1.0]], np.eye(A))
         H[:, range(S), range(S)] = links
         H[:, S - 1, S - 1] += rows.full(x)
@@ -65,7 +65,7 @@ class GroupSpecial:
         # The terms of phi.  D^-1 of (18.10) is (1 - E[phi^2 Q] Gh)^-1 Gh^-1, and Gh, which may be
         # singular, is a factor of all that it acts on.
         self.inverse = np.linalg.inv(np.eye(2 * A) - average(w * self.phi**2, self.Q) @ Gh)
-        self.along = np.empty((P, S + 1, 2 * A, 2 * A))
+        self.along = np.empty((P, S + 1, 2 * A, 2 * A), G.dtype)
         self.along[:, :S] = average(x1 * self.phi[:, None], self.Q)
         self.along[:, S] = average(w * self.phi, self.BY).swapaxes(-1, -2)
         moved = self.along @ (Gh @ self.inverse)[:, None]

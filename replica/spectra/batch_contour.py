@@ -24,7 +24,7 @@ from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trape
 
 from ..problem import Activation, LabelLaw, Target
 from ..saddle_point import GroupRows, Rows
-from ..steps import Step, first_sample, one_kind
+from ..steps import FirstSample, Step, first_sample, one_kind
 from .contour import contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
@@ -51,36 +51,36 @@ class Nodes(NamedTuple):
 def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
     """The ``rows`` after a single ``step`` with its batch on nodes beside the real line, where
     these give the same averages for positive arguments."""
-    labels, first = step.step_labels, first_sample(step, one_kind(step))
-    if labels.channel or step.target.dimension > 1:
+    first = first_sample(step, one_kind(step))
+    if step.step_labels.channel or step.target.dimension > 1:
         return rows  # signs: there is nothing but the nodes of two labels
     if isinstance(rows, GroupRows):
-        square, linear, alpha = rows.batch.square, rows.batch.linear, rows.batch.alpha
-    else:
-        (batch,) = rows.batches
-        square, linear, alpha = first.square, first.linear, batch.alpha
-    scale = float((square / alpha + (linear / alpha) ** 2).max())
-    if not scale:
-        return rows  # nothing of them depends on the labels
-    if isinstance(rows, GroupRows):
-        rho, weights = rows.batch.rho, rows.batch.weights
-    else:
-        weights = batch.weights
-        rho = batch.t12 / linear if linear.any() else np.sqrt(batch.t11 / square)
-    real = Nodes(rho, weights)
+        batch = rows.batch
+        own = first._replace(linear=batch.linear, square=batch.square)
+        nodes = _beside(step.step_labels, own, batch.alpha, Nodes(batch.rho, batch.weights))
+        return replace(rows, batch=batch._replace(rho=nodes.rho, weights=nodes.weights))
+    (one,), (_, linear, square) = rows.batches, first
+    if not (linear.any() or square.any()):
+        return rows
+    rho = one.t12 / linear if linear.any() else np.sqrt(one.t11 / square)
+    rho, weights = _beside(step.step_labels, first, one.alpha, Nodes(rho, one.weights))
+    turned = one._replace(weights=weights, t11=square * rho**2, t12=linear * rho)
+    return replace(rows, batches=(turned,))
+
+
+def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Nodes) -> Nodes:
+    """Nodes beside the line that give the averages of the ``real`` ones, or those."""
+    scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
     mean = partial(_shifted, labels.target, first.offset[0])
     shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
-    averages = partial(_averages, scale=scale, odd=bool(linear.any()))
+    averages = partial(_averages, scale=scale, odd=bool(first.linear.any()))
     expected, size = averages(real)
-    for rho, weights in _candidates(shifted, scale):
+    for candidate in _candidates(shifted, scale) if scale else ():
         with np.errstate(all="ignore"):
-            error = np.abs(averages(Nodes(rho, weights))[0] - expected)
+            error = np.abs(averages(candidate)[0] - expected)
         if (error <= AGREEMENT * size).all():
-            if isinstance(rows, GroupRows):
-                return replace(rows, batch=rows.batch._replace(rho=rho, weights=weights))
-            t11, t12 = square * rho**2, linear * rho
-            return replace(rows, batches=(batch._replace(weights=weights, t11=t11, t12=t12),))
-    return rows
+            return candidate
+    return real
 
 
 def _shifted(target: Target, offset: float, z: Array) -> Array:

@@ -3,7 +3,7 @@
 from .gradient_step import GradientStep
 from .network import MODELS, Network, unsuited
 from .one_step import GROUPS
-from .row_samples import first_sample, one_kind
+from .row_samples import FirstSample, first_sample, one_kind
 from .several_steps import AfterStep, after_each_step
 from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
 from .step import Step
@@ -14,6 +14,7 @@ __all__ = [
     "MODELS",
     "THRESHOLD",
     "AfterStep",
+    "FirstSample",
     "GradientStep",
     "Network",
     "Stage",

@@ -74,6 +74,24 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
         assert found == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(student="tanh", target="sin", alpha0=0.5, eta=2.0, readout=[-1.5, 0.5]),
+        dict(student="relu", target="tanh", alpha0=2.0, eta=1.0, bias=[0.0, 0.5]),
+    ],
+)
+def test_network_of_several_groups(fields):
+    """The pencil of several groups is analytic: no mass is lost on the axis."""
+    found = replica.spectrum(GradientStep(**fields).network(beta=1.0), 2.0, time_limit=120.0)
+    assert found.converged
+    assert found.mass_error < 1e-9  # of the adaptive integral
+    table = found.resolvent.real.table
+    mean = table.weights @ (table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq))
+    assert found.moment(1) == pytest.approx(mean, rel=1e-7)
+
+
 def test_size_from_which_an_outlier_stands_alone():
     """Of isotropic rows it is the sRF's.  Without noise in the gradient a row's norm follows its
     component along u, delta = k (v.u): one loading, kappa mu_1 + k d mu_0 / d c."""
@@ -91,21 +109,3 @@ def test_size_from_which_an_outlier_stands_alone():
     left = weights @ of_m**2 - response * mixed**2 / (1 + response * own)
     n = -1 / (V2 * left)  # Eq. (9.2), with the penalty 1 / (alpha d V2)
     assert replica.spectrum(model, alpha).outliers_from == pytest.approx(n, rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "fields",
-    [
-        dict(student="tanh", target="sin", alpha0=0.5, eta=2.0, readout=[-1.5, 0.5]),
-        dict(student="relu", target="tanh", alpha0=2.0, eta=1.0, bias=[0.0, 0.5]),
-    ],
-)
-def test_network_of_several_groups(fields):
-    """The pencil of several groups is analytic: no mass is lost on the axis."""
-    found = replica.spectrum(GradientStep(**fields).network(beta=1.0), 2.0, time_limit=120.0)
-    assert found.converged
-    assert found.mass_error < 1e-9  # of the adaptive integral
-    table = found.resolvent.real.table
-    mean = table.weights @ (table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq))
-    assert found.moment(1) == pytest.approx(mean, rel=1e-7)
