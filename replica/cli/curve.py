@@ -1,6 +1,7 @@
 """``replica curve``: test and training errors on a grid."""
 
 from dataclasses import asdict
+from time import monotonic
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -69,14 +70,25 @@ def _figure(grid: Grid) -> Any:
 
 
 def _note_finite_size(grid: Grid) -> None:
-    """Note how far the limit is at one point of the first model: where the price of m is highest,
-    at few samples and a large penalty.  Nothing where that is not found in time."""
-    model, alpha, lam = grid.models[0], grid.axes["alpha"], grid.axes["lam"]
+    """Note how far the limit is where it is farthest: of every model at few samples and a large
+    penalty, where the price of m is highest, as far as that is found in time."""
+    *names, _, _ = grid.axes
+    sizes = [grid.axes[name].size for name in names]
+    alpha, lam = grid.axes["alpha"], grid.axes["lam"]
     i, j = int(alpha.argmin()), int(lam.argmax())
-    error = float(grid.columns[error_shown(model)][i * lam.size + j])
-    at = {"alpha": alpha[i], "lam": lam[j], "loss": grid.loss, "time_limit": NOTE_TIME}
-    shift = shift_from_limit(model, error, **at)
-    note_finite_size(float(alpha[i]), float(lam[j]), shift)
+    point = {"alpha": float(alpha[i]), "lam": float(lam[j])}
+    farthest, there, deadline = 0.0, point, monotonic() + NOTE_TIME
+    for index, model in enumerate(grid.models):
+        left = deadline - monotonic()
+        if left <= 0:
+            break
+        error = float(grid.columns[error_shown(model)][(index * alpha.size + i) * lam.size + j])
+        shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=left)
+        if abs(shift) > abs(farthest):
+            places = zip(names, np.unravel_index(index, sizes), strict=True)
+            own = {name: grid.axes[name][k] for name, k in places if grid.axes[name].size > 1}
+            farthest, there = shift, own | point
+    note_finite_size(there, farthest)
 
 
 def _swept(grid: Grid) -> list[str]:

@@ -54,7 +54,7 @@ def optimum(options: Options, output: Output) -> None:
         rows=flat,
     )
     first = optima[0].point
-    note_finite_size(first.alpha, first.lam, first.finite_size_shift)
+    note_finite_size({"alpha": first.alpha, "lam": first.lam}, first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

@@ -118,12 +118,17 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def note_finite_size(alpha: float, lam: float, shift: float) -> None:
-    """Say on standard error where the limit d -> inf is far from networks of ordinary size."""
+def note_finite_size(point: dict[str, Any], shift: float) -> None:
+    """Say on standard error where the limit d -> inf is far from networks of ordinary size: by
+    ``shift`` at the ``point``."""
     if abs(shift) > NOTED_SHIFT:
+        where = ", ".join(
+            f"{name} = {value if isinstance(value, str) else f'{value:g}'}"
+            for name, value in point.items()
+        )
         say(
-            f"note: these are limits d -> inf; at d = 1000 the test error at alpha = "
-            f"{alpha:g}, lam = {lam:g} differs by {shift:+.0%} "
+            f"note: these are limits d -> inf; at d = 1000 the test error at {where} differs by "
+            f"{shift:+.0%} "
             "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
         )
 

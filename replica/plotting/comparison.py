@@ -42,8 +42,8 @@ def plot_comparison(
     points : xarray.Dataset
         Means simulated_<name> and standard errors stderr_<name>, with the theory at the same
         points, theory_<name>, if their differences are to be drawn; <name> is test and train, or
-        classification_error.  As :meth:`validation.Comparison.dataset` has them; any parameter may
-        be a dimension.
+        classification_error.  As :meth:`~validation.Comparison.dataset` of a comparison has them;
+        any parameter may be a dimension.
     theory : xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
         longest.

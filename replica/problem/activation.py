@@ -235,11 +235,14 @@ class Activation:
             If the numerical integral does not settle.
         """
 
+        # A saturating function is known in its tail relative to its size at +-1, or to the largest.
+        least = np.abs(self(np.append(s, [-1.0, 1.0]))).max()
+
         def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
             z, w = rule
             f = self(x)
             size = np.sqrt(np.vecdot(f**2, w).max())
-            return np.vecdot(f, (z**2 - 1) * w), size + 1e-300
+            return np.vecdot(f, (z**2 - 1) * w), max(size, least, 1e-300)
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 
@@ -260,12 +263,15 @@ class Activation:
         [0.75, 3.0, 6.0]
         """
 
+        # A slope is known in a tail relative to its size at +-1, or to the largest.
+        least = float((self.slope(np.append(s, [-1.0, 1.0])) ** 2).max()) + 1e-300
+
         def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
             z, w = rule
             slope = self.slope(x)
             mean, first = np.vecdot(slope, w), np.vecdot(slope, z * w)
             rest = slope - mean[:, None] - first[:, None] * z
-            power = max(float(np.vecdot(slope**2, w).max()), 1e-300)
+            power = max(float(np.vecdot(slope**2, w).max()), least)
             values = [mean, first, *(np.vecdot(rest, h * w) for h in (z**2 - 1, z**3 - 3 * z))]
             for j, k in ((0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (0, 4)):
                 values.append(np.vecdot(rest**k, z**j * w))

@@ -4,7 +4,7 @@
 The equations of ``groups`` with the effective covariance of ``group_pencil``; and overlaps along u,
 the rest zeta of the target's directions and the row norms from
 
-    M' = sqrt(tau) C_e (1 + P K C_e)^-1 sqrt(tau),                                   (17.3)
+    M' = sqrt(tau) C_e (1 + P K C_e)^-1 sqrt(tau),                                   (17.4)
 
 on these directions times groups, P being 1 on zeta and 0 on u and the norms.
 """

@@ -23,11 +23,14 @@ SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
 TAU_NODES = (64, 96, 144, 216, 324, 486, 729)
 PANEL_NODES = (10, 14, 20, 28, 40, 56, 80)
 TENSOR_NODES = (28, 40, 60, 90, 140, 220, 340)
-MOST_VALUES = 2**22  # of the target, at once
+MOST_VALUES = 2**22  # of the target, or of a density, at once
 RHO_NODES = (24, 28, 32, 36, 40, 48, 56)
 RESIDUAL_LEVELS = len(RHO_NODES)
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
-TAILS = 5.0  # root times the largest rho, at least: more than one panel, as tails have tiny weights
+# root times the largest rho, at least: more than one panel, as tails have tiny weights
+TAILS = 5.0
+# Of tau: a panel is so many deviations of the noise long, where its density is taken.
+TAU_PANEL, SHORTEST_PANEL, LONGEST_PANEL = 10.0, 0.25, 2.5
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
 # noise.
 WIDE_NOISE = 0.5
@@ -65,7 +68,11 @@ def residuals(
     if L.any():
         steep = not labels.channel and not all(wide) and root**2 * labels.averages().power > 1.0
         scale = 0.05 / (1 + root * np.sqrt(labels.averages().power)) if steep else 0.0
-        tau, weights = _beside(labels, gamma, L, kappa, distance, scale, level)
+        narrow = min(
+            (v for (v, _), far in zip(labels.gaussians, wide, strict=True) if far), default=1
+        )
+        panel = float(np.clip(TAU_PANEL * np.sqrt(narrow), SHORTEST_PANEL, LONGEST_PANEL))
+        tau, weights = _beside(labels, gamma, L, kappa, distance, scale, panel, level)
     z = arguments(tau)
     x = [np.ones(z.shape[1:]), *z]
     if length > SHORTEST:  # L has a column of that length
@@ -95,11 +102,13 @@ def _beside(
     kappa: Array,
     distance: Callable[[Array], Array],
     scale: float,
+    panel: float,
     level: int,
 ) -> tuple[Array, Array]:
     """Nodes tau (K', N, m) and weights (N, m) given kappa (N,): on panels that end at the target's
     kinks, and close in to ``scale``, if it is not 0, on the zeros of ``distance`` (N, m), rho as a
-    function of tau (N, m)."""
+    function of tau (N, m).  Nodes of one direction are as close as on panels of length
+    ``panel``."""
     N, directions = len(kappa), L.shape[1]
     if directions > 1:
         if N * TENSOR_NODES[level] ** directions > MOST_VALUES:
@@ -115,9 +124,11 @@ def _beside(
         offsets = np.concatenate([steps, -steps])
         near = np.concatenate([breaks, _zeros(distance, N)], axis=1)
         breaks = np.concatenate([near, (near[..., None] + offsets).reshape(N, -1)], axis=1)
-    n = TAU_NODES[level]
+    n = TAU_NODES[level] * int(np.ceil(LONGEST_PANEL / panel))
     panels = (
-        gauss_legendre(PANEL_NODES[level], breaks) if breaks.size else trapezoid(n, interval(n))
+        gauss_legendre(PANEL_NODES[level], breaks, panel=panel)
+        if breaks.size
+        else trapezoid(n, interval(n))
     )
     nodes, weights = (np.broadcast_to(part, (N, part.shape[-1])) for part in panels)
     return nodes[None], weights
@@ -162,9 +173,12 @@ def _blurred(
     u = low + (high - low) * np.linspace(0, 1, int(np.ceil((high - low).max() / spacing)) + 1)
     rho = np.sinh(u) / root
     carried = np.empty((N, len(weights), u.shape[1]))
+    at_once = max(1, MOST_VALUES // mean.shape[1])
     for i in range(N):  # one by one: the matrices stay in the cache
-        density = np.exp(-((mean[i][:, None] - rho[i]) ** 2) / (2 * noise))
-        carried[i] = weights[:, i] @ density
+        for k in range(0, u.shape[1], at_once):
+            part = slice(k, k + at_once)
+            density = np.exp(-((mean[i][:, None] - rho[i, part]) ** 2) / (2 * noise))
+            carried[i, :, part] = weights[:, i] @ density
     carried *= ((u[:, 1:2] - u[:, :1]) * np.cosh(u) / root / np.sqrt(2 * np.pi * noise))[:, None]
     return rho, carried.transpose(1, 0, 2)
 

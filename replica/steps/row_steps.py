@@ -23,6 +23,7 @@ from .step import Step
 
 # Of averages over a batch, relative to their size; and of a target of several directions.
 TOLERANCE, TENSOR_TOLERANCE = 1e-10, 1e-8
+NOTHING = 1e-150  # what is smaller is none: its square is lost
 # Rules for kappa, finer and finer.
 KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 240, 400, 800)]
 
@@ -145,11 +146,11 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     strength = (batch.t11 + batch.t12**2 / batch.alpha) / batch.alpha
     by = 1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[:, None])
     values = np.einsum("mij,mx->ijx", batch.pairs, by)
-    power = np.einsum("mii,mx->ix", np.abs(batch.pairs), by)
-    sizes = np.sqrt(power[:, None] * power)  # of a product, which may vanish
+    root = np.sqrt(np.einsum("mii,mx->ix", np.abs(batch.pairs), by))
+    sizes = root[:, None] * root  # of a product, which may vanish
     numbers = np.array([batch.g, batch.v, after.c, *after.spike])
     largest = np.array([1 + abs(batch.g), 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
-    return np.append(values, numbers), np.append(sizes, largest) + 1e-300
+    return np.append(values, numbers), np.append(sizes, largest) + NOTHING
 
 
 def _after(
