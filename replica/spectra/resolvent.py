@@ -67,8 +67,8 @@ class Resolvent:
         """
         if monotonic() > self.deadline:
             raise ConvergenceError(
-                "the spectrum was not found within its time_limit: many groups of neurons take "
-                "minutes",
+                "the spectrum was not found within its time_limit: many groups of neurons, or a "
+                "very narrow layer, take minutes",
                 None,
             )
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
