@@ -13,13 +13,14 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from websockets.sync.client import ClientConnection, connect
 
+T = TypeVar("T", bound="Page")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MISSING = "no Chromium was found on the path, nor named by the variable CHROMIUM"
 PATIENCE = 60.0  # seconds for anything to happen: a busy machine takes ten to start a browser
@@ -32,8 +33,8 @@ def find() -> str | None:
 
 
 @contextmanager
-def open_page() -> Iterator["Page"]:
-    """Start the browser with one empty page; end it."""
+def open_page(kind: Callable[[ClientConnection], T]) -> Iterator[T]:
+    """Start the browser with one empty page, of the class ``kind``; end it."""
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
     null = subprocess.DEVNULL
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -43,7 +44,7 @@ def open_page() -> Iterator["Page"]:
             try:
                 address = _address(Path(folder) / "DevToolsActivePort")
                 with connect(address, max_size=None) as socket:
-                    yield Page(socket)
+                    yield kind(socket)
             finally:
                 browser.terminate()
 

@@ -68,7 +68,7 @@ def test_pictures_are_described(page):
 def browser():
     if chromium.find() is None:
         pytest.skip(chromium.MISSING)
-    with chromium.open_page() as page:
+    with chromium.open_page(chromium.Page) as page:
         yield page
 
 

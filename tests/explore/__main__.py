@@ -2,7 +2,6 @@
 dots of a simulation."""
 
 import sys
-import tempfile
 from pathlib import Path
 
 from tests.explore.browser import open_page
@@ -10,8 +9,7 @@ from tests.explore.explorer import button, explorer, load, press, shows
 
 with (
     explorer() as (address, _),
-    tempfile.TemporaryDirectory() as folder,
-    open_page(address, folder, height=1180) as page,
+    open_page(address, height=1180) as page,
 ):
     load(page)
     press(page, button("command line"))

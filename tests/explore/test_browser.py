@@ -11,12 +11,13 @@ from urllib.parse import urlencode
 import pytest
 
 from replica.explore import DEFAULTS, VIEWS, point
-from tests.explore.browser import ALL, NAMES, chromium, open_page
+from tests import chromium
+from tests.explore.browser import ALL, open_page
 from tests.explore.explorer import button, control, explorer, load, one, press, shows
 
 pytestmark = [
     pytest.mark.slow,  # a browser, and a server that imports everything: ten seconds and more
-    pytest.mark.skipif(chromium() is None, reason=f"no Chromium here: none of {', '.join(NAMES)}"),
+    pytest.mark.skipif(chromium.find() is None, reason=chromium.MISSING),
     pytest.mark.skipif(
         importlib.util.find_spec("marimo") is None, reason="no marimo here: extra [explore]"
     ),
@@ -30,21 +31,21 @@ def address():
 
 
 @pytest.fixture
-def opened(address, tmp_path):
+def opened(address):
     """Opens a page of a state; at the end nothing may have gone wrong in it."""
     pages = []
 
     def visit(**state):
-        context = open_page(f"{address}?{urlencode(state)}", tmp_path / "profile")
+        context = open_page(f"{address}?{urlencode(state)}")
         page = context.__enter__()
         pages.append((context, page))
         return page
 
     yield visit
     for context, page in pages:
-        complaints = page.complaints()
+        page.run("0")  # for errors that are on their way
         context.__exit__(None, None, None)
-        assert not complaints
+        assert page.errors == []
 
 
 def number(**state):
@@ -121,9 +122,9 @@ def test_dots_on_request(opened):
     page.wait(shows("replica-validate simulate"))
 
 
-def test_an_interrupt_ends_it_quietly(tmp_path):
+def test_an_interrupt_ends_it_quietly():
     with explorer() as (address, process):
-        with open_page(address, tmp_path / "profile") as page:
+        with open_page(address) as page:
             load(page)
             process.send_signal(signal.SIGINT)
             start = time.monotonic()
