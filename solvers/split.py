@@ -34,7 +34,7 @@ def split_at_planes(n: int, normals: Array, offsets: Array) -> Rule:
 
     Examples
     --------
-    >>> corner = split_at_planes(10, np.eye(2), np.zeros(2))  # E relu(z1) relu(z2)
+    >>> corner = split_at_planes(14, np.eye(2), np.zeros(2))  # E relu(z1) relu(z2)
     >>> round(float(np.maximum(corner.nodes, 0).prod(axis=-1) @ corner.weights), 12)
     0.159154943092
     """
