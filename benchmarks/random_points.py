@@ -121,7 +121,7 @@ def broken(kind: str, point: replica.Solution) -> str:
     binary = kind == "losses" and point.model.labels.binary
     sound = (
         point.test_error >= -1e-10,  # what a residual may leave of an exact zero
-        point.train_error >= 0,
+        point.train_error >= (0 if kind == "networks" else -1e-12),  # rounding of an exact zero
         -1e-9 <= point.train_loss <= point.loss_error + 1e-6,
         (point.overlaps.q2 >= 0).all(),
         not binary or 0 <= point.classification_error <= 1,
