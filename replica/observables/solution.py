@@ -16,7 +16,7 @@ from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
 from .trained_bias import with_trained_bias
@@ -215,8 +215,8 @@ def solve(
     check_model(model)
     evaluated = evaluate(
         model,
-        positive("alpha", [alpha]),
-        positive("lam", [lam]),
+        one_positive("alpha", alpha),
+        one_positive("lam", lam),
         loss=loss,
         quadrature_tol=quadrature_tol,
         scheme=Scheme(method, rule),
