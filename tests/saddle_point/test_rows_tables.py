@@ -178,7 +178,7 @@ def test_ever_more_samples(fields):
 
 @pytest.mark.parametrize(
     "fields",
-    [  # rho vanishes along curves; where these touch a line of constant kappa, averages vary quickly
+    [  # rho vanishes along curves, which may touch lines of constant kappa
         dict(student="relu", target="sin", steps=[(0.3, 3), (0.3, 5)]),
         dict(student="relu", target="relu", steps=[(0.5, 1e-10), (0.5, 1.5)]),
         dict(student="relu", target="z1*z2", alpha0=1.0, eta=2.0),
