@@ -69,11 +69,16 @@ Wide = Annotated[
 Command = Callable[Concatenate[Options, Output, ...], None]
 
 
+class Interrupted(Exception):
+    """Ctrl-C, with a sentence that says what is kept."""
+
+
 def command(
     *,
     offered: Sequence[str] = tuple(HELP),
     without: Sequence[str] = (),
     files: Sequence[str] = TABLES,
+    also: Sequence[Parameter] = (),
     drawn: bool = True,
     tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
@@ -82,8 +87,8 @@ def command(
     The command is written with Options and Output as its first parameters.  It is called with
     what is typed, completed from the file.  Typer, which makes options of the parameters in a
     signature, is shown one for every option in their place: those ``offered`` but for ``without``,
-    --out for the given kinds of ``files``, --plot where something can be ``drawn``,
-    and --wide where the answer is ``tabular``.
+    what it ``also`` takes, by name or as ``**told``, --out for the given kinds of ``files``, --plot
+    where something can be ``drawn``, and --wide where the answer is ``tabular``.
     """
     names = [name for name in offered if name not in without]
     out = Annotated[Path | None, written(f"Save the points: {', '.join(files)}.")]
@@ -111,6 +116,8 @@ def command(
                 raise RuntimeError("code that was named to be imported ended the program") from None
 
         _, _, *own = signature(function).parameters.values()
+        left = {"told", *(one.name for one in also)}
+        own = [*also, *(one for one in own if one.name not in left)]
         parameters = [*map(_parameter, names), *own, *(_shared(*one) for one in shared.items())]
         flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return flat
@@ -205,6 +212,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail(f"this takes more memory than there is ({error}): ask for less at once", 1)
     except SystemExit as error:  # how typer ends where it completes words
         return error.code if isinstance(error.code, int) else 0
+    except Interrupted as error:
+        return _fail(str(error), 130)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; no file was left half-written", 130)
     except Exception as error:

@@ -5,17 +5,19 @@ from typing import Any
 import typer
 
 from ..errors import InvalidArgument
-from ..observables import Optimum, optimal_eta, optimal_lambda
+from ..observables import Optimum, error_shown, optimal_eta, optimal_lambda
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
-from .output import Output, note_finite_size
+from .output import Output, note_finite_size, say
 
 
 @command(without=("loss",))
 def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
+
+    In Python: replica.optimal_eta, replica.optimal_lambda.
 
     Examples
     --------
@@ -47,14 +49,25 @@ def optimum(options: Options, output: Output) -> None:
         described["eta"] = None
     document = {"problem": described, "points": points}
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
+    left_out = ("at_edge",) if searched else ("at_edge", "eta")
+    shown = [name for name in flat[0] if name not in left_out]
     output.write(
         document,
-        lambda: output.table(flat, list(flat[0])),
+        lambda: output.table(flat, shown),
         figure=lambda: _figure(optima, points, described),
         rows=flat,
     )
+    for best in optima:
+        if not best.converged:
+            say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
+        for name in best.at_edge:
+            say(
+                f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
+                "is at the edge of the range searched: beyond it the test error may fall further"
+            )
     first = optima[0].point
-    note_finite_size({"alpha": first.alpha, "lam": first.lam}, first.finite_size_shift)
+    at = {"alpha": first.alpha, "lam": first.lam}
+    note_finite_size(at, error_shown(first.model), first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

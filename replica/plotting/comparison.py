@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, nudged, panel_below
+from .axes import BARS, REFERENCE, axes, draw_points, from_zero, nudged, panel_below, set_scale
 from .curve import (
     KINDS,
     STYLES,
@@ -75,8 +75,7 @@ def plot_comparison(
                 ax.plot(other[abscissa], other[kind].sel(line.at), linewidth=width, **style)
             _draw(ax, points, abscissa, line, kind)
     x = points[abscissa].values
-    if is_logarithmic(x):
-        ax.set_xscale("log")
+    set_scale(ax, x)
     from_zero(ax)
     if below is not None:
         _draw_differences(below, points, abscissa, lines, kinds)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic
+from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic, set_scale
 from .heat_map import LONG, plot_heat_map
 from .names import ERROR_LABELS, LABELS, SQUARED_ERROR, setting, symbol
 
@@ -68,8 +68,7 @@ def plot_curve(
             style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "marker": alone}
             y = curve[kind].sel(line.at).values
             ax.plot(x, y, color=line.colour, label=label, **style)
-    if is_logarithmic(x):
-        ax.set_xscale("log")
+    set_scale(ax, x)
     from_zero(ax)
     if len(kinds) > 1:
         label_kinds(ax, lines, kinds)

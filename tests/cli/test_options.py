@@ -47,8 +47,11 @@ def test_the_first_value_of_a_grid_is_the_problems():
 @pytest.mark.parametrize(
     ("groups", "mistake"),
     [
-        ("r = [1, 2]\nc = 1\n", "groups: Field required"),
-        ("r = [1, 2]\nc = 1\ngamma = 0.5\nfraction = [0.5, 0.5]\n", "groups: Extra inputs"),
+        ("r = [1, 2]\nc = 1\n", "groups: must be a table of r, c, gamma"),
+        (
+            "r = [1, 2]\nc = 1\ngamma = 0.5\nfraction = [0.5, 0.5]\n",
+            "groups: must be a table of r, c, gamma",
+        ),
         ("r = ['x', 2]\nc = 1\ngamma = 0.5\n", "--r must be a finite number"),
     ],
 )

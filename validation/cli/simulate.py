@@ -1,42 +1,24 @@
 """``replica-validate simulate``: a Monte Carlo by itself."""
 
-from replica.cli import DATASETS, Options, Output, command, parse_request, progress
+from typing import Annotated, Any
+
+from replica.cli import DATASETS, Options, Output, command, parse_request
 from replica.errors import InvalidArgument
 
-from ..run import DEFAULT_MEMORY, Simulated
 from ..run import simulate as run_simulation
-from .common import (
-    Device,
-    Dimension,
-    Key,
-    Memory,
-    Rng,
-    Seeds,
-    Shard,
-    Store,
-    What,
-    Workers,
-    seed_of,
-    show_points,
-    single,
-)
+from .common import MONTE_CARLO, drawing, drawn, show_points, single
 
 
-@command(without=("model",), files=DATASETS, drawn=False)
+@command(without=("model",), files=DATASETS, also=MONTE_CARLO, drawn=False)
 def simulate(
     options: Options,
     output: Output,
     *,
-    dimension: Dimension = 500,
-    seeds: Seeds = 5,
-    rng: Rng = None,
-    simulated: What = Simulated.network,
-    store: Store = None,
-    shard: Shard = None,
-    key: Key = None,
-    workers: Workers = None,
-    memory: Memory = DEFAULT_MEMORY,
-    device: Device = "cpu",
+    shard: Annotated[
+        str | None,
+        drawn("i/N: only this part of the seeds, into --store; without it, join them."),
+    ] = None,
+    **told: Any,
 ) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
@@ -52,26 +34,17 @@ def simulate(
     """
     asked = parse_request(options)
     problem, width = single(asked)
-    if shard is not None and store is None:
+    if shard is not None and told["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    with progress("draws") as advance:
+    with drawing(told) as how:
         simulation = run_simulation(
             problem,
             alpha=asked.alpha,
             lam=asked.lam,
-            dimension=dimension,
-            seeds=seeds,
-            rng=seed_of(rng, store),
             beta=width,
-            simulated=simulated,
             loss=asked.loss,
-            store=store,
             shard=shard,
-            key=key,
-            workers=workers,
-            memory=memory,
-            device=device,
-            progress=advance,
+            **how,
         )
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

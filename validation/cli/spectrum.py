@@ -24,18 +24,23 @@ from ..comparisons import theory_of
 from ..draws import spiked_model
 from ..measure import eigenvalues
 from ..run import Simulated
-from .common import Dimension, Rng, What, drawn, single
+from .common import DIMENSION, RNG, SIMULATED, drawn, single
 
 
-@command(without=("lam", "intercept", "train_bias", "loss"), files=(".json",), tabular=False)
+@command(
+    without=("lam", "intercept", "train_bias", "loss"),
+    files=(".json",),
+    also=(DIMENSION, RNG, SIMULATED),
+    tabular=False,
+)
 def spectrum(
     options: Options,
     output: Output,
     *,
-    dimension: Dimension = 500,
+    dimension: int,
     seeds: Annotated[int, drawn("Independent draws.")] = 2,
-    rng: Rng = None,
-    simulated: What = Simulated.network,
+    rng: int | None,
+    simulated: Simulated,
     time_limit: TimeLimit = SPECTRUM_TIME,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
