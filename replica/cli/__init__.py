@@ -1,6 +1,6 @@
 """The command ``replica``, and what ``replica-validate`` is made of, too."""
 
-from .common import DATASETS, Interrupted, application, command, run, written
+from .common import DATASETS, Interrupted, application, command, option, run, written
 from .main import main
 from .options import (
     SRF_FIELDS,
@@ -28,6 +28,7 @@ __all__ = [
     "leave_unless_converged",
     "main",
     "note_worse_than_zero",
+    "option",
     "parse_grid",
     "parse_law",
     "parse_request",

@@ -25,6 +25,10 @@ def curve(
 ) -> None:
     """Test and training error on a grid of any parameters.
 
+    The figure of --plot has them along the longest grid, a line for every value of the others; of
+    two grids of 12 values or more it is a heat map.  In Python: replica.learning_curve, whose
+    .to_dataframe() is for pandas, and replica.solve of one point.
+
     Examples
     --------
     replica curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.2:3:15 --lam 0.1

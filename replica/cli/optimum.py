@@ -17,7 +17,7 @@ from .output import Output, note_finite_size, say
 def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
-    In Python: replica.optimal_eta, replica.optimal_lambda.
+    In Python: replica.optimal_eta and replica.optimal_lambda.
 
     Examples
     --------

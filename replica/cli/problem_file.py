@@ -4,7 +4,6 @@ groups or spikes, whose r, c and gamma are arrays."""
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,11 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
 
 def _mistake(name: str, value: Any) -> str:
     """What is wrong with the value of a key, if anything is."""
-    if name not in FORMS:
+    if name not in KEYS:
         return "there is no such key"
-    fits, allowed = FORMS[name]
+    forms, allowed = KEYS[name]
     try:
-        if fits(value):
+        if _form(value) in forms:
             if name in GRIDS:
                 parse_grid(name, value)
             return ""
@@ -49,44 +48,29 @@ def _mistake(name: str, value: Any) -> str:
     return f"must be {allowed}, got {shorten(json.dumps(value, default=str), SHOWN)}"
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+def _form(value: Any, depth: int = 0) -> str:
+    """What kind of value it is, for ``KEYS``: a truth value is no number."""
+    if isinstance(value, list) and depth < 2:
+        forms = {_form(one, depth + 1) for one in value}
+        return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
+    if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
+        return "groups"
+    return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_number, value))
-
-
-def _grid(value: Any) -> bool:
-    return _text(value) or _number(value) or _numbers(value)
-
-
-def _law(value: Any) -> bool:
-    rows = isinstance(value, list) and (all(map(_numbers, value)) or all(map(_text, value)))
-    return _grid(value) or rows
-
-
-def _steps(value: Any) -> bool:
-    return _text(value) or (isinstance(value, list) and all(map(_numbers, value)))
-
-
-def _groups(value: Any) -> bool:
-    return isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS)
-
-
-# Of every key whether a value can be meant, and what can.
-FORMS: dict[str, tuple[Callable[[Any], bool], str]] = (
-    dict.fromkeys(HELP, (_text, "text in quotes"))
-    | dict.fromkeys((*GRIDS, "kinks"), (_grid, f"{GRID_FORMS}, or a list of numbers"))
-    | dict.fromkeys(FLAGS, (lambda value: isinstance(value, bool), "true or false"))
-    | dict.fromkeys(("readout", "bias"), (_law, "a name, a number, or a list of these"))
+GRID = ("text", "number", "list of number")
+# Of every key the forms of its value, and these in words.
+KEYS: dict[str, tuple[tuple[str, ...], str]] = (
+    dict.fromkeys(HELP, (("text",), "text in quotes"))
+    | dict.fromkeys((*GRIDS, "kinks"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys(FLAGS, (("flag",), "true or false"))
+    | dict.fromkeys(
+        ("readout", "bias"),
+        ((*GRID, "list of text", "list of list of number"), "a name, a number, or a list of these"),
+    )
     | {
-        "steps": (_steps, "pairs alpha0:eta, as in 2:1,2:1, or a list of pairs"),
-        "groups": (_groups, f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
+        "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+        "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
     }
 )
 

@@ -30,6 +30,8 @@ def spectrum(
 ) -> None:
     """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
 
+    In Python: replica.spectrum.
+
     Examples
     --------
     replica spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2 --beta 1.5

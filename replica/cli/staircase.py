@@ -28,6 +28,8 @@ def staircase(
 ) -> None:
     """Which directions of a target are learned, step after step, and from how many samples.
 
+    In Python: replica.staircase.
+
     Examples
     --------
     replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png

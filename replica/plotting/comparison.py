@@ -12,11 +12,13 @@ from .curve import (
     STYLES,
     Line,
     abscissa_of,
+    draw_line,
     error_drawn,
     finish_lines,
     label_kinds,
     lines_of,
 )
+from .names import ERROR_LABELS
 
 if TYPE_CHECKING:
     import xarray
@@ -59,7 +61,7 @@ def plot_comparison(
         What the points are, for the legend.
     """
     ax = axes(ax)
-    name = error_drawn(_as_curve(points), error)
+    name = error_drawn([one for one in ERROR_LABELS if f"simulated_{_short(one)}" in points], error)
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
@@ -67,12 +69,11 @@ def plot_comparison(
     others = dict(beside or {})
     for line in lines:
         for kind in kinds:
-            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "color": line.colour}
             if theory is not None:
                 label = line.label if kind == name else ""
-                ax.plot(theory[abscissa], theory[kind].sel(line.at), label=label, **style)
+                draw_line(ax, theory, abscissa, line, kind, label=label)
             for width, other in zip(THIN, others.values(), strict=False):
-                ax.plot(other[abscissa], other[kind].sel(line.at), linewidth=width, **style)
+                draw_line(ax, other, abscissa, line, kind, linewidth=width)
             _draw(ax, points, abscissa, line, kind)
     x = points[abscissa].values
     set_scale(ax, x)
@@ -97,14 +98,6 @@ def plot_comparison(
 def _short(name: str) -> str:
     """The name of an error in columns of simulations: test and train for short."""
     return {"test_error": "test", "train_error": "train"}.get(name, name)
-
-
-def _as_curve(points: "xarray.Dataset") -> "xarray.Dataset":
-    """The simulated errors under the names that theories give them."""
-    long = {"test": "test_error", "train": "train_error"}
-    names = {one: str(one).removeprefix("simulated_") for one in points.data_vars}
-    kept = {one: long.get(name, name) for one, name in names.items() if name != one}
-    return points[list(kept)].rename(kept)
 
 
 def _marker(kind: str) -> dict[str, Any]:

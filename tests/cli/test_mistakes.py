@@ -126,7 +126,7 @@ def test_every_mistake_in_a_problem_file(tmp_path, capsys):
         ("intercept", "1", "true or false"),
         ("student", "3", "text in quotes"),
         ("readout", "true", "a name, a number, or a list of these"),
-        ("steps", "2", "pairs alpha0:eta, as in 2:1,2:1, or a list of pairs"),
+        ("steps", "2", "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
     ],
 )
 def test_a_value_of_another_kind_in_a_problem_file(key, value, allowed, tmp_path, capsys):

@@ -2,45 +2,32 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from inspect import Parameter
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from replica.cli import Interrupted, Output, Request, progress, say
+from replica.cli import Interrupted, Output, Request, option, progress, say
 from replica.problem import Problem
 
 from ..run import DEFAULT_MEMORY, Simulated
 
-
-def drawn(help_text: str) -> Any:
-    """An option of the simulation."""
-    return typer.Option(help=help_text, rich_help_panel="The simulation")
-
-
-def _option(name: str, kind: Any, default: Any, help_text: str) -> Parameter:
-    """An option of the simulation as a parameter of a command."""
-    annotation = Annotated[kind, drawn(help_text)]
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-DIMENSION = _option("dimension", int, 500, "Input dimension d of the simulation.")
-SEEDS = _option("seeds", int, 5, "Independent draws of each point, 2 or more.")
-RNG = _option("rng", int | None, None, "Seed of the random numbers.")
-SIMULATED = _option(
+drawn = partial(option, panel="The simulation")
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
+SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
+RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
+SIMULATED = drawn(
     "simulated", Simulated, Simulated.network,
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # what ``validation.simulate`` is told
     DIMENSION, SEEDS, RNG, SIMULATED,
-    _option("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
-                                        "on from there."),
-    _option("key", str | None, None, "Tells a compiled function from an edited one in --store: any "
-                                     "text that you change when it changes."),
-    _option("workers", int | None, None, "Processes of one thread (what pays, unless given)."),
-    _option("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
-    _option("device", str, "cpu", "cpu, or cuda (needs torch)."),
+    drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
+                                      "on from there."),
+    drawn("key", str | None, None, "Tells a compiled function from an edited one in --store: any "
+                                   "text that you change when it changes."),
+    drawn("workers", int | None, None, "Processes of one thread (what pays, unless given)."),
+    drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
+    drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
 )  # fmt: skip
 STORED_RNG = 0  # of simulations that are kept and were given no seed
 

@@ -1,7 +1,7 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -21,22 +21,19 @@ from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
 from .common import MONTE_CARLO, drawing, drawn, show_points, without_grids
 
+LADDER = drawn(
+    "ladder", str | None, None, "Dimensions such as 250,500,1000: compare their limit d -> inf."
+)
 
-@command(files=DATASETS, also=MONTE_CARLO)
-def compare(
-    options: Options,
-    output: Output,
-    *,
-    ladder: Annotated[
-        str | None, drawn("Dimensions such as 250,500,1000: compare their limit d -> inf.")
-    ] = None,
-    **told: Any,
-) -> None:
+
+@command(files=DATASETS, also=(*MONTE_CARLO, LADDER))
+def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
-    The theory is that of the simulated dimension; a figure has the limit as thin lines.
-    With --ladder, the limit that simulations at several dimensions point to; --seeds is then
-    for the largest of them.
+    z = (theory - simulated) / standard error.  The theory is that of the simulated dimension; a
+    figure has its limit as thin lines.  With --ladder, the limit that simulations at several
+    dimensions point to; --seeds is then for the largest of them.  In Python: validation.compare
+    and validation.ladder.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """``replica-validate simulate``: a Monte Carlo by itself."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from replica.cli import DATASETS, Options, Output, command, parse_request
 from replica.errors import InvalidArgument
@@ -8,22 +8,17 @@ from replica.errors import InvalidArgument
 from ..run import simulate as run_simulation
 from .common import MONTE_CARLO, drawing, drawn, show_points, single
 
+SHARD = drawn(
+    "shard", str | None, None, "i/N: only this part of the seeds, into --store; without, join them."
+)
 
-@command(without=("model",), files=DATASETS, also=MONTE_CARLO, drawn=False)
-def simulate(
-    options: Options,
-    output: Output,
-    *,
-    shard: Annotated[
-        str | None,
-        drawn("i/N: only this part of the seeds, into --store; without it, join them."),
-    ] = None,
-    **told: Any,
-) -> None:
+
+@command(without=("model",), files=DATASETS, also=(*MONTE_CARLO, SHARD), drawn=False)
+def simulate(options: Options, output: Output, *, shard: str | None, **told: Any) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
-    does one part of it in a job array.
+    does one part of it in a job array.  In Python: validation.simulate.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """``replica-validate spectrum``: the density over a histogram of simulated eigenvalues."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +26,13 @@ from ..measure import eigenvalues
 from ..run import Simulated
 from .common import DIMENSION, RNG, SIMULATED, drawn, single
 
+DRAWS = drawn("seeds", int, 2, "Independent draws.")
+
 
 @command(
     without=("lam", "intercept", "train_bias", "loss"),
     files=(".json",),
-    also=(DIMENSION, RNG, SIMULATED),
+    also=(DIMENSION, DRAWS, RNG, SIMULATED),
     tabular=False,
 )
 def spectrum(
@@ -38,7 +40,7 @@ def spectrum(
     output: Output,
     *,
     dimension: int,
-    seeds: Annotated[int, drawn("Independent draws.")] = 2,
+    seeds: int,
     rng: int | None,
     simulated: Simulated,
     time_limit: TimeLimit = SPECTRUM_TIME,
