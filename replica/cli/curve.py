@@ -7,7 +7,15 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from ..observables import NOTED_SHIFT, TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
+from ..observables import (
+    NOTED_SHIFT,
+    TIME_LIMIT,
+    Grid,
+    error_shown,
+    places_on_grid,
+    shift_from_limit,
+    sweep,
+)
 from ..plotting import plot_curve
 from ..steps import GradientStep, after_each_step
 from .common import DATASETS, command
@@ -50,7 +58,6 @@ def curve(
             progress=advance,
         )
     document = curve_document(grid)
-
     shift, where = _farthest_limit(grid)
 
     def show() -> None:
@@ -73,21 +80,19 @@ def _farthest_limit(grid: Grid) -> tuple[float, dict[str, Any]]:
     """How far the limit is from d = 1000 where it is farthest, and where: of every model at few
     samples and a large penalty, where the price of m is highest, as far as that is found in
     time."""
-    *names, _, _ = grid.axes
-    sizes = [grid.axes[name].size for name in names]
+    axes = {name: grid.axes[name] for name in grid.axes if name not in ("alpha", "lam")}
     alpha, lam = grid.axes["alpha"], grid.axes["lam"]
-    i, j = int(alpha.argmin()), int(lam.argmax())
-    point = {"alpha": float(alpha[i]), "lam": float(lam[j])}
+    point = {"alpha": float(alpha.min()), "lam": float(lam.max())}
+    errors = grid.columns[error_shown(grid.models[0])].reshape(-1, alpha.size, lam.size)
+    each = zip(places_on_grid(grid.problem, axes), grid.models, errors, strict=True)
     farthest, there, deadline = 0.0, point, monotonic() + NOTE_TIME
-    for index, model in enumerate(grid.models):
-        left = deadline - monotonic()
-        if left <= 0:
+    for place, model, of_model in each:
+        if (left := deadline - monotonic()) <= 0:
             break
-        error = float(grid.columns[error_shown(model)][(index * alpha.size + i) * lam.size + j])
+        error = float(of_model[alpha.argmin(), lam.argmax()])
         shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=left)
         if abs(shift) > abs(farthest):
-            places = zip(names, np.unravel_index(index, sizes), strict=True)
-            own = {name: grid.axes[name][k] for name, k in places if grid.axes[name].size > 1}
+            own = {name: value for name, value in place.items() if axes[name].size > 1}
             farthest, there = shift, own | point
     return farthest, there
 

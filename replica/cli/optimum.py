@@ -1,5 +1,6 @@
 """``replica optimum``: the best ridge penalty, learning rate, or both."""
 
+from functools import partial
 from typing import Any
 
 import typer
@@ -35,14 +36,11 @@ def optimum(options: Options, output: Output) -> None:
     penalty = single_number("lam", request.lam) if request.lam.size else None
     if penalty is not None and not searched:
         raise InvalidArgument("lam", penalty, "left out, or given with a step without --eta")
-    optima = []
-    for alpha in request.alpha:
-        if searched:
-            width = None if problem.rows is not None else model.beta
-            best = optimal_eta(problem, alpha=alpha, beta=width, lam=penalty)
-        else:
-            best = optimal_lambda(model, alpha=alpha)
-        optima.append(best)
+    best_at = partial(optimal_lambda, model)
+    if searched:
+        width = None if problem.rows is not None else model.beta
+        best_at = partial(optimal_eta, problem, beta=width, lam=penalty)
+    optima = [best_at(alpha=alpha) for alpha in request.alpha]
     points = [_point(best) for best in optima]
     described = describe(problem) | {"beta": model.beta}
     if searched:
@@ -51,12 +49,13 @@ def optimum(options: Options, output: Output) -> None:
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
     left_out = ("at_edge",) if searched else ("at_edge", "eta")
     shown = [name for name in flat[0] if name not in left_out]
-    output.write(
-        document,
-        lambda: output.table(flat, shown),
-        figure=lambda: _figure(optima, points, described),
-        rows=flat,
-    )
+
+    def figure() -> Any:
+        if len(optima) > 1:
+            return plot_optima(points, described=described).figure
+        return optima[0].plot().figure
+
+    output.write(document, lambda: output.table(flat, shown), figure=figure, rows=flat)
     for best in optima:
         if not best.converged:
             say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
@@ -70,13 +69,6 @@ def optimum(options: Options, output: Output) -> None:
     note_finite_size(at, error_shown(first.model), first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
-
-
-def _figure(optima: list[Optimum], points: list[dict[str, Any]], described: Any) -> Any:
-    """The figure of one optimum, with what is around it, or of several against alpha."""
-    several = len(optima) > 1
-    ax = plot_optima(points, described=described) if several else optima[0].plot()
-    return ax.figure
 
 
 def _point(best: Optimum) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from .axes import (
     finish,
     letter_panels,
     nudged,
-    panel_below,
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
@@ -40,7 +39,6 @@ __all__ = [
     "letter_panels",
     "mark_optimum",
     "nudged",
-    "panel_below",
     "plot_bounds",
     "plot_comparison",
     "plot_curve",

@@ -72,7 +72,10 @@ class Step(Problem):
     noise: float = field(default=0.0, metadata={"help": "Variance Delta of the label noise."})
     readout: Any = field(
         default="equal",
-        metadata={"help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1."},
+        metadata={
+            "help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1.  "
+            "What papers call uniform is equal."
+        },
     )
     bias: Any = field(
         default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
@@ -86,7 +89,8 @@ class Step(Problem):
         metadata={"help": f"Rows before the steps: {' or '.join(INITIALISATIONS)}."},
     )
     step_noise: float | None = field(
-        default=None, metadata={"help": "That of the step's samples, where it is not --noise."}
+        default=None,
+        metadata={"help": "Noise variance of the step's samples, if not --noise."},
     )
     label_noise: Any = field(
         default=None,

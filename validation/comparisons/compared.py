@@ -19,17 +19,8 @@ if TYPE_CHECKING:
 
 
 class Compared(Displayed):
-    """Errors of theory and simulation at the same points.
-
-    Attributes
-    ----------
-    test, train : Check
-        Test and training errors.
-    allowance : float
-        What the simulated errors may be off by, relative to the theory, for their finite size.
-    theory : Theory
-        Which theory it is.
-    """
+    """Errors of theory and simulation at the same points; the attributes are documented in
+    :class:`Comparison` and :class:`Ladder`."""
 
     test: Check
     train: Check
