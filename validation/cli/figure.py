@@ -1,6 +1,7 @@
 """``replica-validate figure``: a figure of the documentation or of a paper."""
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,13 @@ from replica.errors import InvalidArgument
 
 from ..figures import PANELS, described, seconds
 from ..figures import figure as find_figure
+
+PAPERS = {  # by what stands before the slash
+    "cui": "Cui et al., Asymptotics of feature learning in two-layer networks (arXiv:2402.04980)",
+    "dandi": "Dandi et al., How two-layer neural networks learn (arXiv:2305.18270)",
+    "mixtures": "Demir and Doğan, inputs from Gaussian mixtures (arXiv:2503.00856)",
+    "": "Of this library's documentation",
+}
 
 
 def figure(
@@ -40,8 +48,7 @@ def figure(
     replica-validate figure readout-laws --quick --plot readout-laws.png
     """
     if known:
-        for one, text in described().items():
-            answer(f"{one:16} {text}")
+        answer(by_paper(described()))
         return
     module = find_figure(name)
     if plot is None:
@@ -63,3 +70,12 @@ def figure(
         data = compute(quick=quick, progress=advance)
     output.write(data, lambda: None, figure=lambda: module.draw(data))
     say(f"{name}: took {time.monotonic() - start:.0f} s")
+
+
+def by_paper(texts: Mapping[str, str]) -> str:
+    """A line for every figure, under the paper it belongs to."""
+    lines = []
+    for paper, title in PAPERS.items():
+        own = [one for one in texts if one.rpartition("/")[0] == paper]
+        lines += [f"{title}:", *(f"  {one:21} {texts[one]}" for one in own)] if own else []
+    return "\n".join(lines)
