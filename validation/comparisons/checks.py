@@ -128,9 +128,10 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], alpha: Array, lam:
     """One error in theory and simulation, and how far they are apart, in words."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
+    error = float(f"{stderr:.1g}")
     return (
         f"the {NAMES[name]} at alpha = {alpha[at[0]]:.4g}, lam = {lam[at[1]]:.4g} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {stderr:.1g} simulated: {abs(check.off[at]):.1%} or "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {abs(check.off[at]):.1%} or "
         f"{z:.1f} standard errors)"
     )
 
