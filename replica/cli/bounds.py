@@ -17,7 +17,8 @@ from .output import Output, answer
 def bounds(options: Options, output: Output) -> None:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
-    In Python: replica.bounds.
+    lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
+    lam_1.  In Python: replica.bounds.
 
     Examples
     --------

@@ -33,9 +33,11 @@ def curve(
 ) -> None:
     """Test and training error on a grid of any parameters.
 
-    The figure of --plot has them along the longest grid, a line for every value of the others; of
-    two grids of 12 values or more it is a heat map.  In Python: replica.learning_curve, whose
-    .to_dataframe() is for pandas, and replica.solve of one point.
+    test_error is E (target - output)^2, of targets without noise; train_error the mean squared
+    residual of the training labels.  The figure of --plot has them along the longest grid, a line
+    for every value of the others; of two grids of 12 values or more it is a heat map.
+
+    In Python: replica.learning_curve, whose .to_dataframe() is for pandas, and replica.solve.
 
     Examples
     --------

@@ -28,7 +28,8 @@ def staircase(
 ) -> None:
     """Which directions of a target are learned, step after step, and from how many samples.
 
-    In Python: replica.staircase.
+    A row for every direction: the step that learns it, from that many samples; leap is their
+    exponent, explained the share of the target's variance in reach.  In Python: replica.staircase.
 
     Examples
     --------
