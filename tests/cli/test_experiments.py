@@ -76,16 +76,15 @@ def test_a_store_has_a_seed(tmp_path, capsys):
 def test_figures_are_listed_and_named_before_anything_else(tmp_path, capsys):
     assert validate("figure --list") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*figures.FIGURES, *figures.PANELS]
+    assert [line.split()[0] for line in lines] == [*figures.FIGURES]
     assert all(len(line.split()) > 4 for line in lines)
-    assert "the name of a figure must be one of class" in refusal(capsys, "figure x", validate)
-    assert "--plot must be given" in refusal(capsys, "figure learnable", validate)
+    assert "the name of a figure must be one of cui/1" in refusal(capsys, "figure x", validate)
+    assert "--plot must be given" in refusal(capsys, "figure cui/3", validate)
     assert "the name of a figure" in refusal(capsys, "figure", validate)
 
 
 def test_a_quick_figure_says_how_long_it_takes(tmp_path, capsys):
-    assert validate(f"figure sample-exponent --quick --plot {tmp_path / 'a.png'}") == 0
+    assert validate(f"figure dandi/staircase --quick --plot {tmp_path / 'a.png'}") == 0
     first, _, last = capsys.readouterr().err.splitlines()
-    assert first == f"sample-exponent: about {figures.seconds('sample-exponent')} s"
-    assert last.startswith("sample-exponent: took ")
-    assert max(map(figures.seconds, figures.FIGURES | figures.PANELS)) <= 30
+    assert first == f"dandi/staircase: about {figures.FIGURES['dandi/staircase'].seconds} s"
+    assert last.startswith("dandi/staircase: took ")
