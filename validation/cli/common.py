@@ -1,6 +1,6 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -35,13 +35,20 @@ STORED_RNG = 0  # of simulations that are kept and were given no seed
 @contextmanager
 def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The ``options`` of a Monte Carlo, with its progress and, where draws are kept, a seed by
-    which they are found again; an interruption says what is kept."""
+    which they are found again."""
     store, rng = options["store"], options["rng"]
     if rng is None and store is not None:
         say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
         rng = STORED_RNG
+    with watched("draws", store) as advance:
+        yield {**options, "rng": rng, "progress": advance}
+
+
+@contextmanager
+def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
+    """A callback (done, total) that shows progress; an interruption says what is kept."""
     done = total = 0
-    with progress("draws") as advance:
+    with progress(what) as advance:
 
         def count(*now: int) -> None:
             nonlocal done, total
@@ -49,15 +56,15 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             advance(done, total)
 
         try:
-            yield {**options, "rng": rng, "progress": count}
+            yield count
         except KeyboardInterrupt:
             kept = f"are kept in {store}: the same command goes on from there"
             if store is None:
                 kept = (
-                    "were done and none is kept: with --store FOLDER every finished draw is, and "
+                    "were done and none is kept: with --store FOLDER all that is simulated is, and "
                     "the same command goes on from there"
                 )
-            raise Interrupted(f"interrupted; {done} of {total} draws {kept}") from None
+            raise Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
 
 
 def show_points(document: dict[str, Any], output: Output) -> None:
