@@ -73,14 +73,12 @@ def optimum(options: Options, output: Output) -> None:
 
 def _point(best: Optimum) -> dict[str, Any]:
     """An optimum as a point of the document; eta is NaN where it was not varied."""
-    point = {"alpha": best.point.alpha, "lam": best.lam, "eta": best.eta}
-    return point | {
-        "test_error": best.test_error,
+    found = ("lam", "eta", "test_error")
+    return {
+        "alpha": best.point.alpha,
+        **{name: getattr(best, name) for name in found},
         "train_error": best.point.train_error,
         "at_edge": " ".join(best.at_edge),
         "converged": best.converged,
-        "minima": [
-            {"lam": local.lam, "eta": local.eta, "test_error": local.test_error}
-            for local in best.minima
-        ],
+        "minima": [{name: getattr(local, name) for name in found} for local in best.minima],
     }

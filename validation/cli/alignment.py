@@ -35,10 +35,7 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
         comparison = compare_alignment(
             cast(GradientStep, problem), beta=width, progress=advance, **told
         )
-    document = {
-        "problem": describe(problem) | {"beta": width},
-        "points": comparison.rows(),
-        "dimension": told["dimension"],
-        "seeds": told["seeds"],
-    }
+    size = {name: told[name] for name in ("dimension", "seeds")}
+    described = describe(problem) | {"beta": width}
+    document = {"problem": described, "points": comparison.rows()} | size
     output.write(document, lambda: show_points(document, output))

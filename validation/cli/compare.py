@@ -54,15 +54,8 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
         grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
         run = partial(compare_grid, grids=grids, run=run)
     with drawing(told) as how:
-        comparison = run(
-            problem,
-            alpha=asked.alpha,
-            lam=asked.lam,
-            beta=width,
-            loss=asked.loss,
-            model=asked.model,
-            **how,
-        )
+        at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
+        comparison = run(problem, model=asked.model, **at, **how)
     document = comparison.document()
 
     def show() -> None:

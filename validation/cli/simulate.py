@@ -32,14 +32,7 @@ def simulate(options: Options, output: Output, *, shard: str | None, **told: Any
     if shard is not None and told["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
     with drawing(told) as how:
-        simulation = run_simulation(
-            problem,
-            alpha=asked.alpha,
-            lam=asked.lam,
-            beta=width,
-            loss=asked.loss,
-            shard=shard,
-            **how,
-        )
+        at: dict[str, Any] = {"alpha": asked.alpha, "lam": asked.lam, "beta": width}
+        simulation = run_simulation(problem, loss=asked.loss, shard=shard, **at, **how)
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

@@ -1,7 +1,5 @@
 """``replica-validate spectrum``: the density over a histogram of simulated eigenvalues."""
 
-from typing import Any
-
 import numpy as np
 
 from replica.cli import (
@@ -84,8 +82,5 @@ def spectrum(
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         answer(f"relative differences of the Stieltjes transform: {off}")
 
-    def figure() -> Any:
-        return plot_spectrum(predicted, eigenvalues=values).figure
-
-    output.write(document, show, figure=figure)
+    output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
     leave_unless_converged(predicted)
