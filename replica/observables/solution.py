@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIMENSION = 1000.0  # a large simulation's: what is far from the limit there is not seen in any
+LABELS_NEEDED = (  # by a loss of the margin
+    "a loss of the residual: the labels of this problem are not +-1, as those of the target sign "
+    "without noise are, or of the label noise flip:0.1"
+)
+NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn
 
 
@@ -126,7 +131,11 @@ class Solution(Displayed):
         names = dict.fromkeys([error_shown(self.model), "test_error", "train_error"])
         errors = {name: getattr(self, name) for name in names}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        return errors | {"status": f"{self.status.value} ({accuracy})"}
+        facts = errors | {"status": f"{self.status.value} ({accuracy})"}
+        if abs(self.finite_size_shift) > NOTED_SHIFT:
+            shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = {DIMENSION:g}"
+            facts["finite_size_shift"] = shift
+        return facts
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("alpha", "lam", "test_error", "train_error")
@@ -266,9 +275,7 @@ def evaluate(
     number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument(
-            "loss", minimised.name, "a loss of the residual: the labels of this problem are not +-1"
-        )
+        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     if scheme != USUAL:
         scheme.check(model, ridge=is_ridge(model, minimised))
         return evaluate_ridge(model, alpha, lam, quadrature_tol, scheme)

@@ -134,7 +134,7 @@ def test_import_is_light():
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "pydantic", "h5py"}
+    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
     assert not heavy & set(found)
 
 

@@ -5,8 +5,8 @@ an outlier of standard deviation 3.  One small penalty for all.  Left: against t
 samples.  Right: against the fraction of outliers.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from replica.observables import sweep
 from replica.plotting import ERROR_LABELS, LABELS, add_legend, colours, letter_panels, setting
 
 from ..run import simulate
+from .computing import Progress, tracked
 from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 OUTLIER_MODEL = SpikedRandomFeatures(
@@ -37,7 +38,7 @@ PENALTIES_AND_LABELS = {
 FIXED_ALPHA = 2.0  # where the fraction of outliers varies
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Theory over alpha and over the fraction of outliers for every loss, and simulated sRFs."""
     alpha = np.linspace(0.2, 4, 8 if quick else 191)
     fraction = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
@@ -45,15 +46,19 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
     curves = []
-    for loss, (lam, _) in PENALTIES_AND_LABELS.items():
+    for loss, (lam, _) in tracked(list(PENALTIES_AND_LABELS.items()), progress):
         grid = sweep(OUTLIER_MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
-        over_alpha = simulate(OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, **size)
+        over_alpha = simulate(
+            OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, store=store, **size
+        )
         over_fraction = [
             sweep(_with(share), alpha=FIXED_ALPHA, lam=lam, grids={}, loss=loss)
             for share in fraction
         ]
         simulated = [
-            simulate(_with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, **size)
+            simulate(
+                _with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, store=store, **size
+            )
             for i, share in enumerate(few_fraction)
         ]
         curves.append(
@@ -68,8 +73,6 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 "stderr_fraction": [each.test_stderr[0, 0] for each in simulated],
             }
         )
-        if progress is not None:
-            progress(len(curves), len(PENALTIES_AND_LABELS))
     axes = {
         "alpha": alpha,
         "fraction": fraction,
