@@ -22,7 +22,9 @@ from replica.plotting import (
     colours,
     letter_panels,
     setting,
+    settings,
 )
+from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
@@ -105,5 +107,6 @@ def draw(data: dict[str, Any]) -> Figure:
     right.set_ylabel(r"probability of $y = 1$")
     for ax in (left, middle, right):
         add_legend(ax)
+    picture.suptitle(", ".join(settings(describe(FLIPPED_MODEL))), fontsize="small")
     letter_panels([left, middle, right])
     return picture

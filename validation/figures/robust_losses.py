@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import ERROR_LABELS, LABELS, add_legend, colours, letter_panels, setting
+from replica.plotting import (
+    ERROR_LABELS,
+    LABELS,
+    add_legend,
+    colours,
+    letter_panels,
+    setting,
+    settings,
+)
+from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
@@ -108,5 +117,7 @@ def draw(data: dict[str, Any]) -> Figure:
     left.set_yscale("log")
     add_legend_entry(left, data["dimension"])
     add_legend(left)
+    shown = {k: v for k, v in describe(OUTLIER_MODEL).items() if k != "label_noise"}
+    picture.suptitle(", ".join(settings(shown)), fontsize="small")
     letter_panels([left, right])
     return picture

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels, settings
 from replica.problem import describe
 from solvers.results import Array
 
@@ -123,5 +123,7 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax in (left, right):
         ax.set_ylim(bottom=0)
         add_legend(ax)
+    shown = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
+    picture.suptitle(", ".join([*shown, r"$\alpha_t = 2$"]), fontsize="small")
     letter_panels([left, right])
     return picture
