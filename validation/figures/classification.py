@@ -78,6 +78,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by.
     Last, the calibration."""
     picture = Figure(figsize=(11, 4.6), layout="constrained")
+    picture.suptitle(", ".join(settings(describe(FLIPPED_MODEL))), fontsize="small")
     curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
     axes = panels_with_differences(curves, 2, sharey="row")
     (left, middle), below = axes
@@ -107,6 +108,5 @@ def draw(data: dict[str, Any]) -> Figure:
     right.set_ylabel(r"probability of $y = 1$")
     for ax in (left, middle, right):
         add_legend(ax)
-    picture.suptitle(", ".join(settings(describe(FLIPPED_MODEL))), fontsize="small")
     letter_panels([left, middle, right])
     return picture

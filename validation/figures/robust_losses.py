@@ -99,6 +99,8 @@ def _with(fraction: float) -> SpikedRandomFeatures:
 def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by."""
     picture = Figure(figsize=(9, 4.8), layout="constrained")
+    fixed = {k: v for k, v in describe(OUTLIER_MODEL).items() if k != "label_noise"}
+    picture.suptitle(", ".join(settings(fixed)), fontsize="small")
     axes = panels_with_differences(picture, 2, sharey="row")
     (left, right), below = axes
     losses = [curve["loss"] for curve in data["curves"]]
@@ -117,7 +119,5 @@ def draw(data: dict[str, Any]) -> Figure:
     left.set_yscale("log")
     add_legend_entry(left, data["dimension"])
     add_legend(left)
-    shown = {k: v for k, v in describe(OUTLIER_MODEL).items() if k != "label_noise"}
-    picture.suptitle(", ".join(settings(shown)), fontsize="small")
     letter_panels([left, right])
     return picture

@@ -99,6 +99,8 @@ def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:
 def draw(data: dict[str, Any]) -> Figure:
     """Learning curves on the left, the spike on the right, and below what points are off by."""
     picture = Figure(figsize=(9.5, 4.8), layout="constrained")
+    fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
+    picture.suptitle(", ".join([*fixed, r"$\alpha_t = 2$"]), fontsize="small")
     axes = panels_with_differences(picture, 2)
     (left, right), below = axes
     for curve in data["curves"]:
@@ -123,7 +125,5 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax in (left, right):
         ax.set_ylim(bottom=0)
         add_legend(ax)
-    shown = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
-    picture.suptitle(", ".join([*shown, r"$\alpha_t = 2$"]), fontsize="small")
     letter_panels([left, right])
     return picture
