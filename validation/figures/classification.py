@@ -22,7 +22,9 @@ from replica.plotting import (
     colours,
     letter_panels,
     setting,
+    settings,
 )
+from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
@@ -76,6 +78,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by.
     Last, the calibration."""
     picture = Figure(figsize=(11, 4.6), layout="constrained")
+    picture.suptitle(", ".join(settings(describe(FLIPPED_MODEL))), fontsize="small")
     curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
     axes = panels_with_differences(curves, 2, sharey="row")
     (left, middle), below = axes

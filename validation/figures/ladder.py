@@ -19,6 +19,7 @@ from replica.plotting import (
     draw_points,
     letter_panels,
     setting,
+    settings,
 )
 
 from ..comparisons import ladder
@@ -95,6 +96,8 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
         ax.set_title(setting("alpha", alpha), fontsize="medium")
+    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    figure.suptitle(", ".join(settings(shared)) + " at the largest size", fontsize="small")
     letter_panels(panels)
     panels[0].set_ylabel(ERROR_LABELS["test_error"])
     add_legend(panels[-1])

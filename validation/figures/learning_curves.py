@@ -3,11 +3,11 @@
 2: against alpha at several alpha0, beside the best linear predictor; two pairs of student and
    target.
 4: what the spike does: the network, and its sRF with r = 0; and sRFs of the same c and gamma
-   against the length r of the spike.
+   against the length r of the spike, at the simulated d and in the limit.
 5: against alpha at several widths, the rate eta = eta~ p the same for all; and eta~ the same.
 
-Theories are those of the simulated d; in 4 their limit, too.  What the text leaves open is chosen
-here: lam, the sizes of the batch, the widths and the second pair of student and target.
+What the text leaves open is chosen here: lam, the sizes of the batch, the widths and the second
+pair of student and target.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from ..run import simulate
 from .computing import Progress, tracked
 from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
 
-SIZES = {True: {"dimension": 120, "seeds": 3}, False: {"dimension": 600, "seeds": 8}}
+SIZES = {True: {"dimension": 120, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 LENGTHS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
 
@@ -125,18 +125,13 @@ def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> d
         models = {"theory": step.network(beta=beta), "srf": step.srf(beta=beta)}
         size = size | {"beta": beta}
     lines = {
-        kind: sweep(at_size(model, size), alpha=alpha, lam=lam, grids={}).columns["test_error"]
+        kind: sweep(model, alpha=alpha, lam=lam, grids={}).columns["test_error"]
         for kind, model in models.items()
     }
     found = simulate(curve.problem, alpha=few, lam=lam, **size)
     points = np.column_stack([found.test_mean, found.test_stderr])
     linear = replica.bounds(models[max(models)]).linear
     return {"x": alpha, **lines, "simulated_at": few, "simulated": points, "linear": linear}
-
-
-def at_size(model: Any, size: dict[str, Any]) -> Any:
-    """A model at the simulated dimension."""
-    return replace(model, dimension=size["dimension"])
 
 
 def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +141,7 @@ def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> 
     lines = {
         kind: sweep(model, alpha=curve.alpha, lam=lam, grids={"r": lengths}).columns["test_error"]
         for kind, model in (
-            ("theory", at_size(curve.problem, size)),
+            ("theory", replace(curve.problem, dimension=size["dimension"])),
             ("limit", curve.problem),
         )
     }
@@ -173,5 +168,5 @@ def draw(data: dict[str, Any]) -> Figure:
         column[1].set_xlabel(LABELS["alpha" if np.isnan(panel.curves[0].alpha) else "r"])
     kinds = [kind for kind in THEORIES if any(kind in own for one in data["panels"] for own in one)]
     own = "the network" if data["panel"] != "4" else "what is simulated"
-    theory_legend(axes, data["dimension"], kinds, f"{own} at this $d$")
+    theory_legend(axes, data["dimension"], kinds, own)
     return picture

@@ -95,7 +95,7 @@ def draw_sweep(
     picture.suptitle(_pieces(own, data["draws"]), fontsize="small")
     handles, _ = axes[0].get_legend_handles_labels()
     below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
-    picture.legend(handles=handles, ncols=5 if columns > 1 else 3, **below)
+    picture.legend(handles=handles, ncols=5 if columns > 1 or len(handles) < 5 else 3, **below)
     return picture
 
 

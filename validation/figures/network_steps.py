@@ -31,7 +31,7 @@ KINDS = ("theory", "equal", "srf")  # of THEORIES
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Test errors of all theories and of simulated networks, after each number of steps."""
-    dimension, seeds = (100, 2) if quick else (1000, 10)
+    dimension, seeds = (100, 2) if quick else (600, 12)
     counts = np.arange(1, 3 if quick else MOST_STEPS + 1)
     curves: list[dict[str, Any]] = []
     for (student, target, noise), pair, (alpha, lam) in CASES:

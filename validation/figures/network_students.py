@@ -29,7 +29,7 @@ SIMULATED_ETAS = (0.5, 1.0, 2.0, 3.0, 4.0)
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Test errors of both theories over eta, and of simulated networks at a few."""
-    dimension, seeds = (100, 2) if quick else (1000, 10)
+    dimension, seeds = (100, 2) if quick else (600, 8)
     few = SIMULATED_ETAS[1::2] if quick else SIMULATED_ETAS
     eta = np.union1d(np.linspace(0, SIMULATED_ETAS[-1], 9 if quick else 33), few)
     curves: list[dict[str, Any]] = []

@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import ERROR_LABELS, LABELS, add_legend, colours, letter_panels, setting
+from replica.plotting import (
+    ERROR_LABELS,
+    LABELS,
+    add_legend,
+    colours,
+    letter_panels,
+    setting,
+    settings,
+)
+from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
@@ -90,6 +99,8 @@ def _with(fraction: float) -> SpikedRandomFeatures:
 def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by."""
     picture = Figure(figsize=(9, 4.8), layout="constrained")
+    fixed = {k: v for k, v in describe(OUTLIER_MODEL).items() if k != "label_noise"}
+    picture.suptitle(", ".join(settings(fixed)), fontsize="small")
     axes = panels_with_differences(picture, 2, sharey="row")
     (left, right), below = axes
     losses = [curve["loss"] for curve in data["curves"]]

@@ -119,6 +119,10 @@ def draw(data: dict[str, Any]) -> Figure:
     ax = grid[0][0]
     dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": COLOURS[0]}
     other = dot | {"color": COLOURS[1]}
+    sizes = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
+    rates = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
+    steps = "; ".join([sizes, f"(a), (b) {rates[0]}", f"(c) {rates[2]}"])
+    picture.suptitle(steps.replace("1\\,d", "d"), fontsize="small")
     handles = [
         ax.plot([], [], **dot, **styles["weights"], label=r"rows, $\tilde a = 1$")[0],
         ax.plot([], [], **dot, **styles["gradients"], label=r"gradients, $\tilde a = 1$")[0],

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels, settings
 from replica.problem import describe
 from solvers.results import Array
 
@@ -99,6 +99,8 @@ def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:
 def draw(data: dict[str, Any]) -> Figure:
     """Learning curves on the left, the spike on the right, and below what points are off by."""
     picture = Figure(figsize=(9.5, 4.8), layout="constrained")
+    fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
+    picture.suptitle(", ".join([*fixed, r"$\alpha_t = 2$"]), fontsize="small")
     axes = panels_with_differences(picture, 2)
     (left, right), below = axes
     for curve in data["curves"]:
