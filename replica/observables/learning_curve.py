@@ -184,7 +184,7 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
     if not loss.is_square:
         columns |= {"loss_error": losses.test, "train_loss": losses.train}
     if model.labels.binary:
-        columns["classification_error"] = losses.classification
+        columns["classification_error"] = evaluated.classification_error
     return columns | {
         "converged": evaluated.converged,
         "residual": points.residual,

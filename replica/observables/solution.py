@@ -120,7 +120,7 @@ class Solution(Displayed):
         errors = at.points.errors
         known = {"test_error": errors.test, "train_error": errors.train}
         if self.model.labels.binary:
-            known["classification_error"] = at.losses.classification
+            known["classification_error"] = at.classification_error
         variables = {key: ("alpha", values) for key, values in known.items()}
         settings = {key: value for key, value in self.settings.items() if key != "alpha"}
         ax = plot_curve(xarray.Dataset(variables, {"alpha": alpha}, settings), ax)
@@ -241,7 +241,7 @@ def solve(
         loss=as_loss(loss),
         loss_error=float(losses.test[0]),
         train_loss=float(losses.train[0]),
-        classification_error=float(losses.classification[0]),
+        classification_error=float(evaluated.classification_error[0]),
         overlaps=Overlaps(*(part[0] for part in points.overlaps)),
         conjugates=Conjugates(*(part[0] for part in points.conjugates)),
         converged=bool(evaluated.converged[0]),
