@@ -65,11 +65,12 @@ autosummary_filename_map = {  # replica.Loss beside replica.loss: one file on so
 }
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and what they print
 
-# MathJax comes with these pages: no formula waits for a network.
+# MathJax comes with these pages: no formula waits for a network.  What is wider than its box is
+# broken at a sign; it scrolls where there is none.
 mathjax_path = "mathjax/startup.js"
 mathjax4_config = {
     "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
-    "output": {"fontPath": "[mathjax]/fonts"},
+    "output": {"fontPath": "[mathjax]/fonts", "displayOverflow": "linebreak"},
 }
 
 sphinx_gallery_conf = {
