@@ -52,7 +52,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "substitution"]
+myst_substitutions = {"release": release}
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
@@ -100,7 +101,7 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_sidebars = {page: [] for page in ("index", "reliability")}  # nothing below them
 html_show_sourcelink = False
-html_title = project
+html_title = f"{project} {release}"
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
 
