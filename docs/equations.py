@@ -17,6 +17,7 @@ TAG = re.compile(r"\\tag\{(\d+\.\d+)\}")
 CITED = re.compile(r"(?<!\w)\((\d{1,2}\.\d{1,2})\)")
 GAP = re.compile(r"(\\q?quad\b)|(\{|\\left\b|\\begin\b)|(\}|\\right\b|\\end\b)")
 POINTS = re.compile(r"[.,;:)\]?!]+")
+SHORT = 40  # characters of TeX, on a line of a phone
 WITHOUT_LINKS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.reference)
 
 
@@ -48,8 +49,11 @@ def prepare(app: Any, doctree: nodes.document) -> None:
 
 
 def keep_points(_app: Any, doctree: nodes.document) -> None:
-    """Let no line begin with the point or bracket that follows a formula in the text."""
+    """Let no line begin with the point or bracket that follows a short formula in the text; a long
+    one may have to be broken, and a matrix is not set right where no line may end."""
     for formula in list(doctree.findall(nodes.math)):
+        if len(formula.astext()) > SHORT or "matrix" in formula.astext():
+            continue
         after = formula.next_node(descend=False, siblings=True)
         if isinstance(after, nodes.Text) and (points := POINTS.match(after)):
             rest, parent = nodes.Text(after[points.end() :]), formula.parent
