@@ -52,7 +52,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "substitution"]
+myst_substitutions = {"release": release}
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
@@ -65,11 +66,12 @@ autosummary_filename_map = {  # replica.Loss beside replica.loss: one file on so
 }
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and what they print
 
-# MathJax comes with these pages: no formula waits for a network.
+# MathJax comes with these pages: no formula waits for a network.  What is wider than its box is
+# broken at a sign; it scrolls where there is none.
 mathjax_path = "mathjax/startup.js"
 mathjax4_config = {
     "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
-    "output": {"fontPath": "[mathjax]/fonts"},
+    "output": {"fontPath": "[mathjax]/fonts", "displayOverflow": "linebreak"},
 }
 
 sphinx_gallery_conf = {
@@ -99,7 +101,7 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_sidebars = {page: [] for page in ("index", "reliability")}  # nothing below them
 html_show_sourcelink = False
-html_title = project
+html_title = f"{project} {release}"
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
 

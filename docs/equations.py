@@ -16,6 +16,8 @@ from sphinx.util.nodes import make_refnode
 TAG = re.compile(r"\\tag\{(\d+\.\d+)\}")
 CITED = re.compile(r"(?<!\w)\((\d{1,2}\.\d{1,2})\)")
 GAP = re.compile(r"(\\q?quad\b)|(\{|\\left\b|\\begin\b)|(\}|\\right\b|\\end\b)")
+POINTS = re.compile(r"[.,;:)\]?!]+")
+SHORT = 40  # characters of TeX, on a line of a phone
 WITHOUT_LINKS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.reference)
 
 
@@ -47,11 +49,18 @@ def prepare(app: Any, doctree: nodes.document) -> None:
 
 
 def keep_points(_app: Any, doctree: nodes.document) -> None:
-    """Let no line begin with the point or bracket that follows a formula in the text."""
-    for formula in doctree.findall(nodes.math):
+    """Let no line begin with the point or bracket that follows a short formula in the text; a long
+    one may have to be broken, and a matrix is not set right where no line may end."""
+    for formula in list(doctree.findall(nodes.math)):
+        if len(formula.astext()) > SHORT or "matrix" in formula.astext():
+            continue
         after = formula.next_node(descend=False, siblings=True)
-        if isinstance(after, nodes.Text) and after[:1] in ".,;:)]?!":
-            after.parent.replace(after, nodes.Text("\N{WORD JOINER}" + after))
+        if isinstance(after, nodes.Text) and (points := POINTS.match(after)):
+            rest, parent = nodes.Text(after[points.end() :]), formula.parent
+            parent.replace(after, rest)
+            kept = nodes.inline(classes=["kept"])  # on one line (pages.css)
+            parent.replace(formula, kept)
+            kept += [formula, nodes.Text(points[0])]
 
 
 class LinkCitations(SphinxPostTransform):

@@ -54,6 +54,11 @@ class Panels(NamedTuple):
         return ((self.low + self.high) / 2)[:, None] + self.half * NODES
 
     @property
+    def kronrod(self) -> Rule:
+        """Kronrod's rule, (n, 15): the weights sum to the lengths."""
+        return Rule(self.nodes, self.half * WEIGHTS)
+
+    @property
     def gauss(self) -> Rule:
         """Gauss's rule, (n, 7): the weights sum to the lengths."""
         return Rule(self.nodes[:, GAUSS], self.half * GAUSS_WEIGHTS[GAUSS])

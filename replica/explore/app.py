@@ -119,6 +119,7 @@ def _(refused, simulated, state):
     _narrow = {"width": "100%", "max-width": "46rem"}
     try:
         _point, _view = point(state), _draw(state)
+        _sentences.append(_view.note)
         _number = f"{_point.test_error:.7f}" if _point.converged else _point.status.value
         _parts = [
             mo.md(f"**test error at α = {state['at']}: {_number}**"),

@@ -6,9 +6,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from time import monotonic
 from typing import NamedTuple, cast
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -17,7 +19,7 @@ from solvers.results import Array, ConvergenceError
 
 from ..cli import Options, parse_grid
 from ..errors import InvalidArgument
-from ..observables import Solution, bounds, learned_function, learning_curve, solve
+from ..observables import LearnedFunction, Solution, bounds, learning_curve, solve
 from ..plotting import plot_bounds, plot_curve, plot_functions, plot_learned, plot_spectrum
 from ..spectra import spectrum
 from .texts import (
@@ -36,16 +38,17 @@ from .texts import (
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 RATES = "0.1:30:31:log"  # of the bounds: from hardly a step to one that saturates most students
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
-WAIT = 5.0  # seconds for a point or a spectrum, which is flagged beyond: people wait no longer
+WAIT = 5.0  # seconds for a figure, flagged or drawn with fewer points beyond: nobody waits longer
 DOTS, PATIENCE = 5, 120  # simulated points of a curve, and the seconds they may take
 
 
 class View(NamedTuple):
-    """A figure, and the texts that give its numbers again."""
+    """A figure, the texts that give its numbers again, and a sentence on what it leaves out."""
 
     figure: Figure
     python: str
     command: str
+    note: str = ""
 
 
 class Simulated(NamedTuple):
@@ -68,14 +71,19 @@ def curve_view(state: State, simulated: Simulated | None = None) -> View:
     """Errors over alpha, with what was simulated."""
     request, lam = request_of(state), number_of(state, "lam")
     model, loss = request.single_model(), request.loss
-    curve = learning_curve(model, alpha=request.alpha, lam=lam, loss=loss, time_limit=WAIT)
+
+    def errors(alpha: Array) -> xr.Dataset:
+        return learning_curve(model, alpha=alpha, lam=lam, loss=loss, time_limit=WAIT)
+
+    alpha = _in_time(request.alpha, errors)
+    curve = errors(alpha)
     ax = plot_curve(curve)
     _mark(ax, number_of(state, "at"))
     typed = command("replica curve", options_of(state))
     if simulated is not None:
-        alpha, error, spread, also = simulated
+        dots, error, spread, also = simulated
         label = f"networks, d = {SIMULATION['dimension']}, ± standard error"
-        ax.errorbar(alpha, error, spread, fmt="ko", markersize=4, capsize=2, label=label)
+        ax.errorbar(dots, error, spread, fmt="ko", markersize=4, capsize=2, label=label)
         ax.set_ylim(0, max(ax.get_ylim()[1], 1.05 * float((error + spread).max())))
         ax.legend(frameon=False, fontsize="small")
         typed += f"\n{also}"
@@ -85,13 +93,15 @@ def curve_view(state: State, simulated: Simulated | None = None) -> View:
         f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{loss_code(state)})",
         "print(curve.test_error.values.ravel())",
     ]
-    return View(_figure(ax), python(state, lines), typed)
+    note = _left_out(curve.converged.values.sum(), request.alpha, "points of the curve")
+    return View(_figure(ax), python(state, lines), typed, note)
 
 
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
-    problem = request_of(state).problem
-    found, here = bounds(problem, eta=parse_grid("eta", RATES)), bounds(problem)
+    problem, all_rates = request_of(state).problem, parse_grid("eta", RATES)
+    rates = _in_time(all_rates, lambda some: bounds(problem, eta=some))
+    found, here = bounds(problem, eta=rates), bounds(problem)
     left, right = Figure(figsize=(11, 4), layout="constrained").subplots(1, 2)
     rows = zip(found.eta, found.lower, found.upper, strict=True)
     points = [dict(zip(("eta", "lower", "upper"), row, strict=True)) for row in rows]
@@ -104,7 +114,9 @@ def bounds_view(state: State) -> View:
         "print(found.lower, found.upper)",
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": RATES}
-    return View(_figure(left), python(state, lines), command("replica bounds", options))
+    typed = command("replica bounds", options)
+    note = _left_out(np.isfinite(found.upper).sum(), all_rates, "learning rates")
+    return View(_figure(left), python(state, lines), typed, note)
 
 
 def spectrum_view(state: State) -> View:
@@ -131,7 +143,10 @@ def learned_view(state: State) -> View:
     if not request.loss.is_square:
         raise InvalidArgument("loss", request.loss.name, "square for the learned function")
     at, lam = number_of(state, "at"), number_of(state, "lam")
-    learned = learned_function(request.single_model(), alpha=at, lam=lam)
+    request.single_model().refuse_channel()
+    learned = LearnedFunction(found := point(state))
+    if not found.converged:
+        raise ConvergenceError(f"no learned function: {found.status.value}", found)
     lines = [
         *point_code(state),
         f"learned = replica.learned_function(model, alpha={at}, lam={lam})",
@@ -178,10 +193,32 @@ def simulate(state: State) -> Simulated:
 
 def _simulation(state: State) -> Options:
     """The options of the Monte Carlo: a few points of the curve, small networks."""
-    alpha = parse_grid("alpha", state["alpha"])
-    some = alpha[np.linspace(0, alpha.size - 1, min(alpha.size, DOTS)).round().astype(int)]
-    few = {"alpha": ",".join(f"{x:.6g}" for x in some)}
+    few = {"alpha": ",".join(f"{x:.6g}" for x in _some(parse_grid("alpha", state["alpha"]), DOTS))}
     return options_of(state, without=("model",)) | few | SIMULATION
+
+
+def _some(grid: Array, count: int) -> Array:
+    """That many points of a grid, from one end to the other."""
+    return grid[np.linspace(0, grid.size - 1, min(grid.size, count)).round().astype(int)]
+
+
+def _in_time(grid: Array, compute: Callable[[Array], object]) -> Array:
+    """As many points of a grid as can be waited for, by the seconds that its ends take; those
+    between them may take twice as long."""
+    ends, start = _some(grid, 2), monotonic()
+    compute(ends)
+    each = (monotonic() - start) / ends.size
+    return _some(grid, max(2, int(WAIT / 2 / each)))
+
+
+def _left_out(shown: int, grid: Array, what: str) -> str:
+    """The sentence on points of a grid that are not drawn, if any."""
+    if shown == grid.size:
+        return ""
+    return (
+        f"{shown} of {grid.size} {what} are drawn: the others did not converge, or would take "
+        f"longer than {WAIT:g} seconds; the programs below have more time"
+    )
 
 
 def _figure(ax: Axes) -> Figure:

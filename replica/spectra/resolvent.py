@@ -25,6 +25,7 @@ from ..saddle_point import RESPONSE_TOLERANCE, Responses
 # Rounding allowed for in the sign of Im V_2, relative to V_2: a Stieltjes transform is a Herglotz
 # function, whose imaginary part has the sign of that of z.
 HERGLOTZ = 1e-9
+BLOCK = 2000  # points times groups^2 solved at once: seconds, where there are dozens of groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +66,17 @@ class Resolvent:
         ConvergenceError
             Past the deadline.
         """
+        self._check_time()
+        return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
+
+    def _check_time(self) -> None:
+        """Give up past the deadline."""
         if monotonic() > self.deadline:
             raise ConvergenceError(
                 "the spectrum was not found within its time_limit: many groups of neurons, or a "
                 "very narrow layer, take minutes",
                 None,
             )
-        return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
         """Whether Im V_2 >= 0 in every group, up to rounding."""
@@ -81,9 +86,7 @@ class Resolvent:
     def solve(self, z: Array) -> Array:
         """U (P, D) at z (P,) with Im z >= 0, z != 0; NaN where it is not found."""
         radius, angle = np.abs(z), np.angle(z)
-        first = self.real.solve(
-            np.full(len(z), self.alpha), self.ratio * radius, RESPONSE_TOLERANCE
-        )
+        first = self._on_negative_axis(radius)
 
         def path(t: Array, rows: NDArray[np.int64]) -> Array:
             """z on the arc, from the negative axis at t = 0 to the end at t = 1."""
@@ -92,11 +95,20 @@ class Resolvent:
 
         return follow(
             self.residual,
-            self.real.to_analytic(first.value, np.full(len(z), self.alpha)).astype(complex),
+            self.real.to_analytic(first, np.full(len(z), self.alpha)).astype(complex),
             path,
             self.admissible,
             size=self.responses.magnitude,
         )
+
+    def _on_negative_axis(self, radius: Array) -> Array:
+        """Responses (P, D) at z = -radius, in blocks between which the deadline is looked at."""
+        found = []
+        for rows in np.array_split(radius, -(-len(radius) * self.real.groups**2 // BLOCK) or 1):
+            self._check_time()
+            alpha = np.full(len(rows), self.alpha)
+            found.append(self.real.solve(alpha, self.ratio * rows, RESPONSE_TOLERANCE).value)
+        return np.concatenate(found)
 
     def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
         """U from close guesses ``start`` (P, D); False where they were not close enough."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.sparse import csr_array
 
-from solvers.adaptive import adapt, between, differences
+from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import HALF_WIDTH, Rule, trapezoid
@@ -136,9 +136,10 @@ def _along(
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
     size = np.sqrt(labels.averages().power) + np.abs(offset).max()
 
-    def averages(owner: Array, tau: Array) -> Array:
+    def averages(panels: Panels) -> Array:
         """Such as the pencil takes, and those that a moment of rho does."""
-        rho = labels.mean(*(centre[:, owner] + L * tau)) - offset[owner, 0]
+        owner, tau = panels.owner, panels.nodes
+        rho = labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
         inverse = 1 / (1 + (root * rho) ** 2)
         values = np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
         return np.asarray(values * _density(tau))
@@ -149,14 +150,15 @@ def _along(
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
     start = between(np.sort(breaks, axis=1))
     tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
-    panels = adapt(lambda some: differences(averages, some), start, tol, MOST_PANELS)
-    if panels is None:
+    adapted = adapt(averages, start, tol, MOST_PANELS)
+    if adapted is None:
         raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
+    panels, _ = adapted
     count = np.bincount(panels.owner, minlength=N)
     place = np.arange(len(panels.owner)) - np.repeat(np.cumsum(count) - count, count)
     tau, weights = (np.zeros((N, count.max(), panels.nodes.shape[1])) for _ in range(2))
     tau[panels.owner, place] = panels.nodes
-    weights[panels.owner, place] = panels.weights * _density(panels.nodes)
+    weights[panels.owner, place] = panels.kronrod.weights * _density(panels.nodes)
     weights /= weights.sum(axis=(1, 2), keepdims=True)
     return tau.reshape(1, N, -1), weights.reshape(N, -1)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.adaptive import GAUSS_WEIGHTS, WEIGHTS, Panels, adapt, between
+from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
@@ -137,21 +137,24 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
     rule to averages vary quickly; of these, ``guess`` is close to the sums."""
     size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL**2
 
-    def rule(panels: Panels) -> Rule:
-        weights = np.exp(-(panels.nodes**2) / 2) / np.sqrt(2 * np.pi) * panels.weights
-        return Rule(panels.nodes.ravel(), weights.ravel())
+    def integrands(panels: Panels) -> Array:
+        nodes = panels.nodes
+        each = contributions(Rule(nodes.ravel(), _density(nodes).ravel())) / size
+        return np.asarray(each.reshape(-1, *nodes.shape))
 
-    def difference(panels: Panels) -> Array:
-        each = (contributions(rule(panels)) / size).reshape(len(size), -1, WEIGHTS.size)
-        return np.asarray(np.abs(each @ (1 - GAUSS_WEIGHTS / WEIGHTS)).max(axis=0))
-
-    panels = adapt(difference, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
-    if panels is None:
+    adapted = adapt(integrands, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
+    if adapted is None:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {PANEL_TOLERANCE:g} on "
             f"{MOST_PANELS} panels"
         )
-    return rule(panels)
+    nodes, weights = adapted[0].kronrod
+    return Rule(nodes.ravel(), (weights * _density(nodes)).ravel())
+
+
+def _density(kappa: Array) -> Array:
+    """Of a standard Gaussian."""
+    return np.asarray(np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi))
 
 
 def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:

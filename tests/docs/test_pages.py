@@ -114,3 +114,14 @@ def test_page_fits(browser, page, width):
     found = browser.run(FLAWS)
     assert {what: which for what, which in found.items() if which} == {}
     assert browser.errors == []
+
+
+def test_a_formula_that_is_cut_is_found(browser):
+    """What the test above would say, were the boxes of formulas narrow and without scroll bars."""
+    browser.size(1400)
+    browser.go((HTML / "theory.html").as_uri())
+    browser.run(
+        "document.head.append(Object.assign(document.createElement('style'), {textContent: "
+        "'div.math mjx-container { width: 50px; overflow: hidden !important }'})), 0"
+    )
+    assert browser.run(FLAWS)["cut"]

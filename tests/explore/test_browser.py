@@ -114,6 +114,13 @@ def test_a_bad_value_is_a_sentence(opened):
     assert "Traceback" not in page.text()
 
 
+def test_what_takes_long_is_a_sentence(opened):
+    state = {"readout": "gaussian", "model": "network"}  # a point takes seconds
+    page = opened(**state)
+    page.wait(shows("of 40 points of the curve are drawn"))
+    page.wait(shows(number(**state)))
+
+
 def test_dots_on_request(opened):
     page = opened(alpha="1,2")
     load(page)

@@ -160,3 +160,35 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
     assert err.splitlines() == [
         "error: the explorer must be installed with its extra: pip install 'replica-srf[explore]'"
     ]
+
+
+# A continuous readout stands for 48 groups of neurons: a point takes tenths of a second.
+MANY_GROUPS = DEFAULTS | {"readout": "gaussian"}
+
+
+@pytest.mark.slow  # what takes long is meant to
+@pytest.mark.filterwarnings("ignore:48 groups stand")  # at the largest of the rates
+@pytest.mark.parametrize(
+    ("name", "texts"), [("learning curve", "points of the curve"), ("bounds", "learning rates")]
+)
+def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
+    monkeypatch.setattr("replica.explore.views.WAIT", 1.0)
+    view = VIEWS[name](MANY_GROUPS)
+    drawn = view.figure.axes[0].lines[0].get_xdata()
+    every = {"learning curve": 40, "bounds": 31}[name]
+    assert 2 <= len(drawn) < every
+    assert view.note.startswith(f"{len(drawn)} of {every} {texts} are drawn")
+    ends = [float(drawn[0]), float(drawn[-1])]
+    assert ends == pytest.approx({"learning curve": [0.1, 4.0], "bounds": [0.1, 30.0]}[name])
+
+
+def test_a_whole_figure_has_no_note():
+    assert [VIEWS[name](FEW).note for name in VIEWS] == [""] * len(VIEWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["spectrum", "learned function"])
+def test_what_has_no_fewer_points_is_refused(name, monkeypatch):
+    monkeypatch.setattr("replica.explore.views.WAIT", 1e-6)
+    with pytest.raises(REFUSALS, match="time_limit"):
+        VIEWS[name](MANY_GROUPS)
