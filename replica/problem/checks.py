@@ -94,7 +94,7 @@ def positive(name: str, values: ArrayLike) -> Array:
 
 def one_positive(name: str, value: Any) -> Array:
     """The one ``value`` of alpha or lam as an array (1,)."""
-    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
+    if isinstance(value, (list, tuple)) or np.ndim(value):
         raise InvalidArgument(name, value, "one number here (learning_curve takes several)")
     return positive(name, [value])
 

@@ -142,7 +142,7 @@ def _along(
         rho = labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
         inverse = 1 / (1 + (root * rho) ** 2)
         values = np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
-        return np.asarray(values * _density(tau))
+        return np.asarray(values * density(tau))
 
     breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
     slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
@@ -158,12 +158,12 @@ def _along(
     place = np.arange(len(panels.owner)) - np.repeat(np.cumsum(count) - count, count)
     tau, weights = (np.zeros((N, count.max(), panels.nodes.shape[1])) for _ in range(2))
     tau[panels.owner, place] = panels.nodes
-    weights[panels.owner, place] = panels.kronrod.weights * _density(panels.nodes)
+    weights[panels.owner, place] = panels.kronrod.weights * density(panels.nodes)
     weights /= weights.sum(axis=(1, 2), keepdims=True)
     return tau.reshape(1, N, -1), weights.reshape(N, -1)
 
 
-def _density(tau: Array) -> Array:
+def density(tau: Array) -> Array:
     """Of a standard Gaussian."""
     return np.asarray(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi))
 
@@ -226,5 +226,5 @@ def _blurred(mean: Array, noise: float, root: float, level: int) -> tuple[Array,
     spacing = min(0.15, 0.6 * narrowest) * 0.85**level
     u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
-    weights = _density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
+    weights = density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
     return np.broadcast_to(rho, weights.shape), weights[None]

@@ -17,7 +17,7 @@ from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 
 from ..saddle_point import Batch, GroupBatch
-from .residual_law import RESIDUAL_LEVELS, Labels, residuals
+from .residual_law import RESIDUAL_LEVELS, Labels, density, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
@@ -139,7 +139,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
 
     def integrands(panels: Panels) -> Array:
         nodes = panels.nodes
-        each = contributions(Rule(nodes.ravel(), _density(nodes).ravel())) / size
+        each = contributions(Rule(nodes.ravel(), density(nodes).ravel())) / size
         return np.asarray(each.reshape(-1, *nodes.shape))
 
     adapted = adapt(integrands, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
@@ -149,12 +149,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
             f"{MOST_PANELS} panels"
         )
     nodes, weights = adapted[0].kronrod
-    return Rule(nodes.ravel(), (weights * _density(nodes)).ravel())
-
-
-def _density(kappa: Array) -> Array:
-    """Of a standard Gaussian."""
-    return np.asarray(np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi))
+    return Rule(nodes.ravel(), (weights * density(nodes)).ravel())
 
 
 def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:

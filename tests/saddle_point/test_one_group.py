@@ -122,7 +122,7 @@ def test_core_as_python(name, monkeypatch):
     plain, error = solve_and_check(table, table, ALPHA, LAM)
     assert_agree(plain, compiled, 1e-13)
     assert plain.residual.max() < 1e-13
-    assert error.max() < 1e-13
+    assert error.max() < 1e-12  # with that of the tabulated rows of a network
 
 
 @pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
