@@ -1,194 +1,206 @@
-"""Random points over all the ranges that are promised: ``python -m benchmarks.campaign``.
+"""Many random points over all the ranges that are promised: ``python -m benchmarks.campaign``.
 
-Ridge regression, other losses, and networks, over lambda in [1e-12, 1e6], alpha in [1e-3, 1e3],
-beta in [.05, 20] and eta in [0, 100], a part of them at alpha = beta.  Counted are what was raised,
-what was flagged and why, what passed the limit of time, and what is NaN without a flag.  A tenth of
-what converged is solved a second time by code that shares nothing with the solver: ridge points by
-``replica.reference`` in 20 digits, other losses by ``brute``, networks after one step by section 16
-of docs/theory.md as it stands.
+Counted are what converged, what was flagged and why, what was raised, what does not keep to what is
+promised, and what took more time or memory than a point may.  A part of what converged is solved a
+second time (``second.py``).  Writes CAMPAIGN.md beside this file.
+
+What came of each point is kept in a file of its kind, in a folder of the last commit that changed
+the library, so that a run goes on where one was stopped: after ``--minutes``, or by Ctrl-C.
 """
 
 import argparse
 import collections
-import sys
+import contextlib
+import json
+import multiprocessing
+import resource
+import subprocess
 import time
 import warnings
-from dataclasses import replace
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import replica
-from replica import reference
-from replica.equivalence import table_of_size
-from solvers.results import ConvergenceError
-from tests.oracles import equations_rows
+from replica.documents import write_file
+from solvers.quadrature import QuadratureError
+from solvers.threads import one_thread
 
-from . import brute
-from .random_points import KINKED_LOSS, LOG_COSH
+from . import second
+from .random_points import KINDS, broken, drawn
 
-SEED = 23
+CAMPAIGN_PAGE = Path(__file__).with_name("CAMPAIGN.md")
 COUNTS = {"ridge": 1500, "losses": 400, "networks": 300}
-STUDENTS = "tanh", "erf", "sin", "relu", "gelu", "softplus", "sigmoid"
-TARGETS = "sin", "tanh", "relu", "linear", "sign"
-READOUTS = 1.0, 1.0, 1.0, [-1.0, 1.0], "gaussian"
-STEPS = 1, 1, 1, 2, 3  # of a network
-REAL_NOISES = None, "outliers:0.1:9", "student:3:0.5"
-REAL_LOSSES = "huber:0.5", "absolute", "quantile:0.3", LOG_COSH, KINKED_LOSS
-MARGIN_LOSSES = "logistic", "hinge", "squared_hinge"
-FUNCTIONS = {
-    "tanh": np.tanh,
-    "sin": np.sin,
-    "relu": lambda x: np.maximum(x, 0),
-    "linear": lambda x: x,
-}
-OFF = {"ridge": 1e-9, "losses": 1e-5, "networks": 1e-7}  # relative, of the second solution
+# each so-manieth is given to the second solver, which knows about a fifth or a tenth of them: some
+# tenth of all is solved again
+AGAIN = {"ridge": 2, "losses": 1, "networks": 2}
+LONGEST, LARGEST = 21.0, 1e9  # 20 s, looked at now and then; bytes of the process
+PEAK = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+LISTED = 5  # points of a kind that took longest
+
+Record = dict[str, Any]
 
 
-def drawn(kind, draw):
-    """A random problem: model, and the arguments of ``solve``."""
-    # labels +-1 in half of the points of other losses; a plain target else
-    binary = kind == "losses" and draw.random() < 0.5
-    step = replica.GradientStep(
-        student=str(draw.choice(STUDENTS)),
-        target="sign" if binary else str(draw.choice(TARGETS[: 4 if kind == "losses" else 5])),
-        alpha0=10 ** draw.uniform(-1.5, 2),
-        eta=float(draw.choice([0.0, 1.0, 1.0, 1.0])) * 10 ** draw.uniform(-2, 2),
-        noise=0.0 if binary else float(draw.choice([0.0, 0.1, 1.0])),
-        readout=READOUTS[draw.integers(len(READOUTS))],
-        label_noise=(
-            (None, "flip:0.1")[draw.integers(2)]
-            if binary
-            else REAL_NOISES[draw.integers(3) if kind == "losses" else 0]
-        ),
-    )
-    if kind == "networks" and (steps := STEPS[draw.integers(len(STEPS))]) > 1:
-        schedule = [(step.alpha0, step.eta)] * steps
-        step = replace(step, alpha0=None, eta=None, steps=schedule, readout=1.0)
-    beta = 10 ** draw.uniform(np.log10(0.05), np.log10(20))
-    alpha = beta if draw.random() < 0.1 else 10 ** draw.uniform(-3, 3)
-    lam = 10 ** draw.uniform(-12, 6)
-    losses = MARGIN_LOSSES if binary else REAL_LOSSES
-    loss = losses[draw.integers(len(losses))] if kind == "losses" else "square"
-    make = step.network if kind == "networks" else step.srf
-    return make, beta, {"alpha": alpha, "lam": lam, "loss": loss}
-
-
-def second(kind, model, asked, point):
-    """Both errors of the point solved again, and how far its own nodes are from these; None where
-    the second solver does not know the problem or gives up."""
-    o = point.overlaps
-    if o.V1.size > 1:
-        return None
-    if kind == "ridge":
-        try:
-            exact = reference.solve(model, alpha=asked["alpha"], lam=asked["lam"], digits=20)
-        except (replica.InvalidArgument, ConvergenceError):
-            return None
-        return float(exact.test_error), 0.0
-    if kind == "networks":
-        return literal_network(model, asked, o)
-    loss, noise = asked["loss"], model.label_noise
-    if not isinstance(loss, str) or "student" in str(noise) or model.student.name not in FUNCTIONS:
-        return None
-    binary = model.labels.binary
-    variances = ((1.0, model.noise),)
-    if "outliers" in str(noise):
-        variances = (0.9, model.noise), (0.1, model.noise + 9)
-    problem = brute.Problem(
-        FUNCTIONS[model.student.name],
-        None if binary else FUNCTIONS[model.target.name],
-        binary,
-        0.1 if "flip" in str(noise) else 0.0,
-        variances,
-        float(model.r),
-        float(model.c),
-        float(model.gamma),
-        model.beta,
-        asked["alpha"],
-        asked["lam"],
-        loss,
-    )
-    start = [float(np.ravel(part)[0]) for part in (o.V1, o.V2, o.m, o.theta, o.psi, o.Q1, o.q2)]
-    found = brute.solve(problem, start)
-    return None if found is None else (found[1][0], abs(found[1][0] - found[0][0]))
-
-
-def literal_network(model, asked, overlaps):
-    """As ``second``, of a network after one step, from a plain iteration that starts at its V1 and
-    V2."""
-    step = model.rows.step
-    if len(step.schedule) > 1:
-        return None
-    of = equations_rows.Rows(step.student, step.target, step.alpha0, step.eta, noise=step.noise)
-    table = table_of_size(model, asked.pop("nodes"))
-    start = float(overlaps.V1.item()), float(overlaps.V2.item())
-    try:
-        test, _ = equations_rows.solve(of, table, asked["alpha"], asked["lam"], start=start)
-    except (AssertionError, ValueError, np.linalg.LinAlgError):
-        return None  # plain iteration did not settle
-    return float(test), 0.0
-
-
-def log(line):
-    """A line on standard error."""
-    print(line, file=sys.stderr, flush=True)
-
-
-def campaign(kind, count, again):
-    """Solve ``count`` points of a kind and print what came of them."""
-    draw = np.random.default_rng([SEED, list(COUNTS).index(kind)])
-    outcomes, seconds = collections.Counter(), []
-    compared, off = 0, 0
-    for index in range(count):
-        start = time.perf_counter()
-        try:
-            make, beta, asked = drawn(kind, draw)
-            model = make(beta=beta)
-            point = replica.solve(model, **asked)
-        except Exception as error:
-            outcomes[f"{type(error).__name__}"] += 1
-            log(f"{kind} {index}: {type(error).__name__}: {error}")
-            continue
-        seconds.append(time.perf_counter() - start)
-        outcome = point.status.name
-        if point.converged != np.isfinite(point.test_error):
-            outcome = "NaN without a flag"
-        outcomes[outcome] += 1
-        if seconds[-1] > 21 or not point.converged:
-            log(f"{kind} {index}: {outcome} {seconds[-1]:.1f} s {model} {asked}")
-        if point.converged and again and index % again == 0:
-            checked = second(kind, model, asked | {"nodes": point.nodes}, point)
-            if checked is None:
-                continue
-            compared += 1
-            distance = abs(point.test_error / checked[0] - 1)
-            if distance > OFF[kind] + 5 * checked[1] / abs(checked[0]):
-                off += 1
-                log(
-                    f"{kind} {index}: OFF by {distance:.1e} (its own {checked[1]:.0e}) {model} "
-                    f"{asked}"
-                )
-    converged = outcomes["CONVERGED"] / count
-    middle, most = np.quantile(seconds, [0.5, 0.99])
-    print(
-        f"| {kind} | {count} | {converged:.1%} | {dict(outcomes)} | {middle:.3f} s | {most:.1f} s "
-        f"| {max(seconds):.1f} s | {compared}, {off} off |",
-        flush=True,
-    )
-
-
-def main():
-    """Print the table; what was flagged goes to standard error."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kinds", default="ridge,losses,networks")
-    parser.add_argument("--part", type=float, default=1.0, help="of the points")
-    parser.add_argument("--again", type=int, default=10, help="solve each N-th a second time")
-    chosen = parser.parse_args()
+def warm() -> None:
+    """What a process does once: imports, and the compiled kernel."""
     warnings.simplefilter("ignore")
-    print("| kind | points | converged | outcomes | median | 99 % | longest | solved again |")
-    print("|---|---|---|---|---|---|---|---|")
-    for kind in chosen.kinds.split(","):
-        campaign(kind, round(COUNTS[kind] * chosen.part), chosen.again)
+    drawn("networks", 0).solve(drawn("networks", 0).model())
+
+
+def peak_memory() -> float:
+    """Peak of the process in bytes: since ``forget_peak`` on Linux, of all its life elsewhere."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = PEAK[1].read_text().splitlines()
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def forget_peak() -> None:
+    """Let ``peak_memory`` start anew, where that is possible."""
+    with contextlib.suppress(OSError):
+        PEAK[0].write_text("5")
+
+
+def measured(kind: str, number: int) -> Record:
+    """What came of one point: outcome, cause, processor's seconds, bytes; of some that converged
+    also how far they are from their second solution, and whether that is too far."""
+    problem = drawn(kind, number)
+    record: Record = {"number": number, "problem": str(problem), "apart": None, "off": False}
+    forget_peak()
+    start, point = time.process_time(), None
+    with one_thread():
+        try:
+            point = problem.solve(problem.model())
+            record["outcome"] = "converged" if point.converged else "flagged"
+            record["cause"] = point.status.value
+            if wrong := broken(kind, point):
+                record |= {"outcome": "broken", "cause": wrong}
+        except QuadratureError as error:  # said of what the step makes of the network
+            record |= {"outcome": "flagged", "cause": str(error).partition("(")[0]}
+        except Exception as error:
+            record |= {"outcome": "raised", "cause": f"{type(error).__name__}: {error}"}
+        record |= {"seconds": time.process_time() - start, "bytes": peak_memory()}
+        if record["outcome"] == "converged" and number % AGAIN[kind] == 0:
+            assert point is not None
+            record["apart"], record["off"] = second.distance(problem, point) or (None, False)
+    return record
+
+
+def library_commit() -> str:
+    """The last commit that changed the library, and its date; and whether there are changes."""
+
+    def git(*command: str) -> str:
+        run = ["git", *command, "--", "replica", "solvers"]
+        return subprocess.run(run, check=True, capture_output=True, text=True).stdout.strip()
+
+    changed = " with changes" if git("status", "--porcelain") else ""
+    return git("log", "-1", "--format=%h of %cs") + changed
+
+
+def read(file: Path) -> dict[int, Record]:
+    """The records of a file, by number."""
+    records = json.loads(file.read_text()) if file.exists() else []
+    return {record["number"]: record for record in records}
+
+
+def run(kind: str, file: Path, options: argparse.Namespace, executor: Any, end: float) -> None:
+    """Measure what the file lacks, until the end of the time; each point is written at once."""
+    records, waiting = read(file), set()
+    left = (n for n in range(round(COUNTS[kind] * options.part)) if n not in records)
+    while True:
+        while len(waiting) < options.workers and time.monotonic() < end:
+            number = next(left, None)
+            if number is None:
+                break
+            waiting.add(executor.submit(measured, kind, number))
+        if not waiting:
+            return
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for record in (future.result() for future in done):
+            records[record["number"]] = record
+            if record["outcome"] != "converged" or record["off"]:
+                print(kind, record["number"], record["outcome"], record["cause"], flush=True)
+        write_file(file, json.dumps(list(records.values()), indent=0).encode())
+
+
+def row(kind: str, records: list[Record]) -> str:
+    """The line of a kind."""
+    count, outcomes = len(records), collections.Counter(r["outcome"] for r in records)
+    seconds, peak = [r["seconds"] for r in records], max(r["bytes"] for r in records)
+    middle, most = np.quantile(seconds, [0.5, 0.99])
+    compared = [r for r in records if r["apart"] is not None]
+    cells = [kind, f"{count} of {COUNTS[kind]}"]
+    cells += [f"{outcomes[name] / count:.1%}" for name in ("converged", "flagged")]
+    cells += [str(outcomes[name]) for name in ("raised", "broken")]
+    cells += [str(sum(s > LONGEST for s in seconds))]
+    cells += [str(sum(r["bytes"] > LARGEST for r in records))]
+    cells += [f"{middle:.3f}, {most:.1f}, {max(seconds):.1f} s", f"{peak / 1e6:.0f} MB"]
+    cells += [str(len(compared)), str(sum(r["off"] for r in compared))]
+    return "| " + " | ".join(cells) + " |"
+
+
+def page(commit: str, records: dict[str, list[Record]]) -> str:
+    """The page: a line for every kind, the causes of flags, and the points to look at."""
+    heads = "kind, points, converged, flagged, exceptions, NaN or worse without a flag, above 20 s"
+    heads += ", above 1 GB, median; 99 %; longest, largest, solved again, off"
+    columns = heads.replace(";", ",").split(", ")
+    columns[8:11] = ["median, 99 %, longest"]
+    causes = collections.Counter(
+        (kind, r["cause"]) for kind in records for r in records[kind] if r["outcome"] == "flagged"
+    )
+    bad = [
+        f"* {kind} {r['number']}: {r['outcome']}, {r['cause']}; {r['seconds']:.1f} s, "
+        f"{r['bytes'] / 1e6:.0f} MB, apart {r['apart']}. `{r['problem']}`"
+        for kind in records
+        for r in records[kind]
+        if r["outcome"] in ("raised", "broken") or r["off"]
+        or r["seconds"] > LONGEST or r["bytes"] > LARGEST
+    ]  # fmt: skip
+    slow = [
+        f"* {kind} {r['number']}: {r['seconds']:.1f} s, {r['outcome']}"
+        for kind in records
+        for r in sorted(records[kind], key=lambda r: -r["seconds"])[:LISTED]
+    ]
+    lines = [
+        "# Campaign", "",
+        f"Written by `python -m benchmarks.campaign`: the library of commit {commit}, version "
+        f"{replica.__version__}. Random points over all the ranges that are promised "
+        "(`random_points.py`, where a kind and a number draw a point), a part of them solved again "
+        "(`second.py`). Seconds are the processor's, of one thread, tables included.", "",
+        "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
+        *[row(kind, found) for kind, found in records.items() if found], "",
+        "## Why points were flagged", "", "| kind | points | status |", "|---|---|---|",
+        *[f"| {kind} | {n} | {cause} |" for (kind, cause), n in causes.most_common()], "",
+        "## Outside of what is promised", "", *(bad or ["None."]), "",
+        "## The longest", "", *slow, "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure what is missing, and write CAMPAIGN.md from all that is there."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--part", type=float, default=1.0, help="of the points, the first ones")
+    parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="stop after so long")
+    parser.add_argument("--store", type=Path, default="results/campaign", help="of what is known")
+    options = parser.parse_args()
+    end, commit = time.monotonic() + 60 * options.minutes, library_commit()
+    folder = options.store / commit.replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.workers, mp_context=context, initializer=warm) as executor:
+        for kind in options.kinds.split(","):
+            run(kind, folder / f"{kind}.json", options, executor, end)
+    records = {kind: list(read(folder / f"{kind}.json").values()) for kind in KINDS}
+    text = page(commit, records)
+    CAMPAIGN_PAGE.write_text(text, encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Every integral has panels of its own, each with the 15 nodes of Kronrod's rule, which hold the 7 of
 Gauss's.  Where the two disagree by more than is tolerated, panels are halved.  What is returned are
-the panels: rules that are made of them can be used again, with other integrands of the same shape.
+the panels, too: Gauss's rule on them can be used again, with other integrands of the same shape.
 """
 
 from collections.abc import Callable
@@ -54,20 +54,14 @@ class Panels(NamedTuple):
         return ((self.low + self.high) / 2)[:, None] + self.half * NODES
 
     @property
-    def weights(self) -> Array:
-        """Their weights, (n, 15), which sum to the lengths."""
-        return self.half * WEIGHTS
-
-    def rule(self, kronrod: bool) -> Rule:
-        """Nodes and weights of Kronrod's rule, (n, 15) each, or of Gauss's, (n, 7)."""
-        if kronrod:
-            return Rule(self.nodes, self.weights)
-        return Rule(self.nodes[:, GAUSS], self.gauss_weights[:, GAUSS])
+    def kronrod(self) -> Rule:
+        """Kronrod's rule, (n, 15): the weights sum to the lengths."""
+        return Rule(self.nodes, self.half * WEIGHTS)
 
     @property
-    def gauss_weights(self) -> Array:
-        """The weights of Gauss's rule, (n, 15), zero at 8 of the nodes."""
-        return self.half * GAUSS_WEIGHTS
+    def gauss(self) -> Rule:
+        """Gauss's rule, (n, 7): the weights sum to the lengths."""
+        return Rule(self.nodes[:, GAUSS], self.half * GAUSS_WEIGHTS[GAUSS])
 
 
 def between(breaks: Array) -> Panels:
@@ -86,65 +80,57 @@ def between(breaks: Array) -> Panels:
 
 
 def adapt(
-    difference: Callable[[Panels], Array], panels: Panels, tol: float, most: int
-) -> Panels | None:
+    integrands: Callable[[Panels], Array], panels: Panels, tol: float, most: int
+) -> tuple[Panels, Array] | None:
     """Panels halved until the two rules agree on every integral.
 
     Parameters
     ----------
-    difference : callable, Panels -> array (n,)
-        Size of the difference of the two rules on each panel, see :func:`differences`.
+    integrands : callable, Panels -> array (k, n, 15)
+        k integrands at the nodes of panels, in units in which one tolerance serves all.
     panels : Panels
-        To begin with.
+        To begin with, at least one of each of m integrals.
     tol : float
-        Largest sum of the differences over the panels of an integral.
+        Largest sum, over the panels of an integral, of the largest difference of the two rules.
     most : int
         Panels, of all integrals together.
 
     Returns
     -------
-    Panels or None
-        Ordered by owner and place; None where ``most`` would not do.
+    (Panels, array (k, m)) or None
+        Ordered by owner and place, and the integrals by Kronrod's rule; None where ``most`` would
+        not do.
 
     Examples
     --------
-    >>> def root(owner, x):
-    ...     return np.sqrt(np.abs(x))[None]
     >>> start = between(np.array([[-1.0, 1.0]]))
-    >>> panels = adapt(lambda panels: differences(root, panels), start, 1e-6, 100)
-    >>> abs(float((panels.weights * np.sqrt(np.abs(panels.nodes))).sum()) - 4 / 3) < 1e-6
+    >>> _, root = adapt(lambda panels: np.sqrt(np.abs(panels.nodes))[None], start, 1e-6, 100)
+    >>> abs(root.item() - 4 / 3) < 1e-6
     True
     """
-    error = difference(panels)
+    parts, error = _by_both_rules(integrands, panels)
     while True:
         total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
         # not (x <= tol), rather than x > tol: an undefined difference is not a small one
         marked = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol)
         if not marked.any():
-            return panels.at(np.lexsort((panels.low, panels.owner)))
+            integrals = np.stack([np.bincount(panels.owner, each) for each in parts])
+            return panels.at(np.lexsort((panels.low, panels.owner))), integrals
         if len(error) + np.count_nonzero(marked) > most:
             return None
         owner, low, high = panels.at(marked)
         middle = (low + high) / 2
         ends = np.append(low, middle), np.append(middle, high)
         halves = Panels(np.append(owner, owner), *ends)
+        more, differences = _by_both_rules(integrands, halves)
         panels = Panels(*map(np.append, panels.at(~marked), halves))
-        error = np.append(error[~marked], difference(halves))
+        parts = np.concatenate([parts[:, ~marked], more], axis=1)
+        error = np.append(error[~marked], differences)
 
 
-Integrands = Callable[[NDArray[np.int64], Array], Array]
-
-
-def integrals(function: Integrands, panels: Panels) -> Array:
-    """The integrals (k, m), by Kronrod's rule, of k integrands as ``differences`` takes them."""
-    values = function(np.repeat(panels.owner, NODES.size), panels.nodes.ravel())
-    each = (values.reshape(len(values), *panels.nodes.shape) * panels.weights).sum(axis=2)
-    return np.stack([np.bincount(panels.owner, one) for one in each])
-
-
-def differences(function: Integrands, panels: Panels) -> Array:
-    """The largest difference of the two rules on each panel, (n,), of k integrands: ``function``
-    maps (owner (M,), x (M,)) to (k, M), in units in which one tolerance serves all."""
-    values = function(np.repeat(panels.owner, NODES.size), panels.nodes.ravel())
-    change = values.reshape(len(values), *panels.nodes.shape) @ (WEIGHTS - GAUSS_WEIGHTS)
-    return np.asarray(np.abs(change).max(axis=0) * panels.half[:, 0])
+def _by_both_rules(integrands: Callable[[Panels], Array], panels: Panels) -> tuple[Array, Array]:
+    """What each panel adds to the integrals by Kronrod's rule, (k, n), and by how much Gauss's rule
+    differs most, (n,)."""
+    both = integrands(panels) @ np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1)
+    parts, differences = np.moveaxis(both * panels.half, 2, 0)
+    return parts, np.abs(differences).max(axis=0)

@@ -104,11 +104,15 @@ def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[in
     ------
     WorkerDied
     """
+    futures: dict[Future[Any], int] = {}
     try:
-        yield from _completed(executor, partial(_attempt, task), cells)
+        yield from _completed(executor, partial(_attempt, task), cells, futures)
     except Exception as error:  # each executor has its own
         what = " ".join(f"{type(error).__name__} {error}".split())
         raise _died(f"the executor failed ({what:.200})") from error
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def _attempt(task: Callable[[int], Any], cell: int) -> _Outcome:
@@ -119,17 +123,17 @@ def _attempt(task: Callable[[int], Any], cell: int) -> _Outcome:
         return _Outcome(None, error)
 
 
-def _completed(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
-    """The results from an executor; what has not begun is cancelled at the end."""
-    futures: dict[Future[Any], int] = {}
-    try:
-        for cell in cells:
-            futures[executor.submit(task, cell)] = cell
-        for future in as_completed(futures):
-            yield futures.pop(future), future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+def _completed(
+    executor: Executor,
+    task: Callable[[int], Any],
+    cells: Sequence[int],
+    futures: dict[Future[Any], int],
+) -> Results:
+    """The results from an executor; ``futures``, empty at first, are those that are left."""
+    for cell in cells:
+        futures[executor.submit(task, cell)] = cell
+    for future in as_completed(futures):
+        yield futures.pop(future), future.result()
 
 
 def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
@@ -141,7 +145,8 @@ def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) ->
         spawn = _Spawn()
         try:
             with _pool(min(workers, len(left)), spawn) as pool:
-                for cell, result in _completed(pool, task, left):
+                # a pool cancels what has not begun itself: of what others have, it may complain
+                for cell, result in _completed(pool, task, left, {}):
                     left.remove(cell)
                     deaths = 0
                     yield cell, result

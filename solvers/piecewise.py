@@ -135,24 +135,8 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
 
 
-class Score(NamedTuple):
-    """Averages of the score: E g, E g' and E g^2."""
-
-    mean: Array
-    slope: Array
-    square: Array
-
-
-class Proximal(NamedTuple):
-    """Averages at the proximal point: E t, E t^2 and E f(t)."""
-
-    mean: Array
-    square: Array
-    value: Array
-
-
-def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Score:
-    """Averages of the score over t0 = mean + sd z, arrays that broadcast, where z has the ``law``.
+def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+    """E g, E g' and E g^2 over t0 = mean + sd z, arrays that broadcast, where z has the ``law``.
 
     Examples
     --------
@@ -178,7 +162,7 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = N
                 parts = [np.where(narrow, *both) for both in zip(by_nodes, parts, strict=True)]
         for i, part in enumerate(parts):
             total[i] += part
-    return Score(*total)
+    return total
 
 
 def _moments(
@@ -211,16 +195,14 @@ def _score_by_nodes(
     ]
 
 
-def average_proximal(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL
-) -> Proximal:
-    """Averages at the proximal point over t0 = mean + sd z; V = 0 is t = t0 itself.
+def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+    """E t, E t^2 and E f(t) over t0 = mean + sd z; V = 0 is t = t0 itself.
 
     Examples
     --------
     >>> absolute = Pieces((0.0,), ((0.0, -1.0, 0.0), (0.0, 1.0, 0.0)))
     >>> average = average_proximal(absolute, np.array(0.0), np.array(1.0), np.array(0.0))
-    >>> round(float(average.value), 12)  # sqrt(2 / pi)
+    >>> round(float(average[2]), 12)  # sqrt(2 / pi)
     0.797884560803
     """
     total = np.zeros((3, *np.broadcast_shapes(mean.shape, sd.shape, V.shape)))
@@ -229,7 +211,7 @@ def average_proximal(
         first, second = _moments(segment.t, masses, mean, sd)
         for i, part in enumerate((first, second, a * masses[0] + b * first + q / 2 * second)):
             total[i] += part
-    return Proximal(*total)
+    return total
 
 
 def _masses(

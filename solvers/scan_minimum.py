@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from .results import Array, ConvergenceError
 
@@ -52,6 +51,8 @@ def lowest_minimum(
     >>> round(lowest_minimum(f, x, *f(x), xtol=1e-10), 8)
     -1.01360979
     """
+    from scipy.optimize import brentq
+
     known = np.isfinite(values) & np.isfinite(slopes)
     x, v = places[known], values[known]
     s = np.where(_level(v, slopes[known], places), 0.0, slopes[known])

@@ -1,6 +1,6 @@
 """The command ``replica``, and what ``replica-validate`` is made of, too."""
 
-from .common import DATASETS, application, command, run, written
+from .common import DATASETS, Interrupted, application, command, option, run, written
 from .main import main
 from .options import (
     SRF_FIELDS,
@@ -11,12 +11,13 @@ from .options import (
     parse_request,
     single_number,
 )
-from .output import Output, answer, progress, say
+from .output import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
     "DATASETS",
     "SRF_FIELDS",
+    "Interrupted",
     "Options",
     "Output",
     "Request",
@@ -26,6 +27,8 @@ __all__ = [
     "command",
     "leave_unless_converged",
     "main",
+    "note_worse_than_zero",
+    "option",
     "parse_grid",
     "parse_law",
     "parse_request",

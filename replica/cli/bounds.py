@@ -17,6 +17,9 @@ from .output import Output, answer
 def bounds(options: Options, output: Output) -> None:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
+    lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
+    lam_1.  In Python: replica.bounds.
+
     Examples
     --------
     replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:30:40:log --plot bounds.png
@@ -30,25 +33,18 @@ def bounds(options: Options, output: Output) -> None:
     of_each = [bounds_of(model) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
-        point = {
-            "eta": rate,
-            "lower": limits.lower,
-            "upper": limits.upper,
-            "converged": limits.converged,
-        }
+        point = {name: getattr(limits, name) for name in ("lower", "upper", "converged")}
+        point = {"eta": rate} | point
         for alpha in request.alpha:
             best = optimal_lambda(model, alpha=alpha)
             point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
         points.append(point)
-    linear = of_each[0].linear
-    document: dict[str, Any] = {
-        "problem": describe(request.problem),
-        "bounds": points,
-        "linear": linear,
-    }
+    linear, described = of_each[0].linear, describe(request.problem)
+    if len(points) > 1:
+        described["eta"] = request.grids["eta"].tolist()
+    document: dict[str, Any] = {"problem": described, "bounds": points, "linear": linear}
 
     def figure() -> Any:
-        described = document["problem"]
         if len(points) > 1:
             return plot_bounds(points, linear, request.alpha, described=described).figure
         return plot_functions(of_each[0]).figure

@@ -25,7 +25,7 @@ from solvers.results import ConvergenceError
 from .. import __version__
 from ..errors import SHOWN, InvalidArgument, shorten
 from .options import FLAGS, HELP, PANELS, Options
-from .output import Output, answers_only, say
+from .output import PICTURES, Output, answers_only, say
 from .problem_file import read_config
 
 FILES = "Files and output"  # a panel of the help
@@ -40,33 +40,30 @@ def file_name(text: str) -> Path:
     return Path(text)
 
 
+WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
+
+
 def written(help_text: str) -> Any:
     """The option of a file to write."""
-    return typer.Option(help=help_text, parser=file_name, metavar="PATH", rich_help_panel=FILES)
+    return typer.Option(help=help_text, rich_help_panel=FILES, **WRITTEN)
 
 
-Config = Annotated[
-    Path | None, typer.Option(help="TOML file with the same keys.", rich_help_panel=FILES)
-]
-AllowImport = Annotated[
-    bool,
-    typer.Option(
-        "--allow-import",
-        help="Let the TOML file name code, module:function.",
-        rich_help_panel=FILES,
-    ),
-]
-Plot = Annotated[Path | None, written("Save a figure: .png, .pdf or .svg.")]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print the JSON document and nothing else.", rich_help_panel=FILES),
-]
-Wide = Annotated[
-    bool,
-    typer.Option("--wide", help="Show all columns of the table.", rich_help_panel=FILES),
-]
+def option(
+    name: str, kind: Any, default: Any, help_text: str, panel: str = FILES, **how: Any
+) -> Parameter:
+    """The option --name of a command, as typer reads it off a signature."""
+    spelling = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
+    annotation = Annotated[
+        kind, typer.Option(spelling, help=help_text, rich_help_panel=panel, **how)
+    ]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
 
 Command = Callable[Concatenate[Options, Output, ...], None]
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with a sentence that says what is kept."""
 
 
 def command(
@@ -74,6 +71,7 @@ def command(
     offered: Sequence[str] = tuple(HELP),
     without: Sequence[str] = (),
     files: Sequence[str] = TABLES,
+    also: Sequence[Parameter] = (),
     drawn: bool = True,
     tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
@@ -82,25 +80,27 @@ def command(
     The command is written with Options and Output as its first parameters.  It is called with
     what is typed, completed from the file.  Typer, which makes options of the parameters in a
     signature, is shown one for every option in their place: those ``offered`` but for ``without``,
-    --out for the given kinds of ``files``, --plot where something can be ``drawn``,
-    and --wide where the answer is ``tabular``.
+    what it ``also`` takes, by name or as ``**told``, --out for the given kinds of ``files``, --plot
+    where something can be ``drawn``, and --wide where the answer is ``tabular``.
     """
     names = [name for name in offered if name not in without]
-    out = Annotated[Path | None, written(f"Save the points: {', '.join(files)}.")]
-    shared = {"config": Config, "allow_import": AllowImport, "out": out, "plot": Plot, "json": Json}
-    shared["wide"] = Wide
-    if not drawn:
-        del shared["plot"]
-    if not tabular:
-        del shared["wide"]
+    files_and_forms = [
+        option("config", Path | None, None, "TOML file of these options: replica init writes one."),
+        option("allow_import", bool, False, "Let the TOML file name code, module:function."),
+        option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
+        option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
+        option("json", bool, False, "Print the JSON document and nothing else."),
+        option("wide", bool, False, "Show all columns of the table."),
+    ]
+    lacks = {"plot": not drawn, "wide": not tabular}
+    last = [one for one in files_and_forms if not lacks.get(one.name)]
 
     def decorate(function: Command) -> Callable[..., None]:
         @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
             options = {name: value for name, value in typed.items() if value is not None}
-            files_and_forms = ("out", "plot", "json", "wide")
-            output = Output(*(given.pop(name, None) for name in files_and_forms))
+            output = Output(*(given.pop(name, None) for name in ("out", "plot", "json", "wide")))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options
             try:
@@ -111,29 +111,18 @@ def command(
                 raise RuntimeError("code that was named to be imported ended the program") from None
 
         _, _, *own = signature(function).parameters.values()
-        parameters = [*map(_parameter, names), *own, *(_shared(*one) for one in shared.items())]
-        flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        left = {"told", *(one.name for one in also)}
+        own = [*also, *(one for one in own if one.name not in left)]
+        flat.__signature__ = Signature([*map(_described, names), *own, *last])  # type: ignore[attr-defined]
         return flat
 
     return decorate
 
 
-def _shared(name: str, annotation: Any) -> Parameter:
-    """A parameter that all commands have, absent unless typed."""
-    default = False if name in ("allow_import", "json", "wide") else None
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _parameter(name: str) -> Parameter:
-    """What typer makes --name of: text or, of a flag, a bool; None unless typed."""
-    spelling = f"--{name.replace('_', '-')}"  # given, since typer's own adds a --no-flag
+def _described(name: str) -> Parameter:
+    """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
     panel = next(title for title, names in PANELS.items() if name in names)
-    return Parameter(
-        name,
-        Parameter.KEYWORD_ONLY,
-        default=typer.Option(None, spelling, help=HELP[name], rich_help_panel=panel),
-        annotation=bool | None if name in FLAGS else str | None,
-    )
+    return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
 class OnceEach(TyperCommand):
@@ -205,6 +194,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail(f"this takes more memory than there is ({error}): ask for less at once", 1)
     except SystemExit as error:  # how typer ends where it completes words
         return error.code if isinstance(error.code, int) else 0
+    except Interrupted as error:
+        return _fail(str(error), 130)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; no file was left half-written", 130)
     except Exception as error:

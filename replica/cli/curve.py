@@ -7,12 +7,20 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from ..observables import TIME_LIMIT, Grid, error_shown, shift_from_limit, sweep
+from ..observables import (
+    NOTED_SHIFT,
+    TIME_LIMIT,
+    Grid,
+    error_shown,
+    places_on_grid,
+    shift_from_limit,
+    sweep,
+)
 from ..plotting import plot_curve
 from ..steps import GradientStep, after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
-from .output import Output, note_finite_size, progress, say
+from .output import Output, note_finite_size, note_worse_than_zero, progress
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
@@ -24,6 +32,12 @@ def curve(
     options: Options, output: Output, *, workers: Workers = 1, time_limit: TimeLimit = TIME_LIMIT
 ) -> None:
     """Test and training error on a grid of any parameters.
+
+    test_error is E (target - output)^2, of targets without noise; train_error the mean squared
+    residual of the training labels.  The figure of --plot has them along the longest grid, a line
+    for every value of the others; of two grids of 12 values or more it is a heat map.
+
+    In Python: replica.learning_curve, whose .to_dataframe() is for pandas, and replica.solve.
 
     Examples
     --------
@@ -46,49 +60,43 @@ def curve(
             progress=advance,
         )
     document = curve_document(grid)
+    shift, where = _farthest_limit(grid)
 
     def show() -> None:
         names = ("classification_error", "test_error", "train_error", "converged")
         known = [name for name in (*names, "loss_error", "train_loss") if name in grid.columns]
         output.table(document["points"], [*_swept(grid), *known])
 
-    output.write(document, show, figure=lambda: _figure(grid), dataset=grid.dataset)
-    _note_finite_size(grid)
+    def dataset() -> Any:
+        far = {"limit": f"d → ∞, up to {shift:+.0%} from d = 1000"}
+        return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
+
+    output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
+    note_finite_size(where, error_shown(grid.models[0]), shift)
+    note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
 
 
-def _figure(grid: Grid) -> Any:
-    """The figure of the errors that matter; where these are not squared, a note of those."""
-    if "classification_error" in grid.columns and np.isfinite(grid.columns["test_error"]).any():
-        low, high = (f(grid.columns["test_error"]) for f in (np.nanmin, np.nanmax))
-        say(
-            "note: the figure has the classification error; the mean squared error, "
-            f"{low:.4g} to {high:.4g}, is test_error in the table"
-        )
-    return plot_curve(grid.dataset()).figure
-
-
-def _note_finite_size(grid: Grid) -> None:
-    """Note how far the limit is where it is farthest: of every model at few samples and a large
-    penalty, where the price of m is highest, as far as that is found in time."""
-    *names, _, _ = grid.axes
-    sizes = [grid.axes[name].size for name in names]
+def _farthest_limit(grid: Grid) -> tuple[float, dict[str, Any]]:
+    """How far the limit is from d = 1000 where it is farthest, and where: of every model at few
+    samples and a large penalty, where the price of m is highest, as far as that is found in
+    time."""
+    axes = {name: grid.axes[name] for name in grid.axes if name not in ("alpha", "lam")}
     alpha, lam = grid.axes["alpha"], grid.axes["lam"]
-    i, j = int(alpha.argmin()), int(lam.argmax())
-    point = {"alpha": float(alpha[i]), "lam": float(lam[j])}
+    point = {"alpha": float(alpha.min()), "lam": float(lam.max())}
+    errors = grid.columns[error_shown(grid.models[0])].reshape(-1, alpha.size, lam.size)
+    each = zip(places_on_grid(grid.problem, axes), grid.models, errors, strict=True)
     farthest, there, deadline = 0.0, point, monotonic() + NOTE_TIME
-    for index, model in enumerate(grid.models):
-        left = deadline - monotonic()
-        if left <= 0:
+    for place, model, of_model in each:
+        if (left := deadline - monotonic()) <= 0:
             break
-        error = float(grid.columns[error_shown(model)][(index * alpha.size + i) * lam.size + j])
+        error = float(of_model[alpha.argmin(), lam.argmax()])
         shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=left)
         if abs(shift) > abs(farthest):
-            places = zip(names, np.unravel_index(index, sizes), strict=True)
-            own = {name: grid.axes[name][k] for name, k in places if grid.axes[name].size > 1}
+            own = {name: value for name, value in place.items() if axes[name].size > 1}
             farthest, there = shift, own | point
-    note_finite_size(there, farthest)
+    return farthest, there
 
 
 def _swept(grid: Grid) -> list[str]:

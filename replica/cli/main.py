@@ -13,7 +13,8 @@ from .staircase import staircase
 
 app = application(
     "replica",
-    "Exact theory of two-layer networks after giant gradient steps.",
+    "Exact theory of two-layer networks after giant gradient steps.\n\n"
+    "replica COMMAND --help has the options of a command; replica-validate simulates.",
     (curve, bounds, optimum, spectrum, staircase, explore, init),
 )
 

@@ -1,21 +1,24 @@
 """``replica optimum``: the best ridge penalty, learning rate, or both."""
 
+from functools import partial
 from typing import Any
 
 import typer
 
 from ..errors import InvalidArgument
-from ..observables import Optimum, optimal_eta, optimal_lambda
+from ..observables import Optimum, error_shown, optimal_eta, optimal_lambda
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
-from .output import Output, note_finite_size
+from .output import Output, note_finite_size, say
 
 
 @command(without=("loss",))
 def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
+
+    In Python: replica.optimal_eta and replica.optimal_lambda.
 
     Examples
     --------
@@ -33,49 +36,49 @@ def optimum(options: Options, output: Output) -> None:
     penalty = single_number("lam", request.lam) if request.lam.size else None
     if penalty is not None and not searched:
         raise InvalidArgument("lam", penalty, "left out, or given with a step without --eta")
-    optima = []
-    for alpha in request.alpha:
-        if searched:
-            width = None if problem.rows is not None else model.beta
-            best = optimal_eta(problem, alpha=alpha, beta=width, lam=penalty)
-        else:
-            best = optimal_lambda(model, alpha=alpha)
-        optima.append(best)
+    best_at = partial(optimal_lambda, model)
+    if searched:
+        width = None if problem.rows is not None else model.beta
+        best_at = partial(optimal_eta, problem, beta=width, lam=penalty)
+    optima = [best_at(alpha=alpha) for alpha in request.alpha]
     points = [_point(best) for best in optima]
     described = describe(problem) | {"beta": model.beta}
     if searched:
         described["eta"] = None
     document = {"problem": described, "points": points}
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
-    output.write(
-        document,
-        lambda: output.table(flat, list(flat[0])),
-        figure=lambda: _figure(optima, points, described),
-        rows=flat,
-    )
+    left_out = ("at_edge",) if searched else ("at_edge", "eta")
+    shown = [name for name in flat[0] if name not in left_out]
+
+    def figure() -> Any:
+        if len(optima) > 1:
+            return plot_optima(points, described=described).figure
+        return optima[0].plot().figure
+
+    output.write(document, lambda: output.table(flat, shown), figure=figure, rows=flat)
+    for best in optima:
+        if not best.converged:
+            say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
+        for name in best.at_edge:
+            say(
+                f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
+                "is at the edge of the range searched: beyond it the test error may fall further"
+            )
     first = optima[0].point
-    note_finite_size({"alpha": first.alpha, "lam": first.lam}, first.finite_size_shift)
+    at = {"alpha": first.alpha, "lam": first.lam}
+    note_finite_size(at, error_shown(first.model), first.finite_size_shift)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 
 
-def _figure(optima: list[Optimum], points: list[dict[str, Any]], described: Any) -> Any:
-    """The figure of one optimum, with what is around it, or of several against alpha."""
-    several = len(optima) > 1
-    ax = plot_optima(points, described=described) if several else optima[0].plot()
-    return ax.figure
-
-
 def _point(best: Optimum) -> dict[str, Any]:
     """An optimum as a point of the document; eta is NaN where it was not varied."""
-    point = {"alpha": best.point.alpha, "lam": best.lam, "eta": best.eta}
-    return point | {
-        "test_error": best.test_error,
+    found = ("lam", "eta", "test_error")
+    return {
+        "alpha": best.point.alpha,
+        **{name: getattr(best, name) for name in found},
         "train_error": best.point.train_error,
         "at_edge": " ".join(best.at_edge),
         "converged": best.converged,
-        "minima": [
-            {"lam": local.lam, "eta": local.eta, "test_error": local.test_error}
-            for local in best.minima
-        ],
+        "minima": [{name: getattr(local, name) for name in found} for local in best.minima],
     }

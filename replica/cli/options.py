@@ -66,10 +66,11 @@ def _help(f: Field[Any]) -> str:
 HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "kinks": "Where a student or target module:function bends or jumps: -1,1.",
     "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
-    "model": "Theory of a step: srf (as published), or the network itself.",
+    "model": "Theory of a step: srf (as published), or network (the network itself).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "lam": "Ridge penalty lambda.",
-    "loss": "square, huber:D, absolute, quantile:Q, logistic, hinge, squared_hinge.",
+    "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
+    "hinge, squared_hinge.",
 }
 PANELS = {  # of the help, in this order
     "The network and its step": (
@@ -200,7 +201,8 @@ def _way(options: Options) -> str:
     needed = all_ways[ways[0]]
     for name in needed:
         if name not in options:
-            raise InvalidArgument(name, None, f"given together with {', '.join(needed)}")
+            others = [f"--{other}" for other in needed if other != name]
+            raise InvalidArgument(name, None, f"given, with {' and '.join(others)}")
     return ways[0]
 
 

@@ -14,10 +14,12 @@ from typing import Any, TextIO
 import typer
 
 from .. import documents
+from ..display import text
 from ..errors import shorten
+from ..observables import NOTED_SHIFT
+from ..problem import Problem
 
 PICTURES = (".png", ".pdf", ".svg")
-NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 PAGE = 100  # characters of a line of a table
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
@@ -76,15 +78,20 @@ class Output:
         """The points as an aligned table on standard output, floats to seven digits: as many of
         the ``columns`` as a page has room for, unless it is to be wide."""
 
-        def text(value: Any) -> str:
+        def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
-        cells = [[name, *(text(point[name]) for point in points)] for name in columns]
+        cells = [[name, *(seven(point[name]) for point in points)] for name in columns]
         widths = [max(map(len, column)) + 2 for column in cells]
         fit = sum(end <= PAGE + 2 for end in accumulate(widths))
         shown = cells if self.wide else cells[: max(fit, 1)]
         for row in zip(*shown, strict=True):
             answer("".join(map(str.rjust, row, widths))[2:])
+        if any(name.endswith("classification_error") for name in columns):
+            say(
+                "note: classification_error is the share of new labels, with their noise, that the "
+                "sign of the output misses; the test error is squared, and on targets without noise"
+            )
         if len(shown) < len(cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
 
@@ -118,19 +125,30 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def note_finite_size(point: dict[str, Any], shift: float) -> None:
+def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
     """Say on standard error where the limit d -> inf is far from networks of ordinary size: by
-    ``shift`` at the ``point``."""
+    ``shift``, of the ``error`` of that name at the ``point``."""
     if abs(shift) > NOTED_SHIFT:
-        where = ", ".join(
-            f"{name} = {value if isinstance(value, str) else f'{value:g}'}"
-            for name, value in point.items()
-        )
         say(
-            f"note: these are limits d -> inf; at d = 1000 the test error at {where} differs by "
-            f"{shift:+.0%} "
-            "(SpikedRandomFeatures(dimension=1000), docs/readout.md)"
+            f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
+            f"{', '.join(f'{name} = {text(value)}' for name, value in point.items())} differs by "
+            f"{shift:+.0%} (SpikedRandomFeatures(dimension=1000), docs/readout.md)"
         )
+
+
+def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
+    """Say on standard error where a test error is larger than E sigma_*^2, that of an output of
+    zero, and what to try."""
+    known = [error for error in errors if error is not None]
+    if not problem.labels.binary and known:
+        zero = problem.target.averages().power
+        worse = sum(error > zero for error in known)
+        other = "" if problem.intercept else "--intercept or "
+        if worse:
+            say(
+                f"note: at {worse} of {len(known)} points the test error is above {zero:.4g}, that "
+                f"of predicting 0: {other}a larger --lam may help"
+            )
 
 
 @contextmanager

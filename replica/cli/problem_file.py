@@ -1,17 +1,18 @@
 """Problem files: TOML with the options' names as keys, and a table [groups] for an sRF of several
 groups or spikes, whose r, c and gamma are arrays."""
 
+import json
 import re
 import tomllib
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from ..documents import open_regular
-from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, names_code
-from .options import FLAGS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
+from ..errors import InvalidArgument, shorten
+from ..problem import names_code
+from .options import FLAGS, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
 
+SHOWN = 60  # characters of a value in a message, of which there may be several
 LARGEST_FILE = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # A key of many parts, a.b.c..., takes the reader a time of their square.
 DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
@@ -21,28 +22,57 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 def read_config(path: Path, *, allow_import: bool = False) -> Options:
     """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
     one that names code to import, unless that is allowed."""
-    from pydantic import ValidationError
-
     content = _content(path)
-    mistakes: dict[str, str] = {}
-    options: Options = {}
-    try:
-        options = _file_schema().model_validate(content).model_dump(exclude_unset=True)
-    except ValidationError as error:
-        for mistake in error.errors():
-            mistakes[str(mistake["loc"][0])] = mistake["msg"]
-    for name in (content.keys() & set(GRIDS)) - mistakes.keys():
-        try:
-            parse_grid(name, content[name])
-        except InvalidArgument as error:
-            mistakes[name] = f"must be {error.allowed}"
+    mistakes = {name: _mistake(name, value) for name, value in content.items()}
     for name, value in content.items():
-        if names_code(value) and name != "config" and not allow_import:
+        if names_code(value) and not mistakes[name] and not allow_import:
             mistakes[name] = f"imports and runs code ({value}): --allow-import lets a file do so"
-    if mistakes:
-        listed = "; ".join(f"{key}: {text}" for key, text in sorted(mistakes.items()))
-        raise InvalidArgument("config", str(path), f"free of mistakes ({listed})")
-    return options
+    listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
+    if listed:
+        raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
+    return content
+
+
+def _mistake(name: str, value: Any) -> str:
+    """What is wrong with the value of a key, if anything is."""
+    if name not in KEYS:
+        return "there is no such key"
+    forms, allowed = KEYS[name]
+    try:
+        if _form(value) in forms:
+            if name in GRIDS:
+                parse_grid(name, value)
+            return ""
+    except InvalidArgument as error:
+        allowed = error.allowed
+    return f"must be {allowed}, got {shorten(json.dumps(value, default=str), SHOWN)}"
+
+
+def _form(value: Any, depth: int = 0) -> str:
+    """What kind of value it is, for ``KEYS``: a truth value is no number."""
+    if isinstance(value, list) and depth < 2:
+        forms = {_form(one, depth + 1) for one in value}
+        return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
+    if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
+        return "groups"
+    return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
+
+
+GRID = ("text", "number", "list of number")
+# Of every key the forms of its value, and these in words.
+KEYS: dict[str, tuple[tuple[str, ...], str]] = (
+    dict.fromkeys(HELP, (("text",), "text in quotes"))
+    | dict.fromkeys((*GRIDS, "kinks"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys(FLAGS, (("flag",), "true or false"))
+    | dict.fromkeys(
+        ("readout", "bias"),
+        ((*GRID, "list of text", "list of list of number"), "a name, a number, or a list of these"),
+    )
+    | {
+        "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+        "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
+    }
+)
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -56,24 +86,3 @@ def _content(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
-
-
-def _file_schema() -> Any:
-    """The pydantic model of a problem file: its keys are the options and [groups]."""
-    from pydantic import ConfigDict, create_model
-
-    # strict: a truth value is no number, and "yes" no truth value
-    only_known = ConfigDict(extra="forbid", strict=True)
-    needed = {f.name: ... if f.default is MISSING else None for f in fields(SpikedRandomFeatures)}
-    in_groups: dict[str, Any] = {name: (Any, needed[name]) for name in GROUP_FIELDS}
-    groups = create_model("Groups", __config__=only_known, **in_groups)
-    grid = float | str | list[float]
-    law = grid | list[list[float]] | list[str]
-    types: dict[str, Any] = (
-        dict.fromkeys(HELP, str)
-        | dict.fromkeys((*GRIDS, "kinks"), grid)
-        | dict.fromkeys(FLAGS, bool)
-        | {"readout": law, "bias": law, "steps": str | list[list[float]], "groups": groups}
-    )
-    keys: dict[str, Any] = {name: (kind, None) for name, kind in types.items()}
-    return create_model("ProblemFile", __config__=only_known, **keys)

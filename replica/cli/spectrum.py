@@ -17,6 +17,11 @@ TimeLimit = Annotated[
     float, typer.Option(help="Seconds, after which the search for the density is given up.")
 ]
 
+SPECTRUM = (  # attributes that are in the document
+    "edges", "sharp", "atom", "outliers", "outliers_from", "converged", "quadrature_error",
+    "mass_error",
+)  # fmt: skip
+
 
 @command(without=("lam", "loss"), tabular=False)
 def spectrum(
@@ -29,6 +34,8 @@ def spectrum(
     ] = 1000,
 ) -> None:
     """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
+
+    In Python: replica.spectrum.
 
     Examples
     --------
@@ -75,14 +82,6 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     """The JSON document of ``spectrum``."""
     each = max(2, points // len(result.edges))
     x = np.concatenate([result.grid(k, each) for k in range(len(result.edges))])
-    return {
-        "edges": result.edges,
-        "sharp": result.sharp,
-        "atom": result.atom,
-        "outliers": result.outliers,
-        "outliers_from": result.outliers_from,
-        "converged": result.converged,
-        "quadrature_error": result.quadrature_error,
-        "mass_error": result.mass_error,
-        "density": {"x": x, "y": result.density(x)},
+    return {name: getattr(result, name) for name in SPECTRUM} | {
+        "density": {"x": x, "y": result.density(x)}
     }

@@ -28,6 +28,9 @@ def staircase(
 ) -> None:
     """Which directions of a target are learned, step after step, and from how many samples.
 
+    A row for every direction: the step that learns it, from that many samples; leap is their
+    exponent, explained the share of the target's variance in reach.  In Python: replica.staircase.
+
     Examples
     --------
     replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png
@@ -57,7 +60,7 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
         {
             "step": step,
             "leap": stage.leap,
-            "samples": "d" if stage.leap == 1 else f"d^{stage.leap}",
+            "samples": _power(stage.leap),
             "strength": float(strength),
             "direction": " ".join(f"{part:.4f}" for part in direction.round(4) + 0.0),
             "explained": stage.explained,
@@ -65,16 +68,11 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
         for step, stage in enumerate(result.stages, start=1)
         for direction, strength in zip(stage.directions, stage.strengths, strict=True)
     ]
-    return {
+    names = ("leap", "mean", "variance", "powers", "directions", "resolution")
+    return {name: getattr(result, name) for name in names} | {
         "target": result.target.name,
-        "leap": result.leap,
         "learned_linearly": len(result.learned),
-        "mean": result.mean,
-        "variance": result.variance,
-        "powers": result.powers,
         "tensors": [tensor.tolist() for tensor in result.tensors],
-        "directions": result.directions,
-        "resolution": result.resolution,
         "points": points,
     }
 
@@ -88,18 +86,25 @@ def summary(result: Staircase) -> str:
             f"(above {result.resolution:.1g} of the variance): try a higher --degree"
         )
     first = "information exponent" if r == 1 else "leap index"
-    steps = f"{result.linear_stages} step{'s' * (result.linear_stages != 1)}"
+    steps = _counted(result.linear_stages, "step")
     text = f"{first} {result.leap}; batches of n ~ d samples learn "
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
-    later = [stage.leap for stage in result.stages[result.linear_stages :]]
+    later = [_power(stage.leap) for stage in result.stages[result.linear_stages :]]
     if later:
+        text += f"; then steps of n ~ {', '.join(later)}"
+    if missing := r - len(result.directions):
         text += (
-            f"; then steps of n ~ {', '.join(f'd^{leap}' if leap > 1 else 'd' for leap in later)}"
-        )
-    if len(result.directions) < r:
-        missing = r - len(result.directions)
-        text += (
-            f"; {missing} direction{'s' * (missing > 1)} not met up to degree {result.degree}: "
-            "irrelevant, or of a higher degree"
+            f"; {_counted(missing, 'direction')} not met up to degree {result.degree}: irrelevant, "
+            "or of a higher degree"
         )
     return text + f" (fresh batches; strengths above {result.resolution:.1g} of the variance)"
+
+
+def _power(leap: int) -> str:
+    """The samples that a step of this leap takes."""
+    return f"d^{leap}" if leap > 1 else "d"
+
+
+def _counted(number: int, thing: str) -> str:
+    """So many things."""
+    return f"{number} {thing}{'s' * (number != 1)}"

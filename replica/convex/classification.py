@@ -5,13 +5,10 @@ of its own, where C changes sign, as thin as the prediction's spread is small.  
 until they resolve it.
 """
 
-from functools import partial
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from solvers.adaptive import adapt, between, differences, integrals
+from solvers.adaptive import NODES, Panels, adapt, between
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -48,19 +45,20 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
 
-    def integrands(owner: NDArray[np.int64], kappa: Array) -> Array:
+    def integrands(panels: Panels) -> Array:
+        kappa = panels.nodes.ravel()
         density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
         table = tabulate(model, Rule(kappa, density), target=False)
+        owner = np.repeat(panels.owner, NODES.size)
         field = field_on(table, responses_of(table), overlaps, owner)
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         wrong = _on_tau_panels(model, kappa[None], field, tol / density)
-        return np.concatenate([wrong, below]) * density
+        values = np.concatenate([wrong, below]) * density
+        return values.reshape(2, *panels.nodes.shape)
 
     panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
-    fine = adapt(partial(differences, integrands), panels, tol, MOST_PANELS)
-    if fine is None:
-        return np.full(len(overlaps.V2), np.nan)
-    return np.asarray(integrals(integrands, fine)[0])
+    found = adapt(integrands, panels, tol, MOST_PANELS)
+    return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 
 def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -68,7 +66,7 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
         field = field_on(table, responses_of(table), overlaps)
-        before, value = value, _by_nodes(labels, field) @ table.weights
+        before, value = value, _at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
@@ -81,22 +79,21 @@ def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Arra
         given = classes(labels_at(model, kappa, tau_rule(model, kappa, 0), 1), "margin", field)
         return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[1] > 1:
-        return _by_nodes(labels_at(model, kappa, tau_rule(model, kappa, 2), 1), field)
+        labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
+        return np.asarray(_at_nodes(labels, field).sum(axis=-1))
 
-    def wrong(owner: NDArray[np.int64], tau: Array) -> Array:
-        density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[owner]
-        rule = Rule(tau[:, None, None], density[:, None])
-        return _by_nodes(labels_at(model, kappa[:, owner], rule, 1), field.at(owner))
+    def wrong(panels: Panels) -> Array:
+        tau = panels.nodes
+        density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[panels.owner, None]
+        labels = labels_at(model, kappa[:, panels.owner], Rule(tau[..., None], density), 1)
+        return _at_nodes(labels, field.at(panels.owner))
 
-    panels = adapt(partial(differences, wrong), first_tau_panels(model, kappa), 1.0, MOST_PANELS)
-    if panels is None:
-        return np.full(kappa.shape, np.nan)
-    return np.asarray(integrals(wrong, panels) * tol)
+    found = adapt(wrong, first_tau_panels(model, kappa), 1.0, MOST_PANELS)
+    return np.full(kappa.shape, np.nan) if found is None else found[1] * tol
 
 
-def _by_nodes(labels: Labels, field: Field) -> Array:
-    """P(y f < 0) at every kappa, (P, N), by the nodes of tau."""
+def _at_nodes(labels: Labels, field: Field) -> Array:
+    """What every node of tau adds to P(y f < 0) at every kappa, (P, N, T)."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])
-    wrong = (1 - labels.mean) / 2 + labels.mean * below
-    return np.asarray((labels.weights * wrong).sum(axis=-1))
+    return np.asarray(labels.weights * ((1 - labels.mean) / 2 + labels.mean * below))

@@ -71,6 +71,7 @@ class Evaluation(NamedTuple):
 
     points: ridge.Points
     losses: Losses
+    classification_error: Array
     quadrature_error: Array
     nodes: Array
     slope: Array

@@ -35,6 +35,7 @@ TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
 LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
 ROUNDING, TINY = 1e-12, 1e-300  # relative, of what is symmetric; a size that is none
+UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 OUTERMOST = 13.0  # arguments at which the values of a piecewise constant target are read
 
 
@@ -99,15 +100,20 @@ def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
     ``order`` nodes a panel along a proximal map."""
     law, alignment = model.labels, model.geometry.gamma
     variances, shares = np.array(law.gaussians).T
-    along = np.einsum("tk,nmk->tnm", remainder(alignment), over_tau.nodes)
+    # real targets may grow: where kappa and tau are unlikely together nothing is averaged
+    tau, weights = over_tau
+    likely = (kappa**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
+    likely |= law.binary
+    tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
+    along = np.einsum("tk,nmk->tnm", remainder(alignment), tau)
     return Labels(
-        *over_tau,
+        tau,
+        weights,
         mean=np.asarray(law.mean(*((alignment @ kappa)[:, :, None] + along))),
         variances=variances,
         shares=shares,
         binary=law.binary,
         order=order,
-        square=(kappa**2).sum(axis=0),
         noise=law.added,
         steps=_steps(model, kappa),
     )

@@ -33,8 +33,6 @@ class Labels(NamedTuple):
         Whether labels are +-1.
     order : int
         Nodes a panel along a proximal map, for losses that need it.
-    square : array (N,)
-        kappa^2, which tells how much of tau is likely together with it.
     noise : LabelNoise, optional
         What the Gaussians are a mixture for.
     steps : Steps, optional
@@ -48,7 +46,6 @@ class Labels(NamedTuple):
     shares: Array
     binary: bool
     order: int
-    square: Array
     noise: LabelNoise | None = None
     steps: Steps | None = None
 
@@ -59,7 +56,6 @@ class Labels(NamedTuple):
             tau=self.tau[rows],
             weights=self.weights[rows],
             mean=self.mean[rows],
-            square=self.square[rows],
             steps=steps and Steps(steps.edges[rows], steps.values),
         )
 

@@ -7,25 +7,22 @@ these averages (``solvers.adaptive``), over tau at every kappa, and over kappa. 
 held fixed, and the equations solved on them.  docs/theory.md 6
 """
 
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 
-from solvers.adaptive import GAUSS, Panels, adapt, between, differences
+from solvers.adaptive import NODES, WEIGHTS, Panels, adapt, between
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_weights
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Overlaps, responses_of
-from .averages import scores
+from .averages import scores, scores_at_nodes
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
-from .label_tables import LabelTable, has_steps, labels_at, tau_kinks, tau_rule
-from .local_field import Field, Scores, field_on
-from .losses import Loss
-from .mixtures import UNLIKELY
+from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
+from .local_field import Field, field_on
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
 # over kappa, beside known layers
@@ -42,39 +39,22 @@ FINEST = 1e-9
 TINY = 1e-300
 
 
-class Fit(NamedTuple):
-    """How closely panels are fitted.
-
-    Attributes
-    ----------
-    accuracy : float
-        To which averages over kappa and tau by Gauss's rule are known, relative to their size.
-    order : int
-        Nodes a panel along a proximal map.
-    kronrod : bool
-        Whether Kronrod's nodes are taken, or Gauss's alone.
-    """
-
-    accuracy: float
-    order: int
-    kronrod: bool
-
-
-def fitted_table(task: Task, overlaps: Overlaps, fit: Fit) -> LabelTable:
+def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> LabelTable:
     """The labels on panels fitted to ``overlaps`` (P, ...) near the points of a task.
+
+    Gauss's rule on them gives averages over kappa and tau to the ``accuracy``, relative to their
+    size; a proximal map has ``order`` nodes a panel.
 
     Raises
     ------
     GivenUp
         If they take too long, or too many nodes.
     """
-    accuracy, order, kronrod = fit
     averages = _Averages(task, overlaps, order)
-    accuracy = min(accuracy, averages.accuracy)
-    kappa, weights = averages.kappa_panels(accuracy).rule(kronrod)
+    kappa, weights = averages.kappa_panels(accuracy).gauss
     table = _moments(task.model, kappa)
-    if averages.along_tau:
-        tau = _rule_over_tau(averages.tau_panels_at(table.kappa[0]), kronrod)
+    if averages.fitted:
+        tau = averages.rule_over_tau(table.kappa[0])
         nodes = tau.weights.size
     else:
         tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
@@ -89,30 +69,26 @@ def has_panels(model: Model) -> bool:
     return model.geometry.r.shape[1] == 1 and remainder(model.geometry.gamma).shape[1] == 1
 
 
-def has_tau(model: Model, loss: Loss) -> bool:
-    """Whether averages given kappa take an integral over tau that panels are fitted to: it is not
-    in closed form, nor is the law of the label along the proximal map."""
-    closed = has_steps(model) and (loss.pieces is not None or model.labels.binary)
-    return bool(remainder(model.geometry.gamma).any()) and not closed
-
-
 class _Averages:
     """The averages of (6.2)-(6.3) at fixed overlaps, as functions of kappa and tau, in units of
     what they amount to over all kappa."""
 
     def __init__(self, task: Task, overlaps: Overlaps, order: int) -> None:
         self.task, self.model, self.overlaps, self.order = task, task.model, overlaps, order
-        self.along_tau = has_tau(self.model, task.loss)
+        # whether the integral over tau is not in closed form
+        self.along_tau = bool(
+            remainder(self.model.geometry.gamma).any() and not has_steps(self.model)
+        )
         self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
         table = _moments(self.model, self.first.nodes)
-        rule = gaussian_weights(table.kappa[0], self.first.weights.ravel())
+        rule = gaussian_weights(table.kappa[0], (self.first.half * WEIGHTS).ravel())
         table = table.at(slice(None), rule.weights)
         self.combine = Coordinates(table).combine
         self.feature_size = float(self._features(table) @ table.weights) or 1.0
         self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
-        sizes = np.abs(self._values(table, None)) @ table.weights  # (4, P)
         field = field_on(table, responses_of(table), overlaps)
+        sizes = np.abs(self._values(table, field)) * self._multipliers(table) @ table.weights
         variance, square = field.power @ table.weights, field.centre**2 @ table.weights
         spread = np.sqrt(variance + square)
         # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
@@ -126,57 +102,63 @@ class _Averages:
 
     def kappa_panels(self, accuracy: float) -> Panels:
         """Panels over kappa."""
+        accuracy = min(accuracy, self.accuracy)
 
-        def integrand(owner: Array, kappa: Array) -> Array:
-            table = _moments(self.model, kappa)
-            over_tau = self.tau_panels(table, accuracy) if self.along_tau else None
-            values = self._values(table, over_tau)
-            return (values * table.weights / self.units).reshape(-1, kappa.size)
+        def integrands(panels: Panels) -> Array:
+            table = _moments(self.model, panels.nodes)
+            field = field_on(table, responses_of(table), self.overlaps)
+            factors = self._multipliers(table) * table.weights / self.units
+            if self.along_tau:
+                values = self._over_tau(table.kappa, field, factors, accuracy)
+            else:
+                values = self._values(table, field) * factors
+            return values.reshape(-1, *panels.nodes.shape)
 
-        return _found(
-            adapt(partial(differences, integrand), self.first, accuracy, MOST_KAPPA_PANELS)
-        )
+        return _found(adapt(integrands, self.first, accuracy, MOST_KAPPA_PANELS))[0]
 
-    def tau_panels_at(self, kappa: Array) -> Panels:
-        """Panels over tau at some of the ``kappa`` (N,) that panels over kappa were fitted at."""
-        ends = [self.fitted[at] for at in kappa.tolist()]
-        owner = np.repeat(np.arange(len(ends)), [low.size for low, _ in ends])
-        return Panels(owner, *map(np.concatenate, zip(*ends, strict=True)))
+    def _over_tau(self, kappa: Array, field: Field, factors: Array, accuracy: float) -> Array:
+        """The averages at every ``kappa`` (1, N), times ``factors``, on panels fitted there."""
 
-    def tau_panels(self, table: Table, accuracy: float) -> Panels:
-        """Panels over tau at every kappa of ``table``."""
-        field = field_on(table, responses_of(table), self.overlaps)
-        # what an error at one kappa may add to the averages over all
-        density = table.weights * REACH * np.sqrt(2 / np.pi)
-        units = self._multipliers(table) * density / self.units
-
-        def difference(panels: Panels) -> Array:
+        def integrands(panels: Panels) -> Array:
             self.task.check_time()
-            # the averages are linear in the weights of tau: each panel is taken at once
-            tau = panels.nodes
-            weights = (panels.weights - panels.gauss_weights) * np.exp(-(tau**2) / 2)
-            kappa, there = table.kappa[:, panels.owner], field.at(panels.owner)
-            labels = labels_at(self.model, kappa, Rule(tau[..., None], weights), self.order)
-            values = _stacked(scores(labels, self.task.loss, there), there)
-            return np.abs(values * units[..., panels.owner]).max(axis=(0, 1))
+            tau, there = panels.nodes, field.at(panels.owner)
+            density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi)
+            rule = Rule(tau[..., None], density)
+            labels = labels_at(self.model, kappa[:, panels.owner], rule, self.order)
+            s, slope, square = scores_at_nodes(labels, self.task.loss, there)
+            values = np.stack([s, slope, square, tau * s + there.pull * slope])
+            values *= labels.weights * factors[:, :, panels.owner, None]
+            return values.reshape(-1, *tau.shape)
 
-        first = first_tau_panels(self.model, table.kappa)
-        found = _found(adapt(difference, first, accuracy, MOST_NODES // GAUSS.size))
-        last = np.cumsum(np.bincount(found.owner))[:-1]
-        ends = (np.split(x, last) for x in (found.low, found.high))
-        self.fitted.update(zip(table.kappa[0].tolist(), zip(*ends, strict=True), strict=True))
-        return found
+        first = first_tau_panels(self.model, kappa)
+        # an error at one kappa may be that at all
+        tol, most = accuracy / (2 * REACH), MOST_NODES // NODES.size
+        panels, values = _found(adapt(integrands, first, tol, most))
+        last = np.cumsum(np.bincount(panels.owner))[:-1]
+        ends = (np.split(x, last) for x in (panels.low, panels.high))
+        self.fitted.update(zip(kappa[0].tolist(), zip(*ends, strict=True), strict=True))
+        return values
 
-    def _values(self, table: Table, over_tau: Panels | None) -> Array:
-        """The averages given kappa, (4, P, N), times what they are multiplied with there."""
+    def rule_over_tau(self, kappa: Array) -> Rule:
+        """Nodes (N, T, 1) and weights (N, T) over tau at some of the ``kappa`` (N,) that panels
+        were fitted at; where one has fewer nodes than others the rest weigh nothing."""
+        ends = [self.fitted[at] for at in kappa.tolist()]
+        count = np.array([low.size for low, _ in ends])
+        owner = np.repeat(np.arange(len(ends)), count)
+        rule = Panels(owner, *map(np.concatenate, zip(*ends, strict=True))).gauss
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+        both = np.zeros((2, len(count), count.max(), rule.nodes.shape[1]))
+        both[:, owner, place] = rule
+        tau, over_tau = gaussian_weights(*both.reshape(2, len(count), -1))
+        return Rule(tau[..., None], over_tau)
+
+    def _values(self, table: Table, field: Field) -> Array:
+        """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N), by a rule over tau that is
+        the same for all."""
         self.task.check_time()
-        if over_tau is None:
-            rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
-        else:
-            rule = _rule_over_tau(over_tau, kronrod=True)
-        field = field_on(table, responses_of(table), self.overlaps)
-        labels = labels_at(self.model, table.kappa, rule, self.order)
-        return _stacked(scores(labels, self.task.loss, field), field) * self._multipliers(table)
+        rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
+        s = scores(labels_at(self.model, table.kappa, rule, self.order), self.task.loss, field)
+        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0]])
 
     def _multipliers(self, table: Table) -> Array:
         """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied
@@ -207,15 +189,10 @@ def first_tau_panels(model: Model, kappa: Array) -> Panels:
     return between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
 
 
-def _stacked(s: Scores, field: Field) -> Array:
-    """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N)."""
-    return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0]])
-
-
-def _found(panels: Panels | None) -> Panels:
-    if panels is None:
+def _found(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
+    if adapted is None:
         raise GivenUp(Status.MEMORY)
-    return panels
+    return adapted
 
 
 def _moments(model: Model, kappa: Array) -> Table:
@@ -228,15 +205,3 @@ def _moments(model: Model, kappa: Array) -> Table:
 def _moments_at(model: Model, kappa: bytes) -> Table:
     nodes = np.frombuffer(kappa)
     return tabulate(model, Rule(nodes, np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)))
-
-
-def _rule_over_tau(panels: Panels, kronrod: bool) -> Rule:
-    """Nodes (N, T, 1) and weights (N, T) over tau of ``panels`` that are ordered by their N owners;
-    where one has fewer nodes than others the rest weigh nothing."""
-    nodes, weights = panels.rule(kronrod)
-    count = np.bincount(panels.owner)
-    place = np.arange(len(nodes)) - np.repeat(np.cumsum(count) - count, count)
-    both = np.zeros((2, len(count), count.max(), nodes.shape[1]))
-    both[:, panels.owner, place] = nodes, weights
-    tau, over_tau = gaussian_weights(*both.reshape(2, len(count), -1))
-    return Rule(tau[..., None], over_tau)

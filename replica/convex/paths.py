@@ -17,10 +17,10 @@ from ..saddle_point import Overlaps
 from .coordinates import Coordinates
 from .evaluation import Evaluation, GivenUp, Task
 from .label_tables import shared_tables
-from .panels import Fit, fitted_table, has_panels
+from .panels import fitted_table, has_panels
 from .solve import solve_points
 
-ROUGH_FIT = Fit(accuracy=1e-2, order=7, kronrod=False)
+ROUGH_FIT = 1e-2, 7  # accuracy, and nodes a panel along a proximal map
 ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
 EASY = (0.1, 100.0, 0.01)  # penalties from which a path may start
 FACTOR = 4.0  # between the penalties of a path, at first
@@ -90,7 +90,7 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     took; None where there are none, or would be too many nodes."""
     shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
-        given = next(shared, None) if shared else fitted_table(task, near, ROUGH_FIT)
+        given = next(shared, None) if shared else fitted_table(task, near, *ROUGH_FIT)
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
             raise

@@ -19,6 +19,7 @@ from solvers.rules import composite
 from .losses import Loss
 from .smoothness import BEND_STRETCH
 
+FAR = 7.0  # standard deviations of t0, beyond which a Gaussian holds 3e-12
 LONGEST_PANEL = 5.0  # in the standard deviations of t0
 # Panels that are added when the distance from a bend grows by a factor e.
 GRADED_PANELS = 0.7
@@ -57,6 +58,13 @@ def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, ord
     for kink, start, end in loss.flats(V) if loss.jumps else ():
         curves.append(_at(kink, V, np.clip(start, low, high), np.clip(end, low, high), sd, order))
     return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
+
+
+def at_points(loss: Loss, curve: Curve, after: bool) -> Array:
+    """g, g' and g^2, or ``after`` training t, t^2 and rho(t), at points (3, ..., L)."""
+    if after:
+        return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
+    return np.stack([curve.score, curve.slope, curve.score**2])
 
 
 def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:

@@ -23,19 +23,14 @@ from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task, assign
 from .label_tables import shared_tables
 from .losses import Loss
-from .panels import Fit, fitted_table, has_panels
+from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
 from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until a finer one
-# changes the solution by less than that.
-FITS = (
-    Fit(accuracy=0.3, order=9, kronrod=False),
-    Fit(accuracy=0.03, order=13, kronrod=False),
-    Fit(accuracy=0.003, order=19, kronrod=True),
-    Fit(accuracy=1e-3, order=27, kronrod=False),
-)
+# changes the solution by less than that; with so many nodes a panel along a proximal map.
+FITS = ((0.3, 9), (0.03, 13), (0.003, 19), (1e-3, 27))
 # Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
 # what they differ by.
 PANEL_SAFETY = 3.0
@@ -87,9 +82,9 @@ def _start(task: Task) -> Evaluation:
     points = task.ridge()
     points.status[:], points.residual[:] = Status.NO_PROGRESS, np.inf
     unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
-    losses = Losses(*(np.full_like(none, np.nan) for _ in Losses._fields))
+    *losses, wrong = np.full((len(Losses._fields) + 1, len(none)), np.nan)
     nodes, slope, bias = none.astype(int), none, none.copy()
-    return Evaluation(points, losses, unknown, nodes, slope, bias)
+    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
@@ -115,16 +110,16 @@ def _on_own_panels(
     task: Task,
     found: Evaluation,
     rows: Rows,
-    fits: tuple[Fit, ...] = FITS,
+    fits: tuple[tuple[float, int], ...] = FITS,
     last: Equations | None = None,
 ) -> None:
     """Solve points on panels that are fitted to all of them, ever more closely; of half of them at
     a time where these would have too many nodes."""
     done = 0
     try:
-        for fit in fits:
-            exact = fit._replace(accuracy=fit.accuracy * task.tol)
-            given = fitted_table(task.at(rows), found.at(rows).points.overlaps, exact)
+        for accuracy, order in fits:
+            near = found.at(rows).points.overlaps
+            given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
             equations = task.on(given)
             _solve_on(task, found, rows, last, equations)
             found.quadrature_error[rows] *= PANEL_SAFETY

@@ -1,14 +1,17 @@
-"""Averages of a piecewise quadratic loss over labels whose mean is a step function of tau, given
-kappa in closed form: those of a sign, flipped or with noise.  docs/theory.md 6
+"""Averages over labels whose mean is a step function of tau, given kappa: those of a sign, flipped
+or with noise.  docs/theory.md 6
 
 Given kappa, t0 = y - omega + noise, or y omega, of each label y and component of the noise is
 
     t0 = mean + sd z,   (z, tau) ~ N(0, [[1, r], [r, 1]]),   P(y | tau) a sum of steps at e_j,
 
 so that y and z have the joint density phi(z) sum_j p_j Phi((r z - e_j) / sqrt(1 - r^2)), whose
-partial moments are elementary but for Owen's function.  By partial integration in tau
+partial moments are elementary but for Owen's function: all that a piecewise quadratic loss takes.
+By partial integration in tau
 
     E[tau s] = P E[s'] + sum_j phi(e_j) sum_y p_j(y) E[s(y) | tau = e_j].
+
+Other losses are averaged over points of the proximal map, with E[tau | z] beside the density.
 """
 
 from typing import NamedTuple
@@ -20,8 +23,9 @@ from solvers.piecewise import NORMAL, NORMAL_CUT, average_proximal, average_scor
 from solvers.results import Array
 
 from .labels import Labels
-from .local_field import Field, remaining
+from .local_field import THINNEST_FIELD, Field, remaining
 from .losses import Loss
+from .proximal import FAR, at_points, proximal_nodes
 
 SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
 
@@ -133,23 +137,51 @@ def classes(labels: Labels, kind: str, field: Field) -> Classes:
     return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
 
 
-def scores_of_steps(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
-    """E s, -E s', E s^2 and E tau s given kappa, as ``Scores``."""
-    assert loss.pieces is not None
-    share, sign, mean, sd, law, at_edges = classes(labels, loss.kind, field)
-    score = average_score(loss.pieces, mean, sd, field.response, law)
-    slope, signed = -(share * score.slope).sum(axis=0), share * sign
-    along = -field.pull[..., 0] * slope
-    at_edge = average_score(loss.pieces, *at_edges, field.response).mean
-    change = (law.rises * signed * at_edge).sum(axis=1)
-    along += (NORMAL.density(law.edges[:, 0]) * change).sum(axis=0)
-    first, square = (signed * score.mean).sum(axis=0), (share * score.square).sum(axis=0)
-    return first, slope, square, along[..., None]
+def scores_of_steps(labels: Labels, loss: Loss, field: Field) -> Array:
+    """E s, -E s', E s^2 and E tau s given kappa, (4, P, N)."""
+    of = classes(labels, loss.kind, field)
+    signed = of.share * of.sign
+    if loss.pieces is None:
+        score, along = _along_map(labels.order, loss, of, field, after=False)
+        total = (signed * along).sum(axis=0)
+    else:
+        score = average_score(loss.pieces, of.mean, of.sd, field.response, of.law)
+        at_edge = average_score(loss.pieces, *of.at_edges, field.response)[0]
+        change = (of.law.rises * signed * at_edge).sum(axis=1)
+        total = field.pull[..., 0] * (of.share * score[1]).sum(axis=0)
+        total += (NORMAL.density(of.law.edges[:, 0]) * change).sum(axis=0)
+    g, slope, square = score
+    return np.stack(
+        [(signed * g).sum(axis=0), *((of.share * x).sum(axis=0) for x in (-slope, square)), total]
+    )
 
 
-def residuals_of_steps(labels: Labels, loss: Loss, field: Field) -> tuple[Array, ...]:
-    """E t, E t^2 and E rho(t) at the proximal point, (P, N) each."""
-    assert loss.pieces is not None
-    share, _, mean, sd, law, _ = classes(labels, loss.kind, field)
-    averages = average_proximal(loss.pieces, mean, sd, field.response, law)
-    return tuple((share * part).sum(axis=0) for part in averages)
+def residuals_of_steps(labels: Labels, loss: Loss, field: Field) -> Array:
+    """E t, E t^2 and E rho(t) at the proximal point, (3, P, N)."""
+    of = classes(labels, loss.kind, field)
+    if loss.pieces is None:
+        averages, _ = _along_map(labels.order, loss, of, field, after=True)
+    else:
+        averages = average_proximal(loss.pieces, of.mean, of.sd, field.response, of.law)
+    return np.asarray((of.share * averages).sum(axis=1))
+
+
+def _along_map(
+    order: int, loss: Loss, of: Classes, field: Field, after: bool
+) -> tuple[Array, Array]:
+    """The averages (3, K, P, N), of each label, of what ``at_points`` gives, and of tau times the
+    first of them (K, P, N), by points of the proximal map."""
+    mean, sd, r, rest = (x[..., None] for x in (of.mean, of.sd, of.law.r, of.law.rest))
+    sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
+    V = np.broadcast_to(field.response[..., None], mean.shape)
+    curve = proximal_nodes(loss, V, mean - FAR * sd, mean + FAR * sd, sd, order)
+    z = (curve.t0 - mean) / sd
+    chance, slope = of.law.first[..., None], np.zeros_like(z)
+    for rise, edge in zip(of.law.rises[..., None], of.law.edges[..., None], strict=True):
+        u = (r * z - edge) / rest  # tau given z, in standard deviations
+        chance = chance + rise * ndtr(u)
+        slope += rise * NORMAL.density(u)
+    values = at_points(loss, curve, after)
+    weight = NORMAL.density(z) * curve.length / sd
+    along = (values[0] * weight * (r * z * chance + rest * slope)).sum(axis=-1)
+    return (values * (weight * chance)).sum(axis=-1), along

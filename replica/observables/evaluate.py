@@ -151,10 +151,10 @@ def _on(
         points, error = solve_and_check(*tables, alpha, lam, start)
     train, unknown = points.errors.train, np.full(len(alpha), np.nan)
     test = points.errors.test + fine.noise
-    losses = Losses(train / 2, train.copy(), test / 2, unknown)
+    losses = Losses(train / 2, train.copy(), test / 2)
     nodes, bias = np.full(len(alpha), fine.weights.size), np.zeros(len(alpha))
     slope = slope_in_bias(model, fine, alpha, points, partial(scores_of_ridge, fine))
-    return Evaluation(points, losses, error, nodes, slope, bias)
+    return Evaluation(points, losses, unknown, error, nodes, slope, bias)
 
 
 def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:
@@ -171,11 +171,11 @@ def _finished(
     quadrature, residual and classification, NaN errors where that is not convergence, and the
     overlaps of all groups of the ``table``."""
     tol, residual_tol, classification_tol = tolerances
-    status, wrong = kept.points.status, kept.losses.classification
+    status, wrong = kept.points.status, kept.classification_error
     status[kept.converged & ~(kept.points.residual <= residual_tol)] = Status.NO_PROGRESS
     status[kept.converged & ~(kept.quadrature_error <= tol)] = Status.QUADRATURE
     rows = np.flatnonzero(kept.converged)
     wrong[rows] = classification_error(model, kept.at(rows).points.overlaps, classification_tol)
-    for error in (*kept.points.errors, *kept.losses):
+    for error in (*kept.points.errors, *kept.losses, wrong):
         error[~kept.converged] = np.nan
     return kept._replace(points=ridge.for_groups(table, kept.points))

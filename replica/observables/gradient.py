@@ -75,7 +75,7 @@ def gradient(
     ------
     InvalidArgument
         If an argument is out of range, the model trains a bias, labels are +-1 at random, or
-        neurons of a network differ in their first-step readout.
+        neurons of a network differ in their first-step readout or bias.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def gradient(
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     model.refuse_channel()
     if model.rows is not None and len(model.geometry.c) > 1:
-        allowed = "srf here: neurons of the network differ in their first-step readout"
+        allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
     point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
     own = problem if problem.rows is None else problem.rows.step

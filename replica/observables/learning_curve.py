@@ -18,6 +18,7 @@ from solvers.threads import one_thread
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
 from ..errors import InvalidArgument
+from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
@@ -94,14 +95,24 @@ class Grid:
             self._add(variables, name, self.models)
         if "rate" in self.axes:
             self._add(variables, "eta", [model.step for model in self.models])
-        return xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.constants))
+        found = xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.constants))
+        for name, label in (LABELS | ERROR_LABELS).items():
+            if name in found:
+                found[name].attrs["long_name"] = label
+        return found
 
     def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
-        """Put what a field is of ``each`` model among the variables, if it is a number."""
-        values = [getattr(one, name) for one in each]
-        if name not in self.axes and all(isinstance(value, float) for value in values):
-            dims, shape = tuple(self.axes)[:-2], [axis.size for axis in self.axes.values()][:-2]
-            variables[name] = dims, np.reshape(values, shape)
+        """Put a field of ``each`` model among the variables, if it is a number, or one a group."""
+        values = [np.asarray(getattr(one, name)) for one in each]
+        dims, shape = list(self.axes)[:-2], [axis.size for axis in self.axes.values()][:-2]
+        most = max(value.ndim for value in values)
+        if name in self.axes or most > (name in ("r", "c")):
+            return
+        table = np.full((len(values), max(value.size for value in values)), np.nan)
+        for row, value in zip(table, values, strict=True):
+            row[: value.size] = value.ravel()
+        several = {"group": table.shape[1]} if most else {}
+        variables[name] = [*dims, *several], table.reshape([*shape, *several.values()])
 
 
 def sweep(
@@ -126,8 +137,7 @@ def sweep(
     check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
     models = list(models_on_grid(problem, axes))
     axes |= ends
-    mesh = np.meshgrid(axes["alpha"], axes["lam"], indexing="ij")
-    a, b = (coordinate.ravel() for coordinate in mesh)
+    a, b = (x.ravel() for x in np.meshgrid(axes["alpha"], axes["lam"], indexing="ij"))
     minimised, count = as_loss(loss), len(a)
     size = count if minimised.is_square else BLOCK
     blocks = [
@@ -137,15 +147,14 @@ def sweep(
     ]
     _check_workers(workers, blocks)
     done: dict[int, dict[str, Array]] = {}
-    task, cells = partial(_columns, blocks), range(len(blocks))
-    for index, part in executors.results(task, cells, None, min(workers, len(blocks))):
+    cells, most = range(len(blocks)), min(workers, len(blocks))
+    for index, part in executors.results(partial(_columns, blocks), cells, None, most):
         done[index] = part
         if progress is not None:
             progress(len(done), len(blocks))
     parts = [done[index] for index in cells]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    failed = int(np.sum(~columns["converged"]))
-    if failed:
+    if failed := int(np.sum(~columns["converged"])):
         logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
     return Grid(problem, axes, models, columns, minimised)
 
@@ -175,7 +184,7 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
     if not loss.is_square:
         columns |= {"loss_error": losses.test, "train_loss": losses.train}
     if model.labels.binary:
-        columns["classification_error"] = losses.classification
+        columns["classification_error"] = evaluated.classification_error
     return columns | {
         "converged": evaluated.converged,
         "residual": points.residual,
@@ -226,8 +235,9 @@ def learning_curve(
     xarray.Dataset
         Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
         train_error, converged, residual, quadrature_error, iterations, status, and the
-        sRF's r, c, gamma; loss_error and train_loss for a loss other than the square,
-        classification_error where labels are +-1.  Points that did not converge have NaN errors.
+        sRF's r, c, gamma (r and c along ``group``, filled with NaN, where neurons differ);
+        loss_error and train_loss for a loss other than the square, classification_error where
+        labels are +-1.  Points that did not converge have NaN errors.
 
     Raises
     ------
@@ -260,8 +270,7 @@ def learning_curve(
         workers=workers,
     )
     dataset = grid.dataset()
-    if raise_on_failure and not grid.converged:
-        failed = int((~dataset.converged).sum())
+    if raise_on_failure and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
 

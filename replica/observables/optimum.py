@@ -18,7 +18,14 @@ from solvers.results import Array, ConvergenceError, Status
 from ..display import Displayed
 from ..equivalence import table_at
 from ..plotting import mark_optimum, plot_curve
-from ..problem import Problem, SpikedRandomFeatures, check_model, check_step, logarithms, positive
+from ..problem import (
+    Problem,
+    SpikedRandomFeatures,
+    check_model,
+    check_step,
+    logarithms,
+    one_positive,
+)
 from ..saddle_point import ridge
 from .solution import Solution, evaluate, solve
 
@@ -197,10 +204,10 @@ def _search(
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
     one of them: on finer tables until the lowest point is resolved."""
-    positive("alpha", [alpha])
+    one_positive("alpha", alpha)
     fixed = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
-        fixed["lam"] = np.log(positive("lam", [lam]))
+        fixed["lam"] = np.log(one_positive("lam", lam))
 
     def errors(level: int, *varied: Array) -> Array:
         grid = fixed | dict(zip(axes, varied, strict=True))

@@ -16,7 +16,7 @@ from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
 from .trained_bias import with_trained_bias
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIMENSION = 1000.0  # a large simulation's: what is far from the limit there is not seen in any
+LABELS_NEEDED = (  # by a loss of the margin
+    "a loss of the residual: the labels of this problem are not +-1, as those of the target sign "
+    "without noise are, or of the label noise flip:0.1"
+)
+NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn
 
 
@@ -115,7 +120,7 @@ class Solution(Displayed):
         errors = at.points.errors
         known = {"test_error": errors.test, "train_error": errors.train}
         if self.model.labels.binary:
-            known["classification_error"] = at.losses.classification
+            known["classification_error"] = at.classification_error
         variables = {key: ("alpha", values) for key, values in known.items()}
         settings = {key: value for key, value in self.settings.items() if key != "alpha"}
         ax = plot_curve(xarray.Dataset(variables, {"alpha": alpha}, settings), ax)
@@ -126,7 +131,11 @@ class Solution(Displayed):
         names = dict.fromkeys([error_shown(self.model), "test_error", "train_error"])
         errors = {name: getattr(self, name) for name in names}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        return errors | {"status": f"{self.status.value} ({accuracy})"}
+        facts = errors | {"status": f"{self.status.value} ({accuracy})"}
+        if abs(self.finite_size_shift) > NOTED_SHIFT:
+            shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = {DIMENSION:g}"
+            facts["finite_size_shift"] = shift
+        return facts
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("alpha", "lam", "test_error", "train_error")
@@ -215,8 +224,8 @@ def solve(
     check_model(model)
     evaluated = evaluate(
         model,
-        positive("alpha", [alpha]),
-        positive("lam", [lam]),
+        one_positive("alpha", alpha),
+        one_positive("lam", lam),
         loss=loss,
         quadrature_tol=quadrature_tol,
         scheme=Scheme(method, rule),
@@ -232,7 +241,7 @@ def solve(
         loss=as_loss(loss),
         loss_error=float(losses.test[0]),
         train_loss=float(losses.train[0]),
-        classification_error=float(losses.classification[0]),
+        classification_error=float(evaluated.classification_error[0]),
         overlaps=Overlaps(*(part[0] for part in points.overlaps)),
         conjugates=Conjugates(*(part[0] for part in points.conjugates)),
         converged=bool(evaluated.converged[0]),
@@ -266,9 +275,7 @@ def evaluate(
     number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument(
-            "loss", minimised.name, "a loss of the residual: the labels of this problem are not +-1"
-        )
+        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     if scheme != USUAL:
         scheme.check(model, ridge=is_ridge(model, minimised))
         return evaluate_ridge(model, alpha, lam, quadrature_tol, scheme)

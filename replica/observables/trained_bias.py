@@ -54,7 +54,7 @@ def with_trained_bias(
         best = finely(float(np.nan_to_num(bias)))[0]._replace(bias=np.array([bias]))
         if np.isnan(bias):
             best.points.status[:] = Status.TIME if late else Status.AT_EDGE
-            for error in (*best.points.errors, *best.losses):
+            for error in (*best.points.errors, *best.losses, best.classification_error):
                 error[:] = np.nan
         return best
 

@@ -9,10 +9,8 @@ from .axes import (
     colours,
     draw_points,
     finish,
-    is_logarithmic,
     letter_panels,
     nudged,
-    panel_below,
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
@@ -38,11 +36,9 @@ __all__ = [
     "draw_heat_map",
     "draw_points",
     "finish",
-    "is_logarithmic",
     "letter_panels",
     "mark_optimum",
     "nudged",
-    "panel_below",
     "plot_bounds",
     "plot_comparison",
     "plot_curve",

@@ -83,9 +83,19 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 
 def is_logarithmic(x: Array) -> bool:
-    """Whether the finite ones of the points are better spaced in the logarithm."""
-    x = x[np.isfinite(x)]
-    return bool(x.size > 1 and (x > 0).all() and x.max() / x.min() > 50)
+    """Whether the finite ones of the points span a decade, in steps that are more even in the
+    logarithm."""
+    x = np.unique(x[np.isfinite(x)])
+    if x.size < 2 or x[0] <= 0 or x[-1] < 9.99 * x[0]:
+        return False
+    uneven = [np.ptp(steps) / steps.mean() for steps in (np.diff(np.log(x)), np.diff(x))]
+    return bool(uneven[0] <= uneven[1])
+
+
+def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
+    """Let an axis be logarithmic where the points ``x`` along it are spaced so."""
+    if is_logarithmic(x):
+        getattr(ax, f"set_{axis}scale")("log")
 
 
 def spaced(x: Array, count: int = 101) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOUR_MAP, COLOURS, REFERENCE, axes, finish, from_zero, is_logarithmic
+from .axes import COLOUR_MAP, COLOURS, REFERENCE, axes, finish, from_zero, set_scale
 from .names import ERROR_LABELS, LABELS, setting
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def plot_bounds(
         label = rf"best $\lambda$ at {setting('alpha', ratio)}"
         ax.plot(eta, achieved, color=COLOURS[i % len(COLOURS)], label=label)
     ax.axhline(linear, **REFERENCE, label="best linear predictor")
-    if is_logarithmic(eta):
-        ax.set_xscale("log")
+    set_scale(ax, eta)
     from_zero(ax)
     fixed = {name: value for name, value in (described or {}).items() if name != "eta"}
     return finish(ax, LABELS["eta"], ERROR_LABELS["test_error"], fixed)

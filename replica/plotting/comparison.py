@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import BARS, REFERENCE, axes, draw_points, from_zero, is_logarithmic, nudged, panel_below
+from .axes import BARS, REFERENCE, axes, draw_points, from_zero, nudged, panel_below, set_scale
 from .curve import (
     KINDS,
     STYLES,
     Line,
     abscissa_of,
+    draw_line,
     error_drawn,
     finish_lines,
     label_kinds,
     lines_of,
 )
+from .names import ERROR_LABELS
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MARKERS = {"test_error": "o", "train_error": "s"}
+MARKERS: dict[str, dict[str, Any]] = {"train_error": {"fmt": "s", "markerfacecolor": "white"}}
 THIN = (0.8, 0.4)  # widths of the lines of other theories
 
 
@@ -59,7 +61,7 @@ def plot_comparison(
         What the points are, for the legend.
     """
     ax = axes(ax)
-    name = error_drawn(_as_curve(points), error)
+    name = error_drawn([one for one in ERROR_LABELS if f"simulated_{_short(one)}" in points], error)
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
@@ -67,27 +69,28 @@ def plot_comparison(
     others = dict(beside or {})
     for line in lines:
         for kind in kinds:
-            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "color": line.colour}
             if theory is not None:
                 label = line.label if kind == name else ""
-                ax.plot(theory[abscissa], theory[kind].sel(line.at), label=label, **style)
+                draw_line(ax, theory, abscissa, line, kind, label=label)
             for width, other in zip(THIN, others.values(), strict=False):
-                ax.plot(other[abscissa], other[kind].sel(line.at), linewidth=width, **style)
-            _draw(ax, points, abscissa, line, kind)
-    x = points[abscissa].values
-    if is_logarithmic(x):
-        ax.set_xscale("log")
+                draw_line(ax, other, abscissa, line, kind, linewidth=width)
+            at, short = points.sel(line.at), _short(kind)
+            x, mean, stderr = (
+                at[one] for one in (abscissa, f"simulated_{short}", f"stderr_{short}")
+            )
+            draw_points(ax, x, mean, stderr, color=line.colour, **MARKERS.get(kind, {}))
+    set_scale(ax, points[abscissa].values)
     from_zero(ax)
     if below is not None:
         _draw_differences(below, points, abscissa, lines, kinds)
     if theory is not None:
         label_kinds(ax, lines, kinds, "theory")
-    known: dict[str, Any] = {"color": "0.3" if len(lines) > 1 else lines[0].colour}
+    style: dict[str, Any] = {"color": "0.3" if len(lines) > 1 else lines[0].colour}
     for width, label in zip(THIN, others, strict=False):
-        ax.plot([], [], linewidth=width, label=label, **known)
+        ax.plot([], [], linewidth=width, label=label, **style)
     for kind in kinds:
-        label = f"{KINDS.get(kind, kind.replace('_', ' '))}, {simulated} (±{BARS} s.e.)"
-        draw_points(ax, [], [], [], label=label, **_marker(kind), **known)
+        label = f"{KINDS.get(kind, ERROR_LABELS[kind])}, {simulated} (±{BARS} s.e.)"
+        draw_points(ax, [], [], [], label=label, **style, **MARKERS.get(kind, {}))
     finish_lines(ax, points, lines, abscissa, kinds)
     if below is not None:
         below.set_xlabel(ax.get_xlabel())
@@ -98,27 +101,6 @@ def plot_comparison(
 def _short(name: str) -> str:
     """The name of an error in columns of simulations: test and train for short."""
     return {"test_error": "test", "train_error": "train"}.get(name, name)
-
-
-def _as_curve(points: "xarray.Dataset") -> "xarray.Dataset":
-    """The simulated errors under the names that theories give them."""
-    long = {"test": "test_error", "train": "train_error"}
-    names = {one: str(one).removeprefix("simulated_") for one in points.data_vars}
-    kept = {one: long.get(name, name) for one, name in names.items() if name != one}
-    return points[list(kept)].rename(kept)
-
-
-def _marker(kind: str) -> dict[str, Any]:
-    """How points of an error are drawn: those of training are open."""
-    fmt = MARKERS.get(kind, "o")
-    return {"fmt": fmt} | ({"markerfacecolor": "white"} if kind == "train_error" else {})
-
-
-def _draw(ax: "Axes", points: "xarray.Dataset", abscissa: str, line: Line, kind: str) -> None:
-    """The simulated points of one line."""
-    at, name = points.sel(line.at), _short(kind)
-    mean, stderr = at[f"simulated_{name}"].values, at[f"stderr_{name}"].values
-    draw_points(ax, at[abscissa].values, mean, stderr, color=line.colour, **_marker(kind))
 
 
 def _draw_differences(
@@ -133,7 +115,7 @@ def _draw_differences(
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
             z = off / at[f"stderr_{name}"].values
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
-        style = _marker(kind) | {"color": line.colour, "markersize": 4}
+        style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
         ax.plot(x, z, style.pop("fmt"), **style)
         reach += np.abs(z[np.isfinite(z)]).tolist()
     ax.axhline(0, **REFERENCE)

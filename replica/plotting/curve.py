@@ -1,12 +1,12 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic
+from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic, set_scale
 from .heat_map import LONG, plot_heat_map
 from .names import ERROR_LABELS, LABELS, SQUARED_ERROR, setting, symbol
 
@@ -65,29 +65,34 @@ def plot_curve(
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
-            style: dict[str, Any] = {"linestyle": STYLES.get(kind, "-"), "marker": alone}
-            y = curve[kind].sel(line.at).values
-            ax.plot(x, y, color=line.colour, label=label, **style)
-    if is_logarithmic(x):
-        ax.set_xscale("log")
+            draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
+    set_scale(ax, x)
     from_zero(ax)
     if len(kinds) > 1:
         label_kinds(ax, lines, kinds)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
-def error_drawn(curve: "xarray.Dataset", error: str | None = None) -> str:
-    """The error to draw: the one asked for, or that which matters most.
+def draw_line(
+    ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
+) -> None:
+    """One line of a figure: an error of one ``kind``."""
+    style |= {"linestyle": STYLES.get(kind, "-"), "color": line.colour}
+    ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
+
+
+def error_drawn(known: Container[Any], error: str | None = None) -> str:
+    """The error to draw: the one asked for, or that of the ``known`` which matters most.
 
     Raises
     ------
     InvalidArgument
     """
-    usual = "classification_error" if "classification_error" in curve else "test_error"
+    usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
-    if name not in ERROR_LABELS or name not in curve:
-        known = ", ".join(one for one in ERROR_LABELS if one in curve)
-        raise InvalidArgument("error", error, f"one of {known}")
+    if name not in ERROR_LABELS or name not in known:
+        allowed = ", ".join(one for one in ERROR_LABELS if one in known)
+        raise InvalidArgument("error", error, f"one of {allowed}")
     return name
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, axes, finish, is_logarithmic
+from .axes import COLOUR_MAP, axes, finish, set_scale
 from .names import ERROR_LABELS, LABELS, number_text, setting
 
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
         levels = spaced(known.min(), known.max(), CONTOURS + 2)[1:-1]
         lines = ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7)
         ax.clabel(lines, fontsize="x-small", fmt="%.2g", inline_spacing=2)
-    for axis, places in (("x", x), ("y", y)):
-        if is_logarithmic(places):
-            getattr(ax, f"set_{axis}scale")("log")
+    set_scale(ax, x)
+    set_scale(ax, y, "y")
 
 
 def mark_optimum(ax: "Axes", x: float, y: float) -> None:

@@ -23,12 +23,14 @@ LABELS = {
 ERROR_LABELS = {
     "test_error": r"test error $\epsilon_g$",
     "train_error": r"training error $\epsilon_t$",
-    "classification_error": "classification error",
+    "classification_error": "classification error on new labels",
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
 }
 SQUARED_ERROR = "mean squared error"  # of both, where test and training error share an axis
 SILENT = ("noise", "step_noise", "bias")  # where they are zero
+# What a simulation is run again by, not what it is of.
+UNSTATED = ("simulated", "test_samples", "rng", "spawn_key", "versions", "theory")
 FIRST = ("student", "target")  # what a title begins with
 LONGEST_VALUE = 40  # characters of a setting in a title
 
@@ -80,7 +82,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         is_list = isinstance(stated, str) and stated.startswith("[")  # as NetCDF holds it
         value = json.loads(stated) if is_list else stated
         silent = value is None or value is False or (name in SILENT and value == 0)
-        if silent or len(str(value)) > LONGEST_VALUE:
+        if silent or name in UNSTATED or len(str(value)) > LONGEST_VALUE:
             continue
         if name in (*FIRST, "loss"):
             pieces.append(f"{value} {name}".replace("**", "^"))

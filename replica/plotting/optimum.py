@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import COLOURS, axes, finish, from_zero, is_logarithmic, panel_below
+from .axes import COLOURS, axes, finish, from_zero, panel_below, set_scale
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS
 
@@ -40,8 +40,7 @@ def plot_optima(
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
     below.set_yscale("log")
     below.margins(y=0.2)
-    if is_logarithmic(alpha):
-        ax.set_xscale("log")
+    set_scale(ax, alpha)
     from_zero(ax)
     finish(ax, "", ERROR_LABELS["test_error"], described)
     below.set_xlabel(LABELS["alpha"])

@@ -92,6 +92,13 @@ def positive(name: str, values: ArrayLike) -> Array:
     return array
 
 
+def one_positive(name: str, value: Any) -> Array:
+    """The one ``value`` of alpha or lam as an array (1,)."""
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
+        raise InvalidArgument(name, value, "one number here (learning_curve takes several)")
+    return positive(name, [value])
+
+
 def takes(memory: float, seconds: float) -> str:
     """Bytes and seconds in words.
 

@@ -77,7 +77,8 @@ class Expression:
                     raise ValueError
                 self(*np.ones(4))  # meets every part of the text
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            raise InvalidArgument("target", self.text, GRAMMAR) from None
+            allowed = "written with ** for a power" if "^" in self.text else GRAMMAR
+            raise InvalidArgument("target", self.text, allowed) from None
 
     @cached_property
     def _tree(self) -> ast.expr:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from solvers.results import Array
 
@@ -17,6 +16,7 @@ Function = Callable[[Array], Array]
 # As far as Gaussian rules reach, in steps of 0.01; not at 0, where odd functions vanish.
 STEP = 0.01
 PLACES = np.arange(-1300, 1300) * STEP + 1e-4
+HALVINGS = 50  # of a step: down to 1e-17
 MOST_KINKS = 32  # of a function that is searched: one with more is left as it is
 # What a third difference falls by as its length falls from 1e-4 to 1e-5: 1000 where smooth.
 LENGTHS, LEAST_FALL = (1e-4, 1e-5), 300.0
@@ -24,14 +24,15 @@ ROUNDING, NOTHING = 1e-14, 1e-13  # of a third difference, relative to the funct
 
 
 def crossings(function: Function) -> list[float]:
-    """Where a function changes sign, to rounding."""
+    """Where a function changes sign, to rounding, by bisection."""
     y = function(PLACES)
-
-    def at(x: float) -> float:
-        return float(function(np.array([x]))[0])
-
-    places = np.flatnonzero(y[:-1] * y[1:] < 0)
-    return [float(brentq(at, PLACES[i], PLACES[i + 1], xtol=1e-14)) for i in places]
+    cells = np.flatnonzero(y[:-1] * y[1:] < 0)
+    low, high, above = PLACES[cells], PLACES[cells + 1], y[cells] > 0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        before = (function(middle) > 0) == above
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    return [float(place) for place in high]
 
 
 def find_kinks(function: Function) -> tuple[float, ...]:

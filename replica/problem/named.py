@@ -156,11 +156,16 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             return hermite(coefficients)
         except (ValueError, ZeroDivisionError):
             pass  # such as he1/0 or 1.2.3*he1: refused below
-    raise InvalidArgument(
-        argument,
-        text,
-        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or module:function",
-    )
+    raise InvalidArgument(argument, text, _meant(text, argument))
+
+
+def _meant(text: str, argument: str) -> str:
+    """What is allowed in the place of ``text``: what was probably meant, or all."""
+    if text.lower() in ACTIVATIONS:
+        return f"{text.lower()}, in small letters"
+    if argument == "target" and re.search(r"\b[xyz]\b", text):
+        return "in the variables z1, z2, ..., as in z1**2"
+    return f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or module:function"
 
 
 def names_code(text: Any) -> bool:

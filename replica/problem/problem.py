@@ -24,7 +24,7 @@ class Problem(ABC):
     noise : float
         Variance Delta of the label noise of the readout's data.
     label_noise : LabelNoise or None
-    train_bias : bool
+    intercept, train_bias : bool
     differentiable : tuple of str
         The parameters of which the features are smooth functions.
     """
@@ -36,6 +36,7 @@ class Problem(ABC):
     target: Activation | MultiIndex | Any
     noise: float
     label_noise: Any
+    intercept: bool
     train_bias: bool
 
     @property

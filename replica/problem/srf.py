@@ -80,9 +80,9 @@ class SpikedRandomFeatures(Problem):
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
-    r: Any = field(metadata={"help": "Spike length, for an sRF given directly."})
-    c: Any = field(metadata={"help": "Bulk variance, likewise."})
-    gamma: Any = field(metadata={"help": "Spike-target cosine, likewise."})
+    r: Any = field(metadata={"help": "Length of the spike."})
+    c: Any = field(metadata={"help": "Variance of the bulk."})
+    gamma: Any = field(metadata={"help": "Cosine of spike and target."})
     beta: float = field(default=1.0, metadata={"help": "Width p/d."})
     noise: float = 0.0
     fractions: Any = None

@@ -8,7 +8,6 @@ by the trapezoidal rule in x, whose error decreases geometrically in 1 / step.
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gamma, loggamma
 
 from solvers.results import Array
@@ -35,12 +34,9 @@ def mixture(nu: float) -> tuple[Array, Array]:
     76 11.0
     """
     half = min(nu, LARGEST_NU) / 2
-
-    def excess(step: float) -> float:
-        error = (loggamma(half + 2j * np.pi / step) - loggamma(half)).real
-        return float(error - np.log(TOLERANCE))
-
-    step = brentq(excess, 0.2 / np.sqrt(half), 1.5 / np.sqrt(half))
+    steps = np.linspace(1.5, 0.2, 1301) / np.sqrt(half)
+    error = (loggamma(half + 2j * np.pi / steps) - loggamma(half)).real
+    step = steps[np.argmax(error <= np.log(TOLERANCE))]  # the largest that is small enough
     x = step * np.arange(-50, 150)
     likely = -half * (x + np.expm1(-x))
     kept = np.maximum(likely, likely + x / 2) > np.log(TOLERANCE)

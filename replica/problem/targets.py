@@ -151,14 +151,14 @@ class MultiIndex:
             With the target's name.
         """
         try:
-            return expectation_tensor(averages, L.shape[1], self._rules(L))
+            return expectation_tensor(averages, L.shape[1], self.rules(L))
         except QuadratureError as error:
             raise QuadratureError(
                 f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
                 f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
             ) from None
 
-    def _rules(self, L: Array) -> Iterator["RuleAt"]:
+    def rules(self, L: Array) -> Iterator["RuleAt"]:
         """Rules of growing size for tau at a centre (T, N): one for all centres, or one for each
         where planes pass it at different distances."""
         normals = np.array([v for v, _ in self.planes]).reshape(-1, len(L)) @ L

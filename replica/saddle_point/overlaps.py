@@ -23,8 +23,9 @@ class Overlaps(NamedTuple):
     m : (P, A) or (P, A + 1)
         Sum of the readout in each group over sqrt(p); last, the output intercept, where one
         is trained.  Eq. (4.5)
-    theta : (P, A, K)
-        Overlap of the readout-weighted bulk with the spikes.  Eq. (4.5)
+    theta : (P, A, K) or (P, A, K + 1)
+        Overlap of the readout-weighted bulk with the spikes; last, of a network, chi, that of the
+        row norms.  Eqs. (4.5), (16.10)
     psi : (P, A, K')
         The same with the rest of the target directions.  Eq. (4.6)
     Q1 : (P, A, A)

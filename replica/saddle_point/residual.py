@@ -16,6 +16,7 @@ from .ridge import (
     solve_points,
     sources,
 )
+from .rows import Rows
 from .signal import normal_equations
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
@@ -27,10 +28,15 @@ def solve_and_check(
     fine: Table, coarse: Table, alpha: Array, lam: Array, start: Overlaps | None = None
 ) -> tuple[Points, Array]:
     """The points on the table ``fine``, with their residual there in them, and their residual on
-    ``coarse``, (P,): the quadrature error."""
+    ``coarse``, (P,): the quadrature error, which that of a network's tabulated rows is one of."""
     if fine.one_group is not None:
-        return compiled_points(fine, coarse, alpha, lam)
-    return check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+        points, error = compiled_points(fine, coarse, alpha, lam)
+    else:
+        points, error = check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+    if isinstance(fine.covariance, Rows) and not fine.covariance.tangent:
+        q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
+        error = np.maximum(error, fine.covariance.error(q))
+    return points, error
 
 
 def check(

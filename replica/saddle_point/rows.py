@@ -117,6 +117,25 @@ class Rows:
         return np.concatenate([c[:, None], self.special_at(q, EQ).reshape(len(q), -1)], axis=1)
 
     @cached_property
+    def _errors(self) -> Array:
+        """Of the tables in the middle of every panel, (panels,): relative for c_e, and for C_e, of
+        which entries may vanish, relative to what its diagonal allows."""
+        e = np.exp(PANEL * (np.arange(PANELS) + 0.5))
+        q = (e - 1) / (A - B * e) / self.c
+        expected, n = self._values(q), len(self.basis) + 1
+        off = np.abs(self._tabulated(q, np.s_[:])[0] - expected)
+        root = np.sqrt(np.abs(expected[:, 1 :: n + 1]))
+        size = (root[:, :, None] * root[:, None]).reshape(len(q), -1)
+        special = off[:, 1:] / np.where(size > 0, size, np.inf)  # norms that do not fluctuate
+        return np.asarray(np.maximum(off[:, 0] / expected[:, 0], special.max(axis=1)))
+
+    def error(self, q: Array) -> Array:
+        """Of the tables about q (P,)."""
+        s = np.log1p(A * self.c * q) - np.log1p(B * self.c * q)
+        panel = np.where(np.isfinite(s), s / PANEL, 0.0).astype(int)
+        return self._errors[np.clip(panel, 0, PANELS - 1)]
+
+    @cached_property
     def series(self) -> RowSeries | None:
         """The tables for one zeta; None of a target that leaves more directions."""
         n = len(self.basis) + 1

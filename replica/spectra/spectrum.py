@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import cubature
-from scipy.interpolate import CubicSpline
 
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
@@ -161,6 +159,8 @@ class Spectrum(Displayed):
 
     def _moment(self, k: int, low: float, high: float) -> float:
         """The part of ``moment`` from the interval between ``low`` and ``high``."""
+        from scipy.integrate import cubature
+
         stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
 
         def integrand(angle: Array) -> Array:
@@ -180,6 +180,8 @@ class Spectrum(Displayed):
     @cached_property
     def _guides(self) -> list[Callable[[Array], Array]]:
         """V of each interval as a function of the angle, to three digits or so."""
+        from scipy.interpolate import CubicSpline
+
         angle = (np.arange(GUIDE_POINTS) + 0.5) * np.pi / GUIDE_POINTS
         guides: list[Callable[[Array], Array]] = []
         for low, high in self.edges:

@@ -1,47 +1,89 @@
 """The law of the residual of a sample, rho = y - mu_0(kappa), on few nodes.  docs/theory.md 16, 18
 
-At every kappa, rho is integrated over the rest tau of the target's arguments and over the noise, on
-rules that close in on its zeros where averages vary quickly there, and is then carried to nodes of
-its own, with the moments of the input along the directions that the labels know.
+At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on panels
+that are halved until averages settle, and carried, with the moments of the input along the
+directions that the labels know, to nodes that all kappa share.  What label noise adds is one more
+such step, the same for all kappa: a matrix between two sets of nodes.
 """
 
-from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
+from scipy.sparse import csr_array
 
+from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import HALF_WIDTH, Rule, gauss_legendre, interval, trapezoid, trapezoid_tensor
+from solvers.rules import HALF_WIDTH, Rule, trapezoid
 
-from ..problem import LabelLaw, remainder
+from ..problem import LabelLaw, MultiIndex, remainder
 
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
-# On finer levels: nodes of tau, of each panel of tau where the target has kinks, of each of
-# several directions; and nodes of rho on a panel that these are carried to.
-TAU_NODES = (64, 96, 144, 216, 324, 486, 729)
-PANEL_NODES = (10, 14, 20, 28, 40, 56, 80)
-TENSOR_NODES = (28, 40, 60, 90, 140, 220, 340)
-MOST_VALUES = 2**22  # of the target, or of a density, at once
-RHO_NODES = (24, 28, 32, 36, 40, 48, 56)
+# On finer levels: nodes of rho on a panel, and what may be left of the averages over tau; of a
+# target of several directions, its own rules are taken.
+RHO_NODES = (28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 64)
+TAU_TOLERANCES = (1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)
 RESIDUAL_LEVELS = len(RHO_NODES)
+TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
+MOST_PANELS = 2**16  # of tau, of all kappa together
+MOST_VALUES = 2**21  # of the target, at once
+BLOCK = 2**15  # values carried at once: they stay in the cache
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
 # root times the largest rho, at least: more than one panel, as tails have tiny weights
 TAILS = 5.0
-# Of tau: a panel is so many deviations of the noise long, where its density is taken.
-TAU_PANEL, SHORTEST_PANEL, LONGEST_PANEL = 10.0, 0.25, 2.5
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
 # noise.
 WIDE_NOISE = 0.5
 
 
 class Labels(NamedTuple):
-    """The law of rho given kappa: nodes rho (N, m) for the N of kappa, with the weights
+    """The law of rho given kappa: nodes rho (N, m), or (1, m) for all kappa, with the weights
     (D + 1, D + 1, N, m) of E x_a x_b f(rho), x = (1, projections)."""
 
     rho: Array
     weights: Array
+
+
+class Nodes(NamedTuple):
+    """Panels of ``length`` in arcsinh(root rho), from ``low`` on, each with ``points`` Chebyshev
+    nodes that interpolate smooth functions of rho."""
+
+    root: float
+    low: float
+    length: float
+    panels: int
+    points: int
+
+    @property
+    def rho(self) -> Array:
+        """All nodes, (m,)."""
+        place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
+        return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
+
+    def carry(self, rho: Array, weights: Array) -> Array:
+        """Weights (l, N, m) on these nodes of the same averages of smooth functions as those with
+        ``weights`` (l, N, n) at ``rho`` (N, n).
+
+        Panels keep the rounding of large values out of the small weights of the tails.
+        """
+        (N, n), kinds = rho.shape, len(weights)
+        place = ((np.arcsinh(self.root * rho) - self.low) / self.length).ravel()
+        panel = np.clip(place.astype(int), 0, self.panels - 1)
+        row = panel + self.panels * np.repeat(np.arange(N), n)
+        rows = self.panels * N
+        flat = weights.reshape(kinds, -1)
+        total = np.zeros((kinds * rows, self.points))
+        for k in range(0, len(row), BLOCK):
+            part = slice(k, k + BLOCK)
+            basis = chebvander(2 * (place[part] - panel[part]) - 1, self.points - 1)
+            at = (row[part] + rows * np.arange(kinds)[:, None]).ravel()
+            column = np.tile(np.arange(len(basis)), kinds)
+            shape = (kinds * rows, len(basis))
+            total += csr_array((flat[:, part].ravel(), (at, column)), shape) @ basis
+        fit = np.linalg.inv(chebvander(chebpts1(self.points), self.points - 1))
+        return np.asarray((total @ fit).reshape(kinds, N, -1))
 
 
 def residuals(
@@ -52,159 +94,137 @@ def residuals(
     directions sees (kappa - gamma . z) / length.
 
     Averages vary with rho on a scale 1 / root: the pencil has 1 / (1 + x root^2 rho^2), x <= 1.
+
+    Raises
+    ------
+    QuadratureError
+        If the target varies too quickly.
     """
     gamma = unit[:K, None]
     L, length = remainder(gamma), np.linalg.norm(unit[K:])
     kappa, offset = rule.nodes, offset[:, None]
-    wide = [root**2 * variance > WIDE_NOISE for variance, _ in labels.gaussians]
-
-    def arguments(tau: Array) -> Array:
-        return gamma[:, :, None] * kappa[:, None] + np.tensordot(L, tau, axes=1)
-
-    def distance(tau: Array) -> Array:
-        return labels.mean(*arguments(tau[None])) - offset
-
     tau, weights = np.zeros((1, len(kappa), 1)), np.ones((len(kappa), 1))
-    if L.any():
-        steep = not labels.channel and not all(wide) and root**2 * labels.averages().power > 1.0
-        scale = 0.05 / (1 + root * np.sqrt(labels.averages().power)) if steep else 0.0
-        narrow = min(
-            (v for (v, _), far in zip(labels.gaussians, wide, strict=True) if far), default=1
-        )
-        panel = float(np.clip(TAU_PANEL * np.sqrt(narrow), SHORTEST_PANEL, LONGEST_PANEL))
-        tau, weights = _beside(labels, gamma, L, kappa, distance, scale, panel, level)
-    z = arguments(tau)
+    if L.shape[1] > 1:
+        tau, weights = _beside(labels, gamma @ kappa[None], L, level)
+    elif L.any():
+        tau, weights = _along(labels, gamma @ kappa[None], L, offset, root, level)
+    z = gamma[:, :, None] * kappa[:, None] + np.tensordot(L, tau, axes=1)
     x = [np.ones(z.shape[1:]), *z]
     if length > SHORTEST:  # L has a column of that length
         x.append(length * kappa[:, None] - np.tensordot(gamma[:, 0] @ L / length, tau, axes=1))
     first, second = np.triu_indices(len(x))
-    moments = np.stack(x)[first] * np.stack(x)[second] * (weights * rule.weights[:, None])
+    weights = weights * rule.weights[:, None]
+    moments = np.stack([x[a] * x[b] * weights for a, b in zip(first, second, strict=True)])
     mean = labels.mean(*z)
     if labels.channel:
-        rho = np.concatenate([1 - offset + 0 * mean, -1 - offset + 0 * mean], axis=1)
-        moments = np.concatenate([moments * (1 + mean), moments * (1 - mean)], axis=2) / 2
+        rho = np.concatenate([1 - offset, -1 - offset], axis=1)
+        moments = np.stack([(moments * (1 + s * mean)).sum(axis=2) / 2 for s in (1, -1)], axis=2)
     else:
-        parts = [
-            _blurred(mean - offset, share * moments, variance, root, level, wide=far)
-            for (variance, share), far in zip(labels.gaussians, wide, strict=True)
-        ]
-        rho, moments = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
-    rho, moments = _condensed(rho, moments, root, RHO_NODES[level])
-    matrix = np.empty((len(x), len(x), *rho.shape))
+        rho, moments = _with_noise(labels, mean - offset, moments, root, level)
+    matrix = np.empty((len(x), len(x), *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
     return Labels(rho, matrix)
 
 
-def _beside(
-    labels: LabelLaw,
-    gamma: Array,
-    L: Array,
-    kappa: Array,
-    distance: Callable[[Array], Array],
-    scale: float,
-    panel: float,
-    level: int,
+def _along(
+    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, level: int
 ) -> tuple[Array, Array]:
-    """Nodes tau (K', N, m) and weights (N, m) given kappa (N,): on panels that end at the target's
-    kinks, and close in to ``scale``, if it is not 0, on the zeros of ``distance`` (N, m), rho as a
-    function of tau (N, m).  Nodes of one direction are as close as on panels of length
-    ``panel``."""
-    N, directions = len(kappa), L.shape[1]
-    if directions > 1:
-        if N * TENSOR_NODES[level] ** directions > MOST_VALUES:
-            raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
-        nodes, weights = trapezoid_tensor(TENSOR_NODES[level], directions)
-        nodes = np.broadcast_to(nodes.T[:, None], (directions, N, len(weights)))
-        return nodes, np.broadcast_to(weights, nodes.shape[1:])
-    breaks = np.empty((N, 0))
-    if len(L) == 1:
-        breaks = (np.array(labels.mean.kinks) - gamma[0] * kappa[:, None]) / L[0, 0]
-    if scale:
-        steps = 4.0 ** np.arange(1, np.log(scale) / np.log(4.0), -1)
-        offsets = np.concatenate([steps, -steps])
-        near = np.concatenate([breaks, _zeros(distance, N)], axis=1)
-        breaks = np.concatenate([near, (near[..., None] + offsets).reshape(N, -1)], axis=1)
-    n = TAU_NODES[level] * int(np.ceil(LONGEST_PANEL / panel))
-    panels = (
-        gauss_legendre(PANEL_NODES[level], breaks, panel=panel)
-        if breaks.size
-        else trapezoid(n, interval(n))
+    """Nodes tau (1, N, m) and weights (N, m) along the one direction L, where the target has its
+    arguments ``centre`` (K, N): on panels that end at its kinks."""
+    N = centre.shape[1]
+    noise = min(variance for variance, _ in labels.gaussians)
+    root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
+    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
+
+    def averages(panels: Panels) -> Array:
+        """Such as the pencil takes, and those that a moment of rho does."""
+        owner, tau = panels.owner, panels.nodes
+        rho = labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
+        inverse = 1 / (1 + (root * rho) ** 2)
+        values = np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
+        return np.asarray(values * _density(tau))
+
+    breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
+    slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
+    places = [(at / slope)[:, None] for slope, at in slopes if abs(slope) > SHORTEST]
+    breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
+    start = between(np.sort(breaks, axis=1))
+    tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
+    adapted = adapt(averages, start, tol, MOST_PANELS)
+    if adapted is None:
+        raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
+    panels, _ = adapted
+    count = np.bincount(panels.owner, minlength=N)
+    place = np.arange(len(panels.owner)) - np.repeat(np.cumsum(count) - count, count)
+    tau, weights = (np.zeros((N, count.max(), panels.nodes.shape[1])) for _ in range(2))
+    tau[panels.owner, place] = panels.nodes
+    weights[panels.owner, place] = panels.kronrod.weights * _density(panels.nodes)
+    weights /= weights.sum(axis=(1, 2), keepdims=True)
+    return tau.reshape(1, N, -1), weights.reshape(N, -1)
+
+
+def _density(tau: Array) -> Array:
+    """Of a standard Gaussian."""
+    return np.asarray(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def _beside(labels: LabelLaw, centre: Array, L: Array, level: int) -> tuple[Array, Array]:
+    """Nodes tau (K', N, m) and weights (N, m) along the columns of L: those of the target."""
+    target, N = labels.mean, centre.shape[1]
+    assert isinstance(target, MultiIndex)
+    rule_at = next(islice(target.rules(L), level, None), None)
+    rule = None if rule_at is None else rule_at(centre)
+    if rule is None or N * rule.weights.shape[-1] > MOST_VALUES:
+        raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
+    weights = np.broadcast_to(rule.weights, (N, rule.weights.shape[-1]))
+    nodes = np.broadcast_to(rule.nodes, (*weights.shape, L.shape[1]))
+    return np.moveaxis(nodes, -1, 0), weights
+
+
+def _with_noise(
+    labels: LabelLaw, mean: Array, moments: Array, root: float, level: int
+) -> tuple[Array, Array]:
+    """Nodes rho (1, m), and the weights there (l, N, m), of values ``mean`` (N, n) with
+    ``moments`` (l, N, n) as weights and the labels' noise."""
+    widest = max(variance for variance, _ in labels.gaussians)
+    plain = _nodes(mean, 0.0, root, RHO_NODES[level])
+    carried = plain.carry(mean, moments)
+    if not widest:
+        return plain.rho[None], carried
+    nodes = _nodes(mean, HALF_WIDTH * np.sqrt(widest), root, RHO_NODES[level])
+    blur = sum(
+        share * nodes.carry(*_blurred(plain.rho, variance, root, level))[0]
+        for variance, share in labels.gaussians
     )
-    nodes, weights = (np.broadcast_to(part, (N, part.shape[-1])) for part in panels)
-    return nodes[None], weights
+    return nodes.rho[None], carried @ blur
 
 
-def _zeros(distance: Callable[[Array], Array], N: int) -> Array:
-    """Where each of N functions of tau changes sign, (N, most); filled with a place out of
-    reach."""
-    grid = np.linspace(-HALF_WIDTH, HALF_WIDTH, 345) + 1e-4  # symmetric functions vanish at 0
-    sign = distance(np.broadcast_to(grid, (N, len(grid)))) > 0
-    change = sign[:, 1:] != sign[:, :-1]
-    order = np.argsort(~change, axis=1, kind="stable")[:, : max(change.sum(axis=1).max(), 1)]
-    there = np.take_along_axis(change, order, axis=1)
-    low, high, at_low = grid[order], grid[order + 1], np.take_along_axis(sign, order, axis=1)
-    for _ in range(40):
-        middle = (low + high) / 2
-        same = (distance(middle) > 0) == at_low
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return np.where(there, low, 2 * HALF_WIDTH)
+def _nodes(values: Array, margin: float, root: float, count: int) -> Nodes:
+    """Nodes for functions of the scale 1 / root, from ``margin`` below all values to as much
+    above."""
+    low, high = float(values.min()) - margin, float(values.max()) + margin
+    root = max(root, TAILS / max(-low, high, 1e-300))
+    low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
+    panels = max(1, int(np.ceil((high - low) / PANEL_LENGTH)))
+    return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
 
 
-def _blurred(
-    mean: Array, weights: Array, noise: float, root: float, level: int, *, wide: bool
-) -> tuple[Array, Array]:
-    """The law of mean + Gaussian ``noise`` (a variance), ``mean`` (N, m) having the ``weights``
-    (l, N, m): by values of the noise, or, if it is ``wide``, by its density on values
-    that are evenly spaced in arcsinh(root rho)."""
-    N = len(mean)
+def _blurred(mean: Array, noise: float, root: float, level: int) -> tuple[Array, Array]:
+    """Values (M, n) and weights (1, M, n) of each of ``mean`` (M,) + Gaussian ``noise`` (a
+    variance): by values of the noise, or, if it is wide, by its density on values that are evenly
+    spaced in arcsinh(root rho)."""
     if not noise:
-        return mean, weights
+        return mean[:, None], np.ones((1, len(mean), 1))
     deviation = np.sqrt(noise)
-    if not wide:
+    if root * deviation <= np.sqrt(WIDE_NOISE):
         xi, w = trapezoid(int((22 + 50 * root * deviation) * (1 + level / 8)))
-        rho = (mean[..., None] + deviation * xi).reshape(N, -1)
-        return rho, (weights[..., None] * w).reshape(*weights.shape[:2], -1)
-    low, high = (
-        np.arcsinh(root * (f(axis=1, keepdims=True) + sign * HALF_WIDTH * deviation))
-        for f, sign in ((mean.min, -1), (mean.max, 1))
-    )
+        rho = mean[:, None] + deviation * xi
+        return rho, np.broadcast_to(w, (1, *rho.shape))
+    margin = HALF_WIDTH * deviation
+    low, high = np.arcsinh(root * np.array([mean.min() - margin, mean.max() + margin]))
     narrowest = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)
     spacing = min(0.15, 0.6 * narrowest) * 0.85**level
-    u = low + (high - low) * np.linspace(0, 1, int(np.ceil((high - low).max() / spacing)) + 1)
+    u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
-    carried = np.empty((N, len(weights), u.shape[1]))
-    at_once = max(1, MOST_VALUES // mean.shape[1])
-    for i in range(N):  # one by one: the matrices stay in the cache
-        for k in range(0, u.shape[1], at_once):
-            part = slice(k, k + at_once)
-            density = np.exp(-((mean[i][:, None] - rho[i, part]) ** 2) / (2 * noise))
-            carried[i, :, part] = weights[:, i] @ density
-    carried *= ((u[:, 1:2] - u[:, :1]) * np.cosh(u) / root / np.sqrt(2 * np.pi * noise))[:, None]
-    return rho, carried.transpose(1, 0, 2)
-
-
-def _condensed(rho: Array, weights: Array, root: float, count: int) -> tuple[Array, Array]:
-    """The same averages of smooth functions of rho (N, m), given kappa, with ``weights`` (l, N, m),
-    on fewer nodes: on panels in arcsinh(root rho), ``count`` Chebyshev nodes interpolate each.
-    Panels keep the rounding of large values out of the small weights of the tails."""
-    N, m = rho.shape
-    root = max(root, TAILS / max(float(np.abs(rho).max()), 1e-300))
-    u = np.arcsinh(root * rho)
-    low, high = u.min(axis=1, keepdims=True), u.max(axis=1, keepdims=True)
-    panels = max(1, int(np.ceil((high - low).max() / PANEL_LENGTH)))
-    if m <= 2 * panels * count:  # not worth it
-        return rho, weights
-    length = np.maximum((high - low) / panels, 1e-300)
-    place = (u - low) / length
-    index = np.minimum(place.astype(int), panels - 1)
-    points = chebpts1(count)
-    fit = np.linalg.inv(chebvander(points, count - 1))
-    carried = np.empty((N, len(weights), panels, count))
-    for i in range(N):  # one by one: the matrices stay in the cache
-        basis = chebvander(2 * (place[i] - index[i]) - 1, count - 1)
-        for k in range(panels):
-            here = index[i] == k
-            carried[i, :, k] = weights[:, i, here] @ basis[here]
-    at_nodes = (carried @ fit).reshape(N, len(weights), -1)
-    u = low + length * (np.arange(panels)[:, None] + (points + 1) / 2).ravel()
-    return np.sinh(u) / root, at_nodes.transpose(1, 0, 2)
+    weights = _density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
+    return np.broadcast_to(rho, weights.shape), weights[None]

@@ -7,11 +7,11 @@ labels know: those of the target, and the spike S of the rows before the step.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
@@ -23,9 +23,12 @@ from .step import Step
 
 # Of averages over a batch, relative to their size; and of a target of several directions.
 TOLERANCE, TENSOR_TOLERANCE = 1e-10, 1e-8
-NOTHING = 1e-150  # what is smaller is none: its square is lost
-# Rules for kappa, finer and finer.
-KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 240, 400, 800)]
+SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
+# Rules for kappa, finer and finer, then panels that are halved until Gauss's and Kronrod's rules
+# agree on the averages so far, of which the latter's error is some square root smaller.
+KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160)]
+KAPPA_PANELS, PANEL_TOLERANCE, MOST_PANELS = np.linspace(-9.2, 9.2, 7), 1e-7, 400
+NEGLIGIBLE = 1e-15  # of a node, relative to its batch, in all averages
 
 
 class State(NamedTuple):
@@ -96,32 +99,77 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
     r = float(np.linalg.norm(state.spike))
     unit = state.spike / r if r else state.spike
     rate = eta * kind.readout[0]
+    rules = KAPPA_RULES if r else [Rule(np.zeros(1), np.ones(1))]
 
-    @lru_cache
-    def at(of_kappa: int) -> tuple[Rule, Student, Array]:
-        """Nodes of kappa, and moments and outputs of the student there."""
-        rule = KAPPA_RULES[of_kappa] if r else Rule(np.zeros(1), np.ones(1))
+    def law(rule: Rule, level: int) -> tuple[Sample, Labels]:
+        """On nodes of kappa, with those of rho given kappa of ``level``."""
         of = student(step, r * rule.nodes + kind.bias, state.c)
-        return rule, of, output(step, r * rule.nodes, state.c)
-
-    @lru_cache
-    def on(of_kappa: int, level: int) -> tuple[Batch, State]:
-        """On the nodes ``of_kappa``, with those of rho given kappa of ``level``."""
-        rule, of, offset = at(of_kappa)
+        offset = output(step, r * rule.nodes, state.c)
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
+        return sample(
+            Student(*(part[:, None] for part in of)), labels, state.c, alpha, rate
+        ), labels
+
+    def on(rule: Rule, level: int) -> tuple[Batch, State]:
+        moved, labels = law(rule, level)
         directions = np.eye(K, len(unit))
         if len(labels.weights) > K + 1:
             outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
             directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        moments = Student(*(part[:, None] for part in of))
-        moved = sample(moments, labels, state.c, alpha, rate)
         return _after(moved, labels, state, directions, K + t, alpha, rate)
 
     tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
-    level = _first_settled(lambda level: _probe(*on(0, level)), RESIDUAL_LEVELS, tol, t)
-    best = _first_settled(lambda of_kappa: _probe(*on(of_kappa, level)), len(KAPPA_RULES), tol, t)
-    return on(best, level)
+    level = _first_settled(lambda level: _probe(*on(rules[0], level)), RESIDUAL_LEVELS, tol, t)
+    if len(rules) == 1:
+        return on(rules[0], level)
+    try:
+        best = _first_settled(lambda i: _probe(*on(rules[i], level)), len(rules), tol, t)
+        return on(rules[best], level)
+    except QuadratureError:
+        return on(
+            _adapted(lambda rule: _contributions(*law(rule, level), alpha), rules[-1], t), level
+        )
+
+
+def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rule:
+    """Nodes of kappa on panels that are short where the ``contributions`` (k, N) of the nodes of a
+    rule to averages vary quickly; of these, ``guess`` is close to the sums."""
+    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL**2
+
+    def integrands(panels: Panels) -> Array:
+        nodes = panels.nodes
+        each = contributions(Rule(nodes.ravel(), _density(nodes).ravel())) / size
+        return np.asarray(each.reshape(-1, *nodes.shape))
+
+    adapted = adapt(integrands, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
+    if adapted is None:
+        raise QuadratureError(
+            f"the averages over the batch of step {t + 1} did not settle to {PANEL_TOLERANCE:g} on "
+            f"{MOST_PANELS} panels"
+        )
+    nodes, weights = adapted[0].kronrod
+    return Rule(nodes.ravel(), (weights * _density(nodes)).ravel())
+
+
+def _density(kappa: Array) -> Array:
+    """Of a standard Gaussian."""
+    return np.asarray(np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:
+    """Of every node of kappa to averages of the kind that the pencil takes, (k, N)."""
+    w = labels.weights[0, 0]
+    squares = [w * f**2 for f in (moved.force, moved.F, moved.lam, moved.L)]
+    weights = np.stack([*np.einsum("iinm->inm", labels.weights), *squares])
+    by = _by_strength(moved.t11, moved.t12, alpha)
+    return np.einsum("inm,nmx->ixn", weights, by).reshape(-1, len(w))
+
+
+def _by_strength(t11: Array, t12: Array, alpha: float) -> Array:
+    """1 / (1 + x strength) for four x, on a last axis."""
+    strength = (t11 + t12**2 / alpha) / alpha
+    return np.asarray(1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[..., None]))
 
 
 def _first_settled(
@@ -143,14 +191,14 @@ def _first_settled(
 
 def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     """Averages over a batch of the kind that the pencil takes, and their sizes."""
-    strength = (batch.t11 + batch.t12**2 / batch.alpha) / batch.alpha
-    by = 1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[:, None])
+    by = _by_strength(batch.t11, batch.t12, batch.alpha)
     values = np.einsum("mij,mx->ijx", batch.pairs, by)
     root = np.sqrt(np.einsum("mii,mx->ix", np.abs(batch.pairs), by))
+    root = np.maximum(root, SMALL)
     sizes = root[:, None] * root  # of a product, which may vanish
     numbers = np.array([batch.g, batch.v, after.c, *after.spike])
     largest = np.array([1 + abs(batch.g), 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
-    return np.append(values, numbers), np.append(sizes, largest) + NOTHING
+    return np.append(values, numbers), np.append(sizes, largest)
 
 
 def _after(
@@ -177,7 +225,9 @@ def _after(
     pairs[:D, D:] = labels.weights[1:, :1] * functions
     pairs[D:, :D] = pairs[:D, D:].swapaxes(0, 1)
     pairs[D:, D:] = w * functions[:, None] * functions
-    flat = np.moveaxis(pairs.reshape(D + 4, D + 4, -1), -1, 0)
-    t11, t12 = moved.t11.ravel(), moved.t12.ravel()
-    batch = Batch(alpha, w.ravel(), t11, t12, flat, directions, own, float(moved.g), float(moved.v))
+    diagonal = np.abs(np.einsum("iinm->inm", pairs))
+    kept = (diagonal > NEGLIGIBLE * diagonal.sum(axis=(1, 2), keepdims=True)).any(axis=0)
+    w, t11, t12 = (np.broadcast_to(part, w.shape)[kept] for part in (w, moved.t11, moved.t12))
+    flat = np.ascontiguousarray(np.moveaxis(pairs[:, :, kept], -1, 0))
+    batch = Batch(alpha, w, t11, t12, flat, directions, own, float(moved.g), float(moved.v))
     return batch, State(spike, float(moved.c))

@@ -14,6 +14,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import (
+    ACTIVATIONS,
     FINITE,
     READOUT_LAWS,
     Activation,
@@ -45,22 +46,36 @@ class Step(Problem):
 
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
 
-    student: Activation | Any = field(metadata={"help": "Activation: a name or module:function."})
-    target: Activation | MultiIndex | Any = field(
-        metadata={"help": "Target: likewise, or an expression in z1 ... z4, z1 + relu(z1*z2)."}
+    student: Activation | Any = field(
+        metadata={
+            "help": f"Activation: {', '.join(ACTIVATIONS)}, he1+he2/2, or yours, module:function."
+        }
     )
-    alpha0: Any = field(default=None, metadata={"help": "Gradient samples n0/d, or inf."})
-    eta: Any = field(default=None, metadata={"help": "Learning rate eta~ of the step."})
+    target: Activation | MultiIndex | Any = field(
+        metadata={
+            "help": "Target: an expression in z1 ... z4 such as z1 + relu(z1*z2), a name such as "
+            "sin, or module:function."
+        }
+    )
+    alpha0: Any = field(
+        default=None, metadata={"help": "Samples of the step n0/d, or inf, the population's."}
+    )
+    eta: Any = field(
+        default=None, metadata={"help": "Learning rate of the step per neuron, eta~ = eta/p."}
+    )
     steps: Any = field(
         default=(),
         metadata={
             "help": "Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta."
         },
     )
-    noise: float = field(default=0.0, metadata={"help": "Label noise variance Delta."})
+    noise: float = field(default=0.0, metadata={"help": "Variance Delta of the label noise."})
     readout: Any = field(
         default="equal",
-        metadata={"help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1."},
+        metadata={
+            "help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1.  "
+            "What papers call uniform is equal."
+        },
     )
     bias: Any = field(
         default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
@@ -74,12 +89,14 @@ class Step(Problem):
         metadata={"help": f"Rows before the steps: {' or '.join(INITIALISATIONS)}."},
     )
     step_noise: float | None = field(
-        default=None, metadata={"help": "That of the gradient's samples, where it differs."}
+        default=None,
+        metadata={"help": "Noise variance of the step's samples, if not --noise."},
     )
     label_noise: Any = field(
         default=None,
         metadata={
-            "help": "Heavier tails or signs: outliers:F:V, student:NU, flip:P, logistic, probit."
+            "help": "Heavier tails: outliers:SHARE:VARIANCE, student:NU; labels +-1: flip:P, "
+            "logistic, probit."
         },
     )
 

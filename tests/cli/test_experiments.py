@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray
+from matplotlib.figure import Figure
 
 import replica
 from tests.cli.commands import document, refusal, validate
@@ -58,6 +59,14 @@ def test_the_data_set_of_a_grid():
     assert np.array_equal(at, found.each[3].test.theory)
     assert {"eta", "noise"}.isdisjoint(data.attrs)
     assert "4 of 4 settings" in found.verdict
+    ax = found.plot(Figure().subplots())
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"sRF", r"limit $d \to \infty$"} <= {*legend}
+    limit = replica.learning_curve(step.network(beta=1.0), eta=3.0, noise=0.1, alpha=2.0, lam=1.0)
+    thin = [line for line in ax.get_lines() if line.get_linewidth() == 0.4]
+    assert limit.test_error.item() in [
+        pytest.approx(line.get_ydata()[-1], rel=1e-9) for line in thin if len(line.get_ydata())
+    ]
     with pytest.raises(replica.InvalidArgument, match="a grid must be over alpha, lam, alpha0"):
         compare_grid(step, grids={"gamma": [1]}, **of)
 
@@ -76,16 +85,43 @@ def test_a_store_has_a_seed(tmp_path, capsys):
 def test_figures_are_listed_and_named_before_anything_else(tmp_path, capsys):
     assert validate("figure --list") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*figures.FIGURES, *figures.PANELS]
-    assert all(len(line.split()) > 4 for line in lines)
-    assert "the name of a figure must be one of class" in refusal(capsys, "figure x", validate)
-    assert "--plot must be given" in refusal(capsys, "figure learnable", validate)
+    assert max(map(len, lines)) <= 100
+    papers = [line for line in lines if not line.startswith(" ")]
+    assert [paper.split()[0] for paper in papers] == ["Cui", "Dandi", "Demir", "Of"]
+    listed = [line.split()[0] for line in lines if line not in papers]
+    assert sorted(listed) == sorted(figures.FIGURES)
+    assert lines.index(papers[1]) == 1 + sum(one.startswith("cui/") for one in listed)
+    assert "the name of a figure must be one of cui/1" in refusal(capsys, "figure x", validate)
+    assert "--plot must be given" in refusal(capsys, "figure cui/3", validate)
     assert "the name of a figure" in refusal(capsys, "figure", validate)
 
 
 def test_a_quick_figure_says_how_long_it_takes(tmp_path, capsys):
-    assert validate(f"figure sample-exponent --quick --plot {tmp_path / 'a.png'}") == 0
+    assert validate(f"figure dandi/staircase --quick --plot {tmp_path / 'a.png'}") == 0
     first, _, last = capsys.readouterr().err.splitlines()
-    assert first == f"sample-exponent: about {figures.seconds('sample-exponent')} s"
-    assert last.startswith("sample-exponent: took ")
-    assert max(map(figures.seconds, figures.FIGURES | figures.PANELS)) <= 30
+    assert first == f"dandi/staircase: about {figures.FIGURES['dandi/staircase'].seconds} s"
+    assert last.startswith("dandi/staircase: took ")
+
+
+def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):
+    """Ctrl-C in the third of four draws: two are kept where there is a store, which the same line
+    goes on from; none is kept without one, which it says."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "act.py").write_text(
+        "import os\nimport numpy as np\n\n\ndef stop(x):\n"
+        "    if len(os.listdir('cells')) > int(os.environ['CELLS']):\n"
+        "        raise KeyboardInterrupt\n    return np.tanh(x)\n"
+    )
+    (tmp_path / "cells").mkdir()
+    line = f"simulate {STEP.replace('tanh', 'act:stop')} --eta 1 --dimension 40 --seeds 4 --rng 0"
+    monkeypatch.setenv("CELLS", "2")  # with the lock
+    assert validate(f"{line} --store cells") == 130
+    kept = "interrupted; 2 of 4 draws are kept in cells: the same command goes on from there"
+    assert kept in capsys.readouterr().err
+    assert len(list((tmp_path / "cells").glob("*.json"))) == 2
+    monkeypatch.setenv("CELLS", "9")
+    assert validate(f"{line} --store cells") == 0
+    assert len(list((tmp_path / "cells").glob("*.json"))) == 4
+    monkeypatch.setenv("CELLS", "2")
+    assert validate(f"compare {line.partition(' ')[2]}") == 130
+    assert "none is kept: with --store FOLDER all that is simulated is" in capsys.readouterr().err

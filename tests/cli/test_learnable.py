@@ -1,7 +1,6 @@
 """The commands bounds, optimum and spectrum: documents, files, figures, bad input."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import replica
 from tests.cli.commands import document, theory, validate
 from tests.problems import PUBLISHED
-from validation.figures import figure
 
 STEP = "--student tanh --target sin --alpha0 20"
 
@@ -84,11 +82,3 @@ def test_what_did_not_converge_exits_1(capsys):
     (point,) = document(capsys, line, status=1)["bounds"]
     assert point["lower"] is None
     assert point["converged"] is False
-
-
-@pytest.mark.parametrize("name", ["learnable", pytest.param("spectra", marks=pytest.mark.slow)])
-def test_figures_draw(name, tmp_path):
-    module = figure(name)
-    data = json.loads(json.dumps(module.data(True)))
-    module.draw(data).savefig(tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size > 20000

@@ -116,3 +116,22 @@ def test_every_mistake_in_a_problem_file(tmp_path, capsys):
     line = refusal(capsys, f"curve --config {path}")
     for key in ("student", "width", "alpha", "lam"):
         assert f"{key}: " in line
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("alpha0", "true", "a number, a,b,c, start:stop:count"),
+        ("eta", "[1, true]", "a number, a,b,c, start:stop:count"),
+        ("intercept", "1", "true or false"),
+        ("student", "3", "text in quotes"),
+        ("readout", "true", "a name, a number, or a list of these"),
+        ("steps", "2", "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+    ],
+)
+def test_a_value_of_another_kind_in_a_problem_file(key, value, allowed, tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text(f"{key} = {value}\n")
+    line = refusal(capsys, f"curve --config {path}")
+    assert f"({key}: must be {allowed}" in line
+    assert f"got {value})" in line

@@ -126,7 +126,7 @@ def test_figure(tmp_path):
     found = json.loads(values.read_text())
     for name, case in found.items():
         srf, equal, network = (
-            np.array(case["theory"][kind]["test"]) for kind in ("srf", "equal", "network")
+            np.array(case["theory"][kind]["test"]) for kind in ("srf", "equal", "theory")
         )
         covariance, norms = equal / srf - 1, network / equal - 1
         strong, weak = (covariance, norms) if name == "covariance" else (norms, covariance)
@@ -134,9 +134,9 @@ def test_figure(tmp_path):
         assert np.abs(strong[np.array(case["eta"]) >= 2]).min() > 0.08
         assert np.abs(weak).max() < 0.04
         assert len(case["simulated"]) == len(case["simulated_eta"]) == 2
-    first = network_figure.draw(found).axes[0]
-    labels = [text.get_text() for text in first.get_legend().get_texts()]
-    assert labels[:3] == ["network", "network, equal row norms", "sRF"]
+    last = network_figure.draw(found).axes[2]
+    labels = [text.get_text() for text in last.get_legend().get_texts()]
+    assert labels[:2] == ["theory of the network at this $d$", "equal row norms"]
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_figure_of_students(tmp_path):
     found = json.loads(values.read_text())
     off = {}
     for curve in found["curves"]:
-        network, srf = np.array(curve["network"]), np.array(curve["srf"])
+        network, srf = np.array(curve["theory"]), np.array(curve["srf"])
         assert network[0] == pytest.approx(srf[0], rel=1e-9)  # no step
         off[curve["target"], curve["alpha0"]] = (srf / network)[found["x"].index(3.0)] - 1
         assert len(curve["simulated"]) == len(found["simulated_at"])
@@ -164,11 +164,11 @@ def test_figure_of_steps(tmp_path):
     assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
     curves = json.loads(values.read_text())["curves"]
     # docs/theory.md 18, after one step and two: cases A, C and B
-    assert curves[0]["network"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
-    assert curves[1]["network"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)
+    assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
+    assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)
     assert curves[2]["srf"][1] == pytest.approx(0.27229, abs=1e-5)
 
 
 def test_no_such_figure(tmp_path, capsys):
     message = refusal(capsys, f"figure nothing --plot {tmp_path / 'a.png'}", validate)
-    assert "network-students, readout-laws" in message
+    assert "network-students, robust-losses" in message

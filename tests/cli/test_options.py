@@ -1,5 +1,6 @@
 """The options are the problems' own fields: their help, their defaults, what is refused."""
 
+import re
 import shlex
 from dataclasses import fields
 from importlib import import_module
@@ -47,8 +48,11 @@ def test_the_first_value_of_a_grid_is_the_problems():
 @pytest.mark.parametrize(
     ("groups", "mistake"),
     [
-        ("r = [1, 2]\nc = 1\n", "groups: Field required"),
-        ("r = [1, 2]\nc = 1\ngamma = 0.5\nfraction = [0.5, 0.5]\n", "groups: Extra inputs"),
+        ("r = [1, 2]\nc = 1\n", "groups: must be a table of r, c, gamma"),
+        (
+            "r = [1, 2]\nc = 1\ngamma = 0.5\nfraction = [0.5, 0.5]\n",
+            "groups: must be a table of r, c, gamma",
+        ),
         ("r = ['x', 2]\nc = 1\ngamma = 0.5\n", "--r must be a finite number"),
     ],
 )
@@ -104,6 +108,22 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     assert command("--version") == 0
     assert capsys.readouterr().out.strip() == replica.__version__
     assert command("--show-completion bash") == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "commands"),
+    [
+        ("replica", ["curve", "bounds", "optimum", "spectrum", "staircase"]),
+        ("validation", ["compare", "simulate"]),
+    ],
+)
+def test_the_help_names_the_same_in_python(program, commands):
+    for command in commands:
+        about = getattr(import_module(f"{program}.cli.{command}"), command).__doc__
+        (line,) = re.findall(r"In Python: (.*?)\n\n", about, re.DOTALL)
+        names = re.findall(rf"\b{program}\.(\w+)", line)
+        assert names, command
+        assert all(callable(getattr(import_module(program), name)) for name in names)
 
 
 @pytest.mark.parametrize("name", ["init", "curve", "bounds", "optimum", "spectrum", "staircase"])

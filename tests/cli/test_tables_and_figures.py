@@ -1,8 +1,11 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
 import pytest
+import xarray
 
+import replica
 from tests.cli.commands import theory, validate
+from tests.problems import PUBLISHED
 
 SIGNS = "--student tanh --target sign --r 1.5 --c 1.3 --gamma .8 --loss logistic"
 STEP = "--student tanh --target sin --alpha0 20"
@@ -38,13 +41,60 @@ def test_scores_of_both_errors_have_room(capsys):
     ]  # fmt: skip
 
 
-def test_a_figure_of_classification_says_what_the_squared_error_is(tmp_path, capsys):
-    assert theory(f"curve {SIGNS} --lam .1 --alpha 1,2 --plot {tmp_path / 'a.png'}") == 0
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (theory, f"curve {SIGNS} --lam .1 --alpha 1,2"),
+        (validate, f"compare {SIGNS} {SMALL}"),
+        (validate, f"simulate {SIGNS} {SMALL}"),
+    ],
+)
+def test_which_labels_a_classification_error_is_of(command, line, capsys):
+    command(line)
     table, noted = capsys.readouterr()
-    names, *rows = (row.split() for row in table.splitlines())
-    squared = sorted(float(row[names.index("test_error")]) for row in rows)
-    assert "the figure has the classification error" in noted
-    assert f"{squared[0]:.4g} to {squared[1]:.4g}, is test_error" in noted
+    assert "classification_error is the share of new labels, with their noise, that" in noted
+    if "compare" in line:
+        assert "z_classification_error" in table.splitlines()[0]
+
+
+def test_errors_above_that_of_zero_are_noted(capsys):
+    """E sigma_*^2 of abs is 1; an intercept cannot be advised twice."""
+    line = "--student relu --target abs(z1) --alpha0 1 --eta 5 --alpha .05,1 --lam 1e-5,1e3"
+    assert theory(f"curve {line}") == 0
+    table, noted = capsys.readouterr()
+    worse = [float(row.split()[2]) > 1 for row in table.splitlines()[1:]]
+    assert 0 < sum(worse) < 4
+    assert f"at {sum(worse)} of 4 points the test error is above 1, that of predicting 0" in noted
+    assert "--intercept or a larger --lam" in noted
+    theory(f"curve {line} --intercept")
+    assert "--intercept" not in capsys.readouterr().err
+    theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1")
+    assert "predicting 0" not in capsys.readouterr().err
+
+
+def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
+    """As it does on standard error, and in the data set."""
+    line = f"curve {STEP} --eta 3 --alpha .2,1 --lam 100 --out {tmp_path / 'a.nc'}"
+    assert theory(f"{line} --plot {tmp_path / 'a.svg'}") == 0
+    shift = capsys.readouterr().err.partition("differs by ")[2].split()[0]
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:
+        assert data.attrs["limit"] == f"d → ∞, up to {shift} from d = 1000"
+    point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=0.2, lam=100.0)
+    assert f"{shift} from this limit d -> inf to d = 1000" in repr(point)
+
+
+def test_an_optimum_at_the_edge_is_noted(capsys):
+    """Nothing is learned of an even target: the larger the penalty, the better."""
+    assert theory("optimum --student tanh --target he2 --alpha0 3 --eta 1 --alpha 1") == 0
+    table, noted = capsys.readouterr()
+    assert table.splitlines()[0].split() == [
+        "alpha",
+        "lam",
+        "test_error",
+        "train_error",
+        "converged",
+    ]
+    assert "the best lam at alpha = 1, 10000, is at the edge of the range searched" in noted
 
 
 @pytest.mark.parametrize("more", ["--alpha 1", "--alpha 1 --eta 3", "--alpha 1,2 --lam .1"])

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import replica
@@ -256,40 +254,3 @@ def test_a_rough_answer_is_one(name, loss, tol):
     )
     for part in ("test_error", "loss_error", "train_loss"):
         assert getattr(rough, part) == pytest.approx(getattr(fine, part), rel=tol)
-
-
-log = st.floats(0, 1)
-
-
-@settings(deadline=None, max_examples=12, derandomize=True)
-@given(
-    loss=st.sampled_from([*RESIDUAL, *MARGIN]),
-    student=st.sampled_from(["tanh", "relu", "erf"]),
-    r=st.floats(0, 3),
-    gamma=st.floats(-0.98, 0.98),
-    beta=log,
-    alpha=log,
-    lam=log,
-    noise=st.sampled_from([None, "flip:0.1", "probit"]),
-)
-def test_converged_or_flagged(loss, student, r, gamma, beta, alpha, lam, noise):
-    """Over a wide range: a checked answer, or NaN and a reason."""
-    model = SpikedRandomFeatures(
-        student=student,
-        target="sign",
-        r=r,
-        c=1.0,
-        gamma=gamma,
-        beta=0.2 * 25**beta,
-        label_noise=noise,
-    )
-    point = solve(model, alpha=0.05 * 400**alpha, lam=1e-5 * 1e7**lam, loss=loss)
-    if point.converged:
-        assert point.residual <= 1e-8
-        assert point.quadrature_error <= 1e-6
-        assert 0 <= point.classification_error <= 1
-        assert -1e-9 <= point.train_loss <= point.loss_error + 1e-6
-        assert (point.overlaps.q2 >= 0).all()
-    else:
-        assert np.isnan(point.loss_error)
-        assert point.status.value.startswith("not converged")

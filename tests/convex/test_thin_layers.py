@@ -11,7 +11,7 @@ from replica import Loss, SpikedRandomFeatures, solve
 from replica.convex.averages import scores
 from replica.convex.evaluation import Task
 from replica.convex.local_field import field_on
-from replica.convex.panels import Fit, fitted_table
+from replica.convex.panels import fitted_table
 from replica.equivalence import tabulate
 from replica.saddle_point import responses_of
 from solvers.rules import Rule, gauss_legendre, trapezoid
@@ -113,7 +113,7 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     model, of = MODELS[name], replica.loss(loss)
     point = solve(model, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
     task = Task(model, of, np.array([2.0]), np.array([lam]))
-    table, labels = fitted_table(task, overlaps_of(point), Fit(1e-10, 11, kronrod=True))
+    table, labels = fitted_table(task, overlaps_of(point), 1e-11, 11)
     likely = np.flatnonzero(np.abs(table.kappa[0]) < 2.5)
     chosen = likely[np.linspace(0, likely.size - 1, 5).astype(int)]
     kappa = Rule(table.kappa[0, chosen], np.ones(chosen.size))

@@ -158,7 +158,8 @@ def test_learning_curves_of_groups(grids, tmp_path):
     """Datasets of general models, and their files."""
     curve = replica.learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
     assert bool(curve.converged.all())
-    assert "r" not in curve
+    assert curve.r.dims[-1] == "group"
+    np.testing.assert_array_equal(curve.r, np.broadcast_to(RAGGED.r, curve.r.shape))
     curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
 
 
@@ -200,3 +201,13 @@ def test_a_point_beyond_its_limits_is_flagged(limit, monkeypatch):
     assert np.isnan(point.test_error)
     with pytest.raises(InvalidArgument, match="time_limit must be a positive"):
         solve(MODEL, alpha=1, lam=0.1, time_limit=0)
+
+
+def test_groups_of_a_readout_law_keep_their_loadings():
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    curve = learning_curve(step.srf(beta=1.0), alpha=1.0, lam=0.1, readout=["equal", "rademacher"])
+    assert curve.r.dims == ("readout", "group")
+    law = step.model(beta=1.0, readout="rademacher")
+    np.testing.assert_array_equal(curve.r.sel(readout="rademacher"), law.r)
+    assert np.isnan(curve.c.sel(readout="equal")[1:]).all()
+    assert curve.alpha.attrs["long_name"] == r"readout samples per dimension $\alpha = n/d$"

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import xarray
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -158,11 +159,27 @@ def test_two_long_axes_make_a_heat_map():
     assert star.get_xydata().tolist() == [[curve.alpha.values[i], curve.lam.values[j]]]
     smallest = float(curve.test_error.min())
     assert f"smallest ${smallest:.3g}$ at" in ax.get_title()
-    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     mesh = ax.collections[0].get_array()
     np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
     assert len(ax.collections) > 1  # the contours
     assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "scale"),
+    [
+        (np.linspace(0.05, 8, 13), "linear"),  # over two decades
+        (np.geomspace(0.05, 8, 13), "log"),
+        ([0.5, 1, 2], "linear"),  # too few decades to tell
+        ([0.1, 1, 10, np.inf], "log"),  # but for what is infinite
+        (np.linspace(0, 8, 13), "linear"),
+    ],
+)
+def test_an_axis_is_spaced_as_its_grid(alpha, scale):
+    errors = np.linspace(1, 2, len(alpha))
+    curve = xarray.Dataset({"test_error": ("alpha0", errors)}, {"alpha0": alpha})
+    assert plotting.plot_curve(curve).get_xscale() == scale
 
 
 def covered(ax):
@@ -222,7 +239,7 @@ def test_labels_of_two_values_show_their_classification_error():
     ax = plotting.plot_curve(curve)
     (line,) = ax.get_lines()
     np.testing.assert_array_equal(line.get_ydata(), curve.classification_error.values[:, 0])
-    assert ax.get_ylabel() == "classification error"
+    assert ax.get_ylabel() == "classification error on new labels"
     squared = plotting.plot_curve(curve, error="test_error")
     assert squared.get_ylabel() == "mean squared error"
     with pytest.raises(replica.InvalidArgument, match="classification_error"):

@@ -1,11 +1,19 @@
 """Targets given as formulas."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
-from replica import Activation, GradientStep, InvalidArgument, MultiIndex, solve
+from replica import (
+    Activation,
+    GradientStep,
+    InvalidArgument,
+    MultiIndex,
+    SpikedRandomFeatures,
+    solve,
+)
 from replica.problem import target
 from replica.problem.expressions import Expression, is_expression
 from solvers.quadrature import QuadratureError
@@ -132,3 +140,23 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
     step = GradientStep(student="tanh", target=text, alpha0=1.0, eta=1.0)
     with pytest.raises(QuadratureError, match=r"target .*kinks or varies .*planes=\[\(v, t\)"):
         step.srf(beta=1.0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("x**2", "in the variables z1, z2"),
+        ("abs(z-0.3)", "in the variables z1, z2"),
+        ("z1^2", "written with ** for a power"),
+        ("ReLU", "must be relu, in small letters"),
+    ],
+)
+def test_a_slip_is_answered_by_what_was_meant(typed, said):
+    with pytest.raises(InvalidArgument, match=re.escape(said)):
+        target(typed)
+
+
+def test_one_point_takes_one_number():
+    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    with pytest.raises(InvalidArgument, match="alpha must be one number here"):
+        solve(model, alpha=[1, 2], lam=0.1)

@@ -134,5 +134,13 @@ def test_import_is_light():
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "pydantic", "h5py"}
+    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
     assert not heavy & set(found)
+
+
+def test_import_of_the_theory_is_lighter():
+    """What only a spectrum, a trained bias or a first point needs comes with these."""
+    code = "import sys, replica; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    later = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
+    assert not later & set(found.stdout.split())

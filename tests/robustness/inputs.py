@@ -193,9 +193,9 @@ def outputs():
         yield [*SIMULATE, f"--out={path}"], path != ".csv"
     yield ["replica", "staircase", "--target", "z1", "--out=x.nc"]
     yield ["replica-validate", "figure", "nothing", "--plot=x.png"]
-    yield ["replica-validate", "figure", "spectra"]
-    yield ["replica-validate", "figure", "spectra", "--plot=x.txt"]
-    yield ["replica-validate", "figure", "spectra", "--plot=x.png", "--images=x"]
+    yield ["replica-validate", "figure", "cui/8"]
+    yield ["replica-validate", "figure", "cui/8", "--plot=x.txt"]
+    yield ["replica-validate", "figure", "cui/8", "--plot=x.png", "--images=x"]
 
 
 def combinations():

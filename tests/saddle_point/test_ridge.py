@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import replica
 from replica.equivalence import table_at
@@ -38,42 +36,6 @@ def test_linear_network_is_ridge_regression():
     V = 2 / (b + np.sqrt(b**2 + 4 * lam))
     total = ((lam * V) ** 2 + noise) / (1 - alpha * V**2 / (1 + V) ** 2)
     assert solved.errors.test[0] == pytest.approx(total - noise, rel=1e-5)
-
-
-log = st.floats(0, 1)
-
-
-@settings(deadline=None, max_examples=80, derandomize=True)  # a run can be repeated
-@given(
-    student=st.sampled_from(["tanh", "erf", "relu", "sigmoid", "sin", "linear"]),
-    target=st.sampled_from(["sin", "tanh", "relu", "sign"]),
-    alpha0=log,
-    eta=st.floats(0, 100),
-    noise=st.sampled_from([0.0, 0.1, 2.0]),
-    beta=log,
-    alpha=st.one_of(st.none(), log),
-    lam=log,
-)
-def test_converged_or_flagged(student, target, alpha0, eta, noise, beta, alpha, lam):
-    """Over the whole range of parameters: a checked answer, or NaN and a reason."""
-    width = 0.05 * 400**beta
-    step = replica.GradientStep(
-        student=student, target=target, alpha0=0.1 * 1000**alpha0, eta=eta, noise=noise
-    )
-    model = step.srf(beta=width)
-    load = width if alpha is None else 1e-3 * 1e6**alpha
-    point = replica.solve(model, alpha=load, lam=1e-12 * 1e18**lam)
-    if point.converged:
-        assert point.residual <= 1e-10
-        assert point.quadrature_error <= 1e-10
-        assert point.test_error >= -1e-9
-        assert point.train_error >= -1e-12
-        overlaps = np.concatenate([part.ravel() for part in point.overlaps])
-        assert np.isfinite(overlaps).all()
-    else:
-        assert np.isnan(point.test_error)
-        assert np.isnan(point.train_error)
-        assert point.status.value.startswith("not converged")
 
 
 @pytest.mark.parametrize("student", ["tanh", "relu"])

@@ -176,6 +176,24 @@ def test_ever_more_samples(fields):
     assert errors(**fields | dict(steps=many)) == pytest.approx(errors(**fields), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [  # rho vanishes along curves, which may touch lines of constant kappa
+        dict(student="relu", target="sin", steps=[(0.3, 3), (0.3, 5)]),
+        dict(student="relu", target="relu", steps=[(0.5, 1e-10), (0.5, 1.5)]),
+        dict(student="relu", target="z1*z2", alpha0=1.0, eta=2.0),
+        dict(student="relu", target="relu(z1)+relu(z2)", alpha0=1.0, eta=2.0, noise=0.1),
+    ],
+)
+def test_averages_that_vary_quickly(fields):
+    """Labels with hardly any more noise, which other rules resolve, have the same errors."""
+    noise = fields.pop("noise", 0.0)
+    found, near = (
+        errors(1.0, 0.1, **fields, noise=noise, step_noise=noise + more) for more in (0.0, 1e-12)
+    )
+    assert found == pytest.approx(near, rel=1e-7)  # a noise of 1e-6, and 1e-8 of the averages
+
+
 def test_branch_and_bounds_of_the_rows():
     """p is a Stieltjes transform: c_e falls and q c_e rises, and C_e is positive."""
     q = np.append(0.0, np.geomspace(1e-6, 1e8, 200))

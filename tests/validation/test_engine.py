@@ -1,6 +1,7 @@
 """Any executor, any order, kills at any moment: the same bytes in the end."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,9 @@ LINE = (
 @pytest.fixture(scope="module")
 def reference():
     return simulate(MODEL, **OPTIONS)
+
+
+ROOT = str(Path(__file__).parents[2])
 
 
 def assert_same(found, reference):
@@ -82,6 +86,39 @@ def test_a_failing_cell_ends_the_pool():
         while process.is_alive() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not process.is_alive()
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from solvers import executors
+
+def task(cell):
+    time.sleep(0.02)
+    return cell
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.setswitchinterval(1.0)  # the pool is gone before its own thread hears of it
+    try:
+        for cell, _ in executors.results(task, list(range(60)), None, 2):
+            if cell == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+"""
+
+
+def test_an_interrupted_pool_ends_in_silence(tmp_path):
+    """Of Ctrl-C nothing is seen but what the caller says."""
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    ended = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": ROOT},
+    )
+    assert (ended.stderr, ended.returncode) == ("interrupted\n", 0)
 
 
 def test_functions_that_cannot_travel_stay_here(caplog):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.commands import refusal, validate
-from validation.figures import FIGURE_FAMILIES, mixtures
+from validation.figures import FIGURES, mixtures
 
 
 @pytest.fixture
@@ -35,15 +35,16 @@ def tiny(monkeypatch):
     monkeypatch.setattr(mixtures, "SWEEP_PANELS", sweeps)
 
 
-@pytest.mark.parametrize("panel", FIGURE_FAMILIES["mixtures"])
+@pytest.mark.parametrize("panel", [name[9:] for name in FIGURES if name.startswith("mixtures/")])
 def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
     picture = tmp_path / "out.png"
     images = f"--images {digits}" if panel == "3" else ""
-    assert validate(f"figure mixtures/{panel} --quick --plot {picture} {images}") == 0
+    files = f"--plot {picture} --out {tmp_path / 'out.json'} --store {tmp_path / 'cells'}"
+    assert validate(f"figure mixtures/{panel} --quick {files} {images}") == 0
     assert picture.stat().st_size > 10_000
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["panel"] == panel
-    assert list((tmp_path / "out.cells").iterdir())
+    assert list((tmp_path / "cells").iterdir())
     if panel == "4":
         # Spikes help: the error falls along beta_s in the column alpha_s = 0.
         assert document["mean"][0][0] > 2 * document["mean"][-1][0]
@@ -56,25 +57,25 @@ def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
     """Two of six cells missing, and one damaged: those three are computed, the others are left
     as they are, and the result is that of an undisturbed run."""
     whole = mixtures.data("1a", True)
-    assert mixtures.data("1a", True, folder=tmp_path) == whole
+    assert mixtures.data("1a", True, store=tmp_path) == whole
     cells = sorted(tmp_path.glob("*.json"))
     assert len(cells) == 6
     cells[1].unlink()
     cells[4].unlink()
     cells[0].write_text("{")
     kept = {path: path.stat().st_mtime_ns for path in (cells[2], cells[3], cells[5])}
-    assert mixtures.data("1a", True, folder=tmp_path) == whole
+    assert mixtures.data("1a", True, store=tmp_path) == whole
     assert set(cells) <= set(tmp_path.iterdir())
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_the_map_goes_on_row_by_row(tmp_path):
-    whole = mixtures.data("4", True, folder=tmp_path)
+    whole = mixtures.data("4", True, store=tmp_path)
     rows = sorted(tmp_path.glob("*.json"))
     assert len(rows) == 10  # 5 rows of 2 seeds
     written = {path: path.stat().st_mtime_ns for path in rows}
     rows[3].unlink()
-    assert mixtures.data("4", True, folder=tmp_path) == whole
+    assert mixtures.data("4", True, store=tmp_path) == whole
     again = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert {path for path in rows if again[path] != written[path]} == {rows[3]}
 
@@ -86,7 +87,8 @@ def test_the_map_goes_on_row_by_row(tmp_path):
         ("figure mixtures/3 --plot {0}/a.png", "for panel 3 and for no other"),
         ("figure mixtures/3 --images {0}/no --plot {0}/a.png", "No such file"),
         ("figure mixtures/1a --images {0} --plot {0}/a.png", "for panel 3 and for no other"),
-        ("figure steps --images {0} --plot {0}/a.png", "it is for mixtures/3"),
+        ("figure steps --draws 3 --plot {0}/a.png", "it is for figures of mixtures"),
+        ("figure steps --images {0} --plot {0}/a.png", "it is for figures of mixtures"),
     ],
 )
 def test_mistakes_are_one_line(line, message, tmp_path, capsys):

@@ -282,7 +282,7 @@ def test_alignment_refuses_an_srf(capsys, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["staircase", "steps", "sample-exponent"])
+@pytest.mark.parametrize("name", ["steps", "classification"])
 def test_figures(name, tmp_path):
     picture, table = tmp_path / "f.png", tmp_path / "f.json"
     assert validate(f"figure {name} --quick --plot {picture} --out {table}") == 0

@@ -1,6 +1,6 @@
 """``replica-validate alignment``: how the neurons turn into the target's directions."""
 
-from typing import cast
+from typing import Any, cast
 
 from replica.cli import SRF_FIELDS, Options, Output, command, parse_request, progress
 from replica.errors import InvalidArgument
@@ -8,20 +8,15 @@ from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
-from .common import Dimension, Rng, Seeds, show_points, single
+from .common import DIMENSION, RNG, SEEDS, show_points, single
 
 
 @command(
-    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"), drawn=False
+    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"),
+    also=(DIMENSION, SEEDS, RNG),
+    drawn=False,
 )
-def alignment(
-    options: Options,
-    output: Output,
-    *,
-    dimension: Dimension = 500,
-    seeds: Seeds = 5,
-    rng: Rng = None,
-) -> None:
+def alignment(options: Options, output: Output, **told: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
@@ -38,17 +33,9 @@ def alignment(
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with progress("draws") as advance:
         comparison = compare_alignment(
-            cast(GradientStep, problem),
-            dimension=dimension,
-            beta=width,
-            seeds=seeds,
-            rng=rng,
-            progress=advance,
+            cast(GradientStep, problem), beta=width, progress=advance, **told
         )
-    document = {
-        "problem": describe(problem) | {"beta": width},
-        "points": comparison.rows(),
-        "dimension": dimension,
-        "seeds": seeds,
-    }
+    size = {name: told[name] for name in ("dimension", "seeds")}
+    described = describe(problem) | {"beta": width}
+    document = {"problem": described, "points": comparison.rows()} | size
     output.write(document, lambda: show_points(document, output))

@@ -1,68 +1,84 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from replica.cli import Output, Request, say
+from replica.cli import Interrupted, Output, Request, option, progress, say
 from replica.problem import Problem
 
-from ..run import Simulated
+from ..run import DEFAULT_MEMORY, Simulated
 
-
-def drawn(help_text: str) -> Any:
-    """An option of the simulation."""
-    return typer.Option(help=help_text, rich_help_panel="The simulation")
-
-
-Dimension = Annotated[int, drawn("Input dimension d of the simulation.")]
-Seeds = Annotated[int, drawn("Independent draws of each point, 2 or more.")]
-Rng = Annotated[int | None, drawn("Seed of the random numbers.")]
-What = Annotated[
-    Simulated,
-    drawn(
-        "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian "
-        "model."
-    ),
-]
-Store = Annotated[
-    Path | None,
-    drawn("Folder that keeps every finished draw: the same line goes on from there."),
-]
-Shard = Annotated[
-    str | None,
-    drawn("i/N: only this part of the seeds, into --store; without it, join them."),
-]
-Key = Annotated[
-    str | None,
-    drawn(
-        "Tells a compiled function from an edited one in --store: any text that you change when "
-        "it changes."
-    ),
-]
-Workers = Annotated[int | None, drawn("Processes, of one thread each (what pays, unless given).")]
-Memory = Annotated[str, drawn("Limit of all processes together, such as 500MB.")]
-Device = Annotated[str, drawn("cpu, or cuda (needs torch).")]
-
+drawn = partial(option, panel="The simulation")
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
+SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
+RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
+SIMULATED = drawn(
+    "simulated", Simulated, Simulated.network,
+    "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
+)  # fmt: skip
+MONTE_CARLO = (  # what ``validation.simulate`` is told
+    DIMENSION, SEEDS, RNG, SIMULATED,
+    drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
+                                      "on from there."),
+    drawn("key", str | None, None, "Tells a compiled function from an edited one in --store: any "
+                                   "text that you change when it changes."),
+    drawn("workers", int | None, None, "Processes of one thread (what pays, unless given)."),
+    drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
+    drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
+)  # fmt: skip
 STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
-def seed_of(rng: int | None, store: Path | None) -> int | None:
-    """The seed of a simulation: with a store a fixed one, so that the same line finds its cells."""
+@contextmanager
+def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The ``options`` of a Monte Carlo, with its progress and, where draws are kept, a seed by
+    which they are found again."""
+    store, rng = options["store"], options["rng"]
     if rng is None and store is not None:
         say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
-        return STORED_RNG
-    return rng
+        rng = STORED_RNG
+    with watched("draws", store) as advance:
+        yield {**options, "rng": rng, "progress": advance}
+
+
+@contextmanager
+def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
+    """A callback (done, total) that shows progress; an interruption says what is kept."""
+    done = total = 0
+    with progress(what) as advance:
+
+        def count(*now: int) -> None:
+            nonlocal done, total
+            done, total = now
+            advance(done, total)
+
+        try:
+            yield count
+        except KeyboardInterrupt:
+            kept = f"are kept in {store}: the same command goes on from there"
+            if store is None:
+                kept = (
+                    "were done and none is kept: with --store FOLDER all that is simulated is, and "
+                    "the same command goes on from there"
+                )
+            raise Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
 
 
 def show_points(document: dict[str, Any], output: Output) -> None:
     """Write the points of a document to standard output as a table: first what tells most of
-    each, the test error and the scores."""
+    each, the test error and the scores, these to two digits."""
     parts = ("theory_", "simulated_", "stderr_")
     names = list(document["points"][0])
     last = [name for name in names if name.startswith(parts) and not name.endswith("_test")]
-    output.table(document["points"], [name for name in names if name not in last] + last)
+
+    def shown(name: str, value: Any) -> Any:
+        return round(value, 2) if name.startswith("z") and value is not None else value
+
+    points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
+    output.table(points, [name for name in names if name not in last] + last)
 
 
 def single(asked: Request) -> tuple[Problem, float | None]:

@@ -1,57 +1,39 @@
 """``replica-validate compare``: theory beside a Monte Carlo of the same problem."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from replica.cli import DATASETS, Options, Output, answer, command, parse_request, progress
+from replica.cli import (
+    DATASETS,
+    Options,
+    Output,
+    answer,
+    command,
+    note_worse_than_zero,
+    parse_request,
+)
 from replica.errors import InvalidArgument
 
 from ..comparisons import compare as run_comparison
 from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
-from ..run import DEFAULT_MEMORY, Simulated
-from .common import (
-    Device,
-    Dimension,
-    Key,
-    Memory,
-    Rng,
-    Seeds,
-    Store,
-    What,
-    Workers,
-    drawn,
-    seed_of,
-    show_points,
-    without_grids,
+from .common import MONTE_CARLO, drawing, drawn, show_points, without_grids
+
+LADDER = drawn(
+    "ladder", str | None, None, "Dimensions such as 250,500,1000: compare their limit d -> inf."
 )
 
 
-@command(files=DATASETS)
-def compare(
-    options: Options,
-    output: Output,
-    *,
-    dimension: Dimension = 500,
-    ladder: Annotated[
-        str | None, drawn("Dimensions such as 250,500,1000: compare their limit d -> inf.")
-    ] = None,
-    seeds: Seeds = 5,
-    rng: Rng = None,
-    simulated: What = Simulated.network,
-    store: Store = None,
-    key: Key = None,
-    workers: Workers = None,
-    memory: Memory = DEFAULT_MEMORY,
-    device: Device = "cpu",
-) -> None:
+@command(files=DATASETS, also=(*MONTE_CARLO, LADDER))
+def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
-    The theory is that of the simulated dimension; a figure has the limit as thin lines.
-    With --ladder, the limit that simulations at several dimensions point to; --seeds is then
-    for the largest of them.
+    z = (theory - simulated) / standard error.  The theory is that of the simulated dimension; a
+    figure has its limit as thin lines.  With --ladder, the limit that simulations at several
+    dimensions point to; --seeds is then for the largest of them.  In Python: validation.compare
+    and validation.ladder.
 
     Examples
     --------
@@ -63,30 +45,17 @@ def compare(
     """
     asked = parse_request(options)
     problem, width = without_grids(asked)
-    settings: dict[str, Any] = {
-        "alpha": asked.alpha,
-        "lam": asked.lam,
-        "seeds": seeds,
-        "rng": seed_of(rng, store),
-        "beta": width,
-        "simulated": simulated,
-        "loss": asked.loss,
-        "model": asked.model,
-        "store": store,
-        "key": key,
-        "workers": workers,
-        "memory": memory,
-        "device": device,
-    }
-    run: Any = partial(run_comparison, dimension=dimension)
+    run: Any = run_comparison
     if ladder is not None:
+        del told["dimension"]
         run = partial(run_ladder, dimensions=dimensions(ladder))
     grids = {name: grid for name, grid in asked.grids.items() if grid.size > 1}
     if grids:
         grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
         run = partial(compare_grid, grids=grids, run=run)
-    with progress("draws") as advance:
-        comparison = run(problem, progress=advance, **settings)
+    with drawing(told) as how:
+        at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
+        comparison = run(problem, model=asked.model, **at, **how)
     document = comparison.document()
 
     def show() -> None:
@@ -96,6 +65,7 @@ def compare(
     output.write(
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
     )
+    note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
     if not comparison.agrees:
         raise typer.Exit(1)
 

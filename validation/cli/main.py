@@ -15,7 +15,8 @@ from .spectrum import spectrum
 
 app = application(
     "replica-validate",
-    "Finite-size simulations, and their comparison with the theory.",
+    "Finite-size simulations, and their comparison with the theory.\n\n"
+    "replica-validate COMMAND --help has the options of a command; replica is the theory alone.",
     (compare, simulate, alignment, spectrum, figure),
 )
 

@@ -1,47 +1,24 @@
 """``replica-validate simulate``: a Monte Carlo by itself."""
 
-from replica.cli import DATASETS, Options, Output, command, parse_request, progress
+from typing import Any
+
+from replica.cli import DATASETS, Options, Output, command, parse_request
 from replica.errors import InvalidArgument
 
-from ..run import DEFAULT_MEMORY, Simulated
 from ..run import simulate as run_simulation
-from .common import (
-    Device,
-    Dimension,
-    Key,
-    Memory,
-    Rng,
-    Seeds,
-    Shard,
-    Store,
-    What,
-    Workers,
-    seed_of,
-    show_points,
-    single,
+from .common import MONTE_CARLO, drawing, drawn, show_points, single
+
+SHARD = drawn(
+    "shard", str | None, None, "i/N: only this part of the seeds, into --store; without, join them."
 )
 
 
-@command(without=("model",), files=DATASETS, drawn=False)
-def simulate(
-    options: Options,
-    output: Output,
-    *,
-    dimension: Dimension = 500,
-    seeds: Seeds = 5,
-    rng: Rng = None,
-    simulated: What = Simulated.network,
-    store: Store = None,
-    shard: Shard = None,
-    key: Key = None,
-    workers: Workers = None,
-    memory: Memory = DEFAULT_MEMORY,
-    device: Device = "cpu",
-) -> None:
+@command(without=("model",), files=DATASETS, also=(*MONTE_CARLO, SHARD), drawn=False)
+def simulate(options: Options, output: Output, *, shard: str | None, **told: Any) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
-    does one part of it in a job array.
+    does one part of it in a job array.  In Python: validation.simulate.
 
     Examples
     --------
@@ -52,26 +29,10 @@ def simulate(
     """
     asked = parse_request(options)
     problem, width = single(asked)
-    if shard is not None and store is None:
+    if shard is not None and told["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    with progress("draws") as advance:
-        simulation = run_simulation(
-            problem,
-            alpha=asked.alpha,
-            lam=asked.lam,
-            dimension=dimension,
-            seeds=seeds,
-            rng=seed_of(rng, store),
-            beta=width,
-            simulated=simulated,
-            loss=asked.loss,
-            store=store,
-            shard=shard,
-            key=key,
-            workers=workers,
-            memory=memory,
-            device=device,
-            progress=advance,
-        )
+    with drawing(told) as how:
+        at: dict[str, Any] = {"alpha": asked.alpha, "lam": asked.lam, "beta": width}
+        simulation = run_simulation(problem, loss=asked.loss, shard=shard, **at, **how)
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

@@ -1,7 +1,5 @@
 """``replica-validate spectrum``: the density over a histogram of simulated eigenvalues."""
 
-from typing import Annotated, Any
-
 import numpy as np
 
 from replica.cli import (
@@ -24,18 +22,25 @@ from ..comparisons import theory_of
 from ..draws import spiked_model
 from ..measure import eigenvalues
 from ..run import Simulated
-from .common import Dimension, Rng, What, drawn, single
+from .common import DIMENSION, RNG, SIMULATED, drawn, single
+
+DRAWS = drawn("seeds", int, 2, "Independent draws.")
 
 
-@command(without=("lam", "intercept", "train_bias", "loss"), files=(".json",), tabular=False)
+@command(
+    without=("lam", "intercept", "train_bias", "loss"),
+    files=(".json",),
+    also=(DIMENSION, DRAWS, RNG, SIMULATED),
+    tabular=False,
+)
 def spectrum(
     options: Options,
     output: Output,
     *,
-    dimension: Dimension = 500,
-    seeds: Annotated[int, drawn("Independent draws.")] = 2,
-    rng: Rng = None,
-    simulated: What = Simulated.network,
+    dimension: int,
+    seeds: int,
+    rng: int | None,
+    simulated: Simulated,
     time_limit: TimeLimit = SPECTRUM_TIME,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
@@ -77,8 +82,5 @@ def spectrum(
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         answer(f"relative differences of the Stieltjes transform: {off}")
 
-    def figure() -> Any:
-        return plot_spectrum(predicted, eigenvalues=values).figure
-
-    output.write(document, show, figure=figure)
+    output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
     leave_unless_converged(predicted)

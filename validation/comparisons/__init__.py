@@ -1,6 +1,6 @@
 """Simulation beside theory."""
 
-from .grid import ComparisonGrid, compare_grid, theory_on_grid
+from .grid import ComparisonGrid, compare_grid
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .one_size import Comparison, compare
 from .several_sizes import Extrapolation, Ladder, extrapolate, ladder
@@ -20,5 +20,4 @@ __all__ = [
     "first_step",
     "ladder",
     "theory_of",
-    "theory_on_grid",
 ]

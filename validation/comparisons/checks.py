@@ -12,8 +12,10 @@ low in mean and in standard error alike; it is the relative standard error that 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from replica.observables import sweep
 from replica.problem import SpikedRandomFeatures
@@ -22,8 +24,16 @@ from solvers.results import Array
 from ..run import Simulation
 
 STANDARD_ERRORS = 4.0  # few of some hundred errors with Gaussian noise are further off
+CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 LEANING = 2.5  # standard errors, of the mean score of several errors: one mean in a hundred
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
+NAMES = {
+    "test": "test error",
+    "train": "training error",
+    "loss_error": "mean loss on new samples",
+    "train_loss": "mean loss on the training samples",
+    "classification_error": "classification error",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +77,16 @@ class Check:
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
 
 
-def share_within_two(*checks: Check) -> float:
-    """Share of all errors with abs(z) <= 2."""
-    return float((np.abs([check.z for check in checks]) <= 2).mean())
-
-
 def verdict(
-    checks: Mapping[str, Check], alpha: Array, lam: Array, allowance: float, size: str
+    checks: Mapping[str, Check],
+    alpha: Array,
+    lam: Array,
+    *,
+    allowance: float,
+    size: str,
+    seeds: int,
 ) -> str:
-    """Whether theory and simulation agree, in one sentence.
+    """Whether theory and simulation agree, in one sentence that names where they differ most.
 
     Parameters
     ----------
@@ -85,47 +96,54 @@ def verdict(
         Allowed for ``size``, relative to the theory.
     size : str
         What is finite, such as "d = 500".
+    seeds : int
+        Draws of which the standard errors are.
     """
     each = list(checks.values())
-    far = np.array([~check.agrees(allowance) for check in each])
-    z, off = (np.array([getattr(check, name) for check in each]) for name in ("z", "off"))
-    allowed = f" and the {allowance:.2g} of the theory allowed for {size}" if allowance else ""
     if not np.isfinite([check.theory for check in each]).all():
         return "The theory did not converge everywhere, so that agreement cannot be told."
-    known = z[np.isfinite(z)]
-    largest, most = np.abs(known).max(initial=0.0), f"{np.abs(off).max():.1%}"
+    z = np.array([check.z for check in each])
+    far = np.array([~check.agrees(allowance) for check in each])
+    known = far if far.any() else np.isfinite(z)  # elsewhere rounding over a standard error of 0
+    k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
+    most = _difference(list(checks)[k], each[k], (at[0], at[1]), alpha, lam)
+    share = f"{allowance:.1%} plus " if allowance else ""
+    allowed = f"the {share}{STANDARD_ERRORS:g} standard errors allowed for {size}"
     if far.any():
-        k, i, j = np.unravel_index(np.argmax(np.where(far, np.abs(z), -1)), far.shape)
-        worst, name = each[k], list(checks)[k].replace("_", " ").removesuffix(" error")
+        number = f"{far.sum()} of {far.size} errors by more than {allowed}"
+        return f"Theory and simulation disagree in {number}, most in {most}."
+    if differ(z, seeds):
+        how = "lie to one side together" if lean(z) else "are larger than chance makes them"
         return (
-            f"Theory and simulation disagree: {far.sum()} of {far.size} differences are larger "
-            f"than {STANDARD_ERRORS:g} standard errors{allowed}; the {name} error at "
-            f"alpha = {alpha[i]:.4g}, lam = {lam[j]:.4g} is {worst.theory[i, j]:.4g} in theory "
-            f"and {worst.simulated[i, j]:.4g} ± {worst.stderr[i, j]:.1g} simulated."
-        )
-    if lean(z):
-        side = "above" if known.sum() < 0 else "below"
-        return (
-            f"Theory and simulation are close but not equal: the simulated errors lie {side} the "
-            f"theory together, by at most {most} of it and {largest:.1f} standard errors, which is "
-            f"more than chance{_explained(allowance, size)}."
-        )
-    if largest > STANDARD_ERRORS:
-        return (
-            f"Theory and simulation agree up to finite size: they differ by at most {most}, "
-            f"and {allowance:.1%} is allowed for {size}."
+            f"Theory and simulation are close but not equal: their {far.size} differences {how}, "
+            f"though within {allowed}, the largest in {most}."
         )
     return (
-        f"Theory and simulation agree: the largest of {z.size} differences is {largest:.1f} "
-        f"standard errors, where up to {STANDARD_ERRORS:g} may be chance."
+        f"Theory and simulation agree: their {far.size} differences are no larger than chance "
+        f"makes them, the largest in {most}."
     )
 
 
-def _explained(allowance: float, size: str) -> str:
-    """Whether a finite size may be why, as a clause."""
-    if not allowance:
-        return ""
-    return f" but may come from {size}, for which {allowance:.1%} is allowed: a larger one tells"
+def _difference(name: str, check: Check, at: tuple[Any, Any], alpha: Array, lam: Array) -> str:
+    """One error in theory and simulation, and how far they are apart, in words."""
+    z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
+    theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
+    error = float(f"{stderr:.1g}")
+    return (
+        f"the {NAMES[name]} at alpha = {alpha[at[0]]:.4g}, lam = {lam[at[1]]:.4g} ({theory:.4g} in "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {abs(check.off[at]):.1%} or "
+        f"{z:.1f} standard errors)"
+    )
+
+
+def differ(z: Array, seeds: int) -> bool:
+    """Whether the scores (checks, N_a, N_l) of means over so many seeds are no chance: where they
+    lie to one side, or one of so many is too large."""
+    known = np.abs(z[np.isfinite(z)])
+    if not known.size:
+        return False
+    largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * known.size))
+    return lean(z) or bool(known.max() > min(largest, STANDARD_ERRORS))
 
 
 def lean(z: Array) -> bool:

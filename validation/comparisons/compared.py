@@ -1,19 +1,17 @@
 """What comparisons at one size and at several have in common: agreement, verdict, figure."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replica.convex import Loss
 from replica.display import Displayed
-from replica.observables import sweep
 from replica.plotting import plot_comparison, spaced
 from solvers.results import Array
 
 from ..run import Simulation, points_dataset, rows_of
-from .checks import Check, lean, share_within_two, verdict
-from .theory import Theory
+from .checks import Check, differ, verdict
+from .theory import Theory, curves
 
 if TYPE_CHECKING:
     import xarray
@@ -21,17 +19,8 @@ if TYPE_CHECKING:
 
 
 class Compared(Displayed):
-    """Errors of theory and simulation at the same points.
-
-    Attributes
-    ----------
-    test, train : Check
-        Test and training errors.
-    allowance : float
-        What the simulated errors may be off by, relative to the theory, for their finite size.
-    theory : Theory
-        Which theory it is.
-    """
+    """Errors of theory and simulation at the same points; the attributes are documented in
+    :class:`Comparison` and :class:`Ladder`."""
 
     test: Check
     train: Check
@@ -65,9 +54,9 @@ class Compared(Displayed):
         return self._simulation.lam
 
     @property
-    def share_within_two(self) -> float:
-        """Share of all errors with abs(z) <= 2."""
-        return share_within_two(*self.checks.values())
+    def loss(self) -> Loss:
+        """What the readout minimises."""
+        return self._simulation.loss
 
     @property
     def agrees(self) -> bool:
@@ -78,9 +67,11 @@ class Compared(Displayed):
         return all(bool(check.agrees(self.allowance).all()) for check in self.checks.values())
 
     @property
-    def leans(self) -> bool:
-        """Whether the errors lie to one side of the theory together, by more than chance."""
-        return lean(np.array([check.z for check in self.checks.values()]))
+    def differs(self) -> bool:
+        """Whether the errors differ from the theory by more than chance: one of them by far, or all
+        to one side."""
+        z = np.array([check.z for check in self.checks.values()])
+        return differ(z, self._simulation.seeds)
 
     @property
     def note(self) -> str:
@@ -90,7 +81,14 @@ class Compared(Displayed):
     @property
     def verdict(self) -> str:
         """Whether theory and simulation agree, in one sentence."""
-        return verdict(self.checks, self.alpha, self.lam, self.allowance, self.size)
+        return verdict(
+            self.checks,
+            self.alpha,
+            self.lam,
+            allowance=self.allowance,
+            size=self.size,
+            seeds=self._simulation.seeds,
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -108,8 +106,14 @@ class Compared(Displayed):
         return columns
 
     def dataset(self) -> "xarray.Dataset":
-        """The columns as an xarray.Dataset with dimensions alpha, lam."""
-        return points_dataset(self.columns(), self.settings)
+        """The columns as an xarray.Dataset with dimensions alpha, lam; its attributes are what it
+        takes to run the comparison again."""
+        return points_dataset(self.columns(), self.settings | self.origin)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What, beside the settings, it takes to run the comparison again."""
+        return self._simulation.origin | {"theory": self.note}
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`.
@@ -117,25 +121,11 @@ class Compared(Displayed):
         Thinner lines: the published sRF beside the network's own theory, and the limit d -> inf
         where the theory is that of the simulated dimension.
         """
-        beside = {label: self._curve(model) for label, model in self._beside.items()}
-        theory, simulated = self._curve(self.theory.model), self.simulated
+        at = spaced(self.alpha), self.lam, self.loss
+        theory, beside = curves([self.theory], {}, *at)
         return plot_comparison(
-            self.dataset(), theory, ax, beside=beside, error=error, simulated=simulated
+            self.dataset(), theory, ax, beside=beside, error=error, simulated=self.simulated
         )
-
-    def _curve(self, model: Any) -> "xarray.Dataset":
-        """The theory of ``model`` along alpha, at more points than were simulated."""
-        alpha, loss = spaced(self.alpha), self._simulation.loss
-        return sweep(model, alpha=alpha, lam=self.lam, grids={}, loss=loss).dataset()
-
-    @property
-    def _beside(self) -> Mapping[str, Any]:
-        """Other theories by their labels."""
-        theory = self.theory
-        others = {} if theory.published is None else {"sRF": theory.published}
-        if np.isfinite(theory.model.dimension):
-            others[r"limit $d \to \infty$"] = replace(theory.model, dimension=np.inf)
-        return others
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}

@@ -1,28 +1,27 @@
 """Comparisons on a grid: one for every combination of the values of a problem's parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replica.display import Displayed
-from replica.observables import grid_axis, places_on_grid, sweep
+from replica.display import Displayed, text
+from replica.observables import grid_axis, places_on_grid
 from replica.plotting import abscissa_of, plot_comparison, spaced
 from replica.problem import Problem, attributes
 from solvers.results import Array
 
 from .one_size import Comparison, compare
 from .several_sizes import Ladder
-from .theory import theory_of
+from .theory import Theory, curves, theory_of
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-SHOWN = 33  # values of a parameter between which a line is drawn
+SHOWN = 13  # values of a parameter between which a line is drawn: a continuous law takes .5 s each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,14 +36,14 @@ class ComparisonGrid(Displayed):
         The parameters that vary, in the order of the dimensions.
     each : list of Comparison or Ladder
         The last parameter varying fastest.
-    theory_on : callable (axes, alpha, lam) -> xarray.Dataset
-        The theory at other values of the parameters.
+    theories : callable (axes) -> list of Theory
+        Those of other values of the parameters, in the same order.
     """
 
     problem: Problem
     axes: dict[str, Array]
     each: Sequence[Comparison | Ladder]
-    theory_on: "Callable[..., xarray.Dataset]"
+    theories: Callable[[dict[str, Array]], list[Theory]]
 
     @property
     def places(self) -> list[dict[str, Any]]:
@@ -59,7 +58,7 @@ class ComparisonGrid(Displayed):
     @property
     def verdict(self) -> str:
         """A sentence, and those of the comparisons that do not agree."""
-        off = [i for i, one in enumerate(self.each) if not one.agrees or one.leans]
+        off = [i for i, one in enumerate(self.each) if not one.agrees or one.differs]
         first = f"Theory and simulation agree at {len(self.each) - len(off)} of {len(self.each)}"
         others = [f"At {_setting(self.places[i])}: {self.each[i].verdict}" for i in off]
         return "\n".join([f"{first} settings.", *others])
@@ -100,18 +99,22 @@ class ComparisonGrid(Displayed):
         }
         variables = {name: (tuple(axes), values) for name, values in columns.items()}
         made = {*axes} | ({"eta"} if "rate" in axes else set())
-        known = {name: value for name, value in first.settings.items() if name not in made}
+        known = {k: v for k, v in (first.settings | first.origin).items() if k not in made}
         return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
-        """A curve with its dots for every combination, along the longest dimension."""
+        """A curve with its dots for every combination, along the longest dimension; thinner lines
+        as in the figure of one comparison."""
         points = self.dataset()
         along = abscissa_of(points, "simulated_test")
         places = {str(name): points[name].values for name in points.simulated_test.dims}
         places[along] = spaced(places[along], SHOWN)
         alpha, lam = places.pop("alpha"), places.pop("lam")
-        line = self.theory_on(places, alpha=alpha, lam=lam)
-        return plot_comparison(points, line, ax, error=error, simulated=self.each[0].simulated)
+        first = self.each[0]
+        theory, beside = curves(self.theories(places), places, alpha, lam, first.loss)
+        return plot_comparison(
+            points, theory, ax, beside=beside, error=error, simulated=first.simulated
+        )
 
     def _facts(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "theory": self.note}
@@ -122,7 +125,7 @@ class ComparisonGrid(Displayed):
 
 def _setting(place: Mapping[str, Any]) -> str:
     """The values of some parameters, in words."""
-    return ", ".join(f"{name} = {value}" for name, value in place.items())
+    return ", ".join(f"{name} = {text(value)}" for name, value in place.items())
 
 
 def compare_grid(
@@ -170,10 +173,14 @@ def compare_grid(
 
     for of, width in problems_on_grid(problem, axes, beta):
         each.append(run(of, beta=width, progress=advance, **options))
-    known = {name: options[name] for name in ("simulated", "model", "loss") if name in options}
+    which = {name: options[name] for name in ("model", "simulated") if name in options}
     size = each[0].theory.model.dimension
-    theory = partial(theory_on_grid, problem, beta=beta, dimension=size, **known)
-    return ComparisonGrid(problem, axes, each, theory)
+
+    def theories(axes: Mapping[str, Array]) -> list[Theory]:
+        places = problems_on_grid(problem, axes, beta)
+        return [theory_of(of, width, **which).at(size) for of, width in places]
+
+    return ComparisonGrid(problem, axes, each, theories)
 
 
 def problems_on_grid(
@@ -186,34 +193,3 @@ def problems_on_grid(
             yield problem.step.at(width, values), width
         else:
             yield problem.model(**values), beta
-
-
-def theory_on_grid(
-    problem: Problem,
-    axes: Mapping[str, Array],
-    *,
-    alpha: ArrayLike,
-    lam: ArrayLike,
-    beta: float | None = None,
-    simulated: str = "network",
-    model: str | None = None,
-    dimension: float = np.inf,
-    loss: Any = "square",
-) -> "xarray.Dataset":
-    """The theory that comparisons on the grid ``axes`` take, as a data set over the same
-    dimensions: for lines through more points than are simulated."""
-    import xarray
-
-    shape = [axis.size for axis in axes.values()]
-    parts = []
-    for of, width in problems_on_grid(problem, axes, beta):
-        theory = replace(theory_of(of, width, model, simulated).model, dimension=dimension)
-        parts.append(sweep(theory, alpha=alpha, lam=lam, grids={}, loss=loss))
-    ends, names = parts[0].axes, ("test_error", "train_error", "classification_error")
-    sizes = [*shape, *(axis.size for axis in ends.values())]
-    variables = {
-        name: ((*axes, *ends), np.reshape([part.columns[name] for part in parts], sizes))
-        for name in names
-        if name in parts[0].columns
-    }
-    return xarray.Dataset(variables, coords={**axes, **ends})

@@ -142,7 +142,7 @@ def compare(
     expected, known = theory_at(theory.model, simulation), simulation.columns()
     measured = {
         name: Check(expected[name], known[f"simulated_{name}"], known[f"stderr_{name}"])
-        for name in simulation.measured
+        for name in sorted(simulation.measured)
     }
     return Comparison(
         simulation,

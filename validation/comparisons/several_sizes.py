@@ -141,7 +141,7 @@ def ladder(
     model : {"network", "srf"}, optional
         The theory to take, as in :func:`compare`.
     progress : callable (done, total)
-        Called after each cell, in units of work.
+        Called after each draw, of all sizes.
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -165,9 +165,13 @@ def ladder(
     seed_count(seeds, least=2)
     theory = theory_of(problem, beta, model, simulated)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
-    work = np.array([float(count) * d**3 for count, d in zip(draws, sizes, strict=True)])
-    simulations = []
-    for i, (d, count) in enumerate(zip(sizes, draws, strict=True)):
+    simulations: list[Simulation] = []
+
+    def advance(done: int, total: int) -> None:
+        if progress is not None:
+            progress(sum(draws[: len(simulations)]) + done, sum(draws))
+
+    for d, count in zip(sizes, draws, strict=True):
         simulations.append(
             simulate(
                 problem,
@@ -177,7 +181,7 @@ def ladder(
                 seeds=count,
                 beta=beta,
                 simulated=simulated,
-                progress=_part(progress, work, i),
+                progress=advance,
                 **options,
             )
         )
@@ -200,19 +204,6 @@ def ladder(
         (ALLOWANCE / sizes[0]) ** 2,
         theory,
     )
-
-
-def _part(
-    progress: Callable[[int, int], None] | None, work: Array, i: int
-) -> Callable[[int, int], None] | None:
-    """What to call with the progress of the i-th size: it calls ``progress`` with that of all.
-
-    Counted in thousandths of the ``work`` (K,) of the sizes.
-    """
-    if progress is None:
-        return None
-    before, total = work[:i].sum(), work.sum()
-    return lambda done, of: progress(round(1000 * (before + work[i] * done / of) / total), 1000)
 
 
 def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Extrapolation:

@@ -1,68 +1,73 @@
-"""Figures of the documentation and of the papers, one module each.
+"""Figures of the papers and of the documentation, each by its name.
 
-A module has ``data(quick, progress)``, which computes plain values for JSON, and
+A module has ``data(quick, progress, store=...)``, which computes plain values for JSON, and
 ``draw(data)``, which makes the picture of them.  ``quick`` is a small version that takes
-seconds.  A family of figures is one module, of which ``data`` takes the panel first and keeps
-its finished cells in a folder.
+seconds; finished cells of the simulations are kept in the folder ``store`` and read from there.
+Where a module has several figures of a paper, its ``data`` takes the number of the figure first.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from replica.errors import InvalidArgument
 
-# Seconds that the quick version takes on two ordinary cores, some times that on busy ones.
+__all__ = ["FIGURES", "Entry", "Figure", "figure"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a figure is made, what it shows, and the seconds that its quick version takes on two
+    ordinary cores; some times that on busy ones."""
+
+    module: str
+    text: str
+    seconds: int
+
+
 FIGURES = {
-    "classification": 8,
-    "ladder": 4,
-    "learnable": 6,
-    "network": 6,
-    "network-steps": 9,
-    "network-students": 17,
-    "readout-laws": 9,
-    "robust-losses": 6,
-    "sample-exponent": 4,
-    "spectra": 10,
-    "staircase": 6,
-    "steps": 4,
-}
-PANEL_SECONDS = 10  # likewise, of each panel of a family
-FIGURE_FAMILIES = {
-    "mixtures": {
-        "1a": "Network and Hermite model against the width of the network.",
-        "1b": "The same against alpha_s, how the spread is split between data and features.",
-        "1c": "The same against beta_s, the spread of the data.",
-        "2a": "The same against the alignment of two spikes.",
-        "2b": "The same against the share of the first component.",
-        "2c": "The same against the number of spikes of each component.",
-        "3": "Network and Hermite model on two classes of images (--images) against the width.",
-        "4": "A heat map over alpha_s and beta_s of what the network gains on its Hermite model.",
-        "5": "Slices of the heat map against beta_s, with three activations.",
-        "6": "Training errors of network and Hermite model against the width.",
-    }
-}
-PANELS = {
-    f"{family}/{panel}": text
-    for family, panels in FIGURE_FAMILIES.items()
-    for panel, text in panels.items()
+    "cui/1": Entry("learnable", "The function learned along the target, with and without step.", 7),
+    "cui/2": Entry("learning_curves", "Test error against alpha, at several alpha0.", 6),
+    "cui/3": Entry("learnable", "Bounds on the test error against the learning rate.", 4),
+    "cui/4": Entry("learning_curves", "What the spike does: with it, without, by its length.", 4),
+    "cui/5": Entry("learning_curves", "Test error against alpha, at several widths.", 5),
+    "cui/6": Entry("readout_laws", "What variability of the first-step readout buys.", 12),
+    "cui/7": Entry("learnable", "The functions that attain the bounds.", 4),
+    "cui/8": Entry("spectra", "Eigenvalues of the features' covariance.", 12),
+    "dandi/sample-exponent": Entry("sample_exponent", "One giant step on n = d^x samples.", 6),
+    "dandi/staircase": Entry("staircase", "Which directions the neurons learn, step by step.", 6),
+    "mixtures/1a": Entry("mixtures", "Network and Hermite model against the width.", 2),
+    "mixtures/1b": Entry("mixtures", "The same against alpha_s, the split of the spread.", 2),
+    "mixtures/1c": Entry("mixtures", "The same against beta_s, the spread of the data.", 2),
+    "mixtures/2a": Entry("mixtures", "The same against the alignment of two spikes.", 2),
+    "mixtures/2b": Entry("mixtures", "The same against the share of the first component.", 2),
+    "mixtures/2c": Entry("mixtures", "The same against the number of spikes of each.", 2),
+    "mixtures/3": Entry("mixtures", "The same on two classes of images (--images).", 5),
+    "mixtures/4": Entry("mixtures", "Generalisation error over alpha_s and beta_s.", 3),
+    "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 3),
+    "mixtures/6": Entry("mixtures", "Training errors against the width.", 2),
+    "classification": Entry("classification", "Logistic, hinge and square loss on labels.", 5),
+    "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
+    "network": Entry("network", "The network itself beside the sRF, over the rate.", 4),
+    "network-steps": Entry("network_steps", "Several giant steps of the network itself.", 5),
+    "network-students": Entry("network_students", "relu networks beside their sRF.", 4),
+    "robust-losses": Entry("robust_losses", "Ridge, Huber and absolute loss, wild labels.", 3),
+    "steps": Entry("steps", "Several giant steps: test error, and the spike.", 3),
 }
 
-__all__ = ["FIGURES", "PANELS", "described", "figure", "seconds"]
+
+@dataclass(frozen=True)
+class Figure:
+    """What computes the values of a figure, and what makes its picture of them."""
+
+    data: Callable[..., dict[str, Any]]
+    draw: Callable[[dict[str, Any]], Any]
 
 
-def described() -> dict[str, str]:
-    """Of every figure what it shows, in a line."""
-    lines = {name: (figure(name).__doc__ or "").partition("\n")[0] for name in FIGURES}
-    return lines | PANELS
-
-
-def seconds(name: str) -> int:
-    """What the quick version of a figure takes, about."""
-    return FIGURES.get(name, PANEL_SECONDS)
-
-
-def figure(name: str) -> ModuleType:
-    """The module of the figure ``name``.
+def figure(name: str) -> Figure:
+    """The figure ``name``.
 
     Raises
     ------
@@ -71,10 +76,12 @@ def figure(name: str) -> ModuleType:
 
     Examples
     --------
-    >>> figure("readout-laws").__name__
+    >>> figure("cui/6").draw.__module__
     'validation.figures.readout_laws'
     """
-    if name not in FIGURES | PANELS:
-        known = ", ".join(FIGURES | PANELS)
-        raise InvalidArgument("the name of a figure", name or None, f"one of {known}")
-    return import_module(f"{__name__}.{name.partition('/')[0].replace('-', '_')}")
+    if name not in FIGURES:
+        raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")
+    module = import_module(f"{__name__}.{FIGURES[name].module}")
+    several = [one.module for one in FIGURES.values()].count(FIGURES[name].module) > 1
+    number = name.partition("/")[2]
+    return Figure(partial(module.data, number) if several else module.data, module.draw)

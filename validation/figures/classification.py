@@ -5,7 +5,7 @@ Left: against the number of samples at a penalty near the best of each loss.  Ri
 penalty.  Last: the calibration of the logistic output given the projection on the spike.
 """
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,12 @@ from replica.plotting import (
     colours,
     letter_panels,
     setting,
+    settings,
 )
+from replica.problem import describe
 
 from ..run import simulate
+from .computing import Progress, tracked
 from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 FLIPPED_MODEL = SpikedRandomFeatures(
@@ -35,7 +38,7 @@ FIXED_ALPHA = 2.0  # where the penalty varies
 CALIBRATED_PENALTIES = (0.003, 0.03, 1.0)
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Theory for every loss over alpha and over lam, simulated sRFs, and the calibration."""
     alpha = np.linspace(0.2, 4, 8 if quick else 191)
     lam = np.geomspace(1e-3, 2, 6 if quick else 97)
@@ -43,8 +46,8 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     few_lam = np.array([0.01, 1.0] if quick else [0.01, 0.1, 1.0])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=500, seeds=6)
     curves = []
-    for loss, penalty in PENALTY_OF_LOSS.items():
-        options: dict[str, Any] = {"loss": loss, "rng": 0, **size}
+    for loss, penalty in tracked(list(PENALTY_OF_LOSS.items()), progress):
+        options: dict[str, Any] = {"loss": loss, "rng": 0, "store": store, **size}
         curve: dict[str, Any] = {"loss": loss, "lam": penalty}
         own, fixed = np.array([penalty]), np.array([FIXED_ALPHA])
         for name, at, few in (
@@ -57,8 +60,6 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             curve[f"simulated_{name}"] = columns["simulated_classification_error"].ravel()
             curve[f"stderr_{name}"] = columns["stderr_classification_error"].ravel()
         curves.append(curve)
-        if progress is not None:
-            progress(len(curves), len(PENALTY_OF_LOSS))
     kappa = np.linspace(-3, 3, 61)
     calibrations = [
         calibration(solve(FLIPPED_MODEL, alpha=FIXED_ALPHA, lam=each, loss="logistic"), kappa)
@@ -77,6 +78,7 @@ def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by.
     Last, the calibration."""
     picture = Figure(figsize=(11, 4.6), layout="constrained")
+    picture.suptitle(", ".join(settings(describe(FLIPPED_MODEL))), fontsize="small")
     curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
     axes = panels_with_differences(curves, 2, sharey="row")
     (left, middle), below = axes

@@ -1,6 +1,7 @@
 """What the figures share: curves with simulated points on them and their differences below, and
 what legends say of them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,41 +75,58 @@ def add_legend_entry(ax: Axes, dimension: int | None, **style: Any) -> Any:
     return draw_points(ax, [], [], [], color="0.3", label=label, **style)
 
 
-# The network's own theory, what it is compared with, and how each is drawn.
+# The theory of what is simulated, what it is compared with, and how each is drawn.
 THEORIES: dict[str, dict[str, Any]] = {
-    "network": {"label": "network", "linewidth": 1.8},
-    "equal": {"label": "network, equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
-    "srf": {"label": "sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
+    "theory": {"linewidth": 1.8},
+    "equal": {"label": "equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
+    "srf": {"label": "theory of the sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
+    "limit": {
+        "label": r"theory of the sRF, $d\to\infty$",
+        "linewidth": 1.0,
+        "linestyle": (0, (1, 1)),
+    },
 }
 
 
 def draw_theories(
-    column: Any, data: dict[str, Any], curve: dict[str, Any], *, color: str, label: str = ""
+    column: Any,
+    data: dict[str, Any],
+    curve: dict[str, Any],
+    *,
+    color: str,
+    label: str = "",
+    places: float = 0.0,
 ) -> None:
     """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
-    lower what they differ by from the network's theory, in per cent of it."""
-    x, own = np.array(data["x"]), np.array(curve["network"])
+    lower what they differ by from the theory of what is simulated, in per cent of it, the points
+    ``nudged`` by ``places``."""
+    x, own = np.array(data["x"]), np.array(curve["theory"])
     for kind, line in THEORIES.items():
         if kind in curve:
-            shown = line | {"color": color, "label": label if kind == "network" else ""}
+            shown = line | {"color": color, "label": label if kind == "theory" else ""}
             column[0].plot(x, curve[kind], **shown)
             column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
     at = data["simulated_at"]
     dots: dict[str, Any] = {"color": color, "markerfacecolor": "white"}
-    draw_points(column[0], at, *np.array(curve["simulated"]).T, **dots)
-    draw_differences(column[1], x, own, at, *np.array(curve["simulated"]).T, **dots)
+    mean, stderr = np.array(curve["simulated"]).T
+    draw_points(column[0], at, mean, stderr, **dots)
+    draw_differences(column[1], x, own, at, mean, stderr, places, **dots)
 
 
-def theory_legend(axes: Any, dimension: int | None, *, equal: bool = False) -> None:
-    """Labels of the axes of ``draw_theories``, and a legend of what lines and points are."""
+def theory_legend(
+    axes: Any, dimension: int | None, kinds: Sequence[str], own: str = "the network"
+) -> None:
+    """Labels of the axes of ``draw_theories``, and legends of its curves; in the last panel, too,
+    of what ``kinds`` of lines and points are, if all points are of ``own``."""
     axes[0, 0].set_ylabel(ERROR_LABELS["test_error"])
-    axes[1, 0].set_ylabel("relative to\nnetwork (%)")
-    first = axes[0, 0]
-    for kind, line in THEORIES.items():
-        if equal or kind != "equal":
-            first.plot([], [], **(line | {"color": "0.3"}))
-    add_legend_entry(first, dimension, markerfacecolor="white")
+    axes[1, 0].set_ylabel("off the theory (%)")
+    last = axes[0, -1]
+    for kind in kinds:
+        label = f"theory of {own}" if kind == "theory" else THEORIES[kind]["label"]
+        last.plot([], [], **(THEORIES[kind] | {"color": "0.3", "label": label}))
+    add_legend_entry(last, dimension, markerfacecolor="white")
     for ax in axes[0]:
         ax.set_ylim(bottom=0)
-    add_legend(first)
-    letter_panels(axes[0])
+        add_legend(ax)
+    if len(axes[0]) > 1:
+        letter_panels(axes[0])

@@ -4,7 +4,7 @@ The published setting at two sizes of the training set.  Spiked random features 
 conditional Gaussian model meet the theory in the limit; the network has a theory of its own.
 """
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from replica.plotting import (
     draw_points,
     letter_panels,
     setting,
+    settings,
 )
 
 from ..comparisons import ladder
+from .computing import Progress
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
 PENALTY = 0.1
@@ -32,7 +34,7 @@ DRAWN_MODELS = {  # label, marker, and the side to which points are nudged
 }
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Means and standard errors at every size, and the extrapolation, of each model."""
     alpha = np.array([0.9, 2.3])
     sizes, seeds = ([40, 80], 4) if quick else ([100, 200, 400, 800], 12)
@@ -53,6 +55,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             rng=0,
             beta=1.0,
             simulated=model,
+            store=store,
             progress=advance,
         )
         models[model] = {
@@ -93,6 +96,8 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
         ax.set_title(setting("alpha", alpha), fontsize="medium")
+    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    figure.suptitle(", ".join(settings(shared)) + " at the largest size", fontsize="small")
     letter_panels(panels)
     panels[0].set_ylabel(ERROR_LABELS["test_error"])
     add_legend(panels[-1])

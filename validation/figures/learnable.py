@@ -1,97 +1,208 @@
-"""What can be learned at each learning rate, and what is.
+"""Figures 1, 3 and 7 of [C]: what can be learned at each learning rate, and what is.
 
-tanh network, sin target, one step on 20 d samples: the bounds on the test error at the best
-penalty, with the error at two sizes of the readout's data between them; the functions of the
-projection on the spike that attain them; those within reach of a large penalty as the rate
-varies; and the function learned at one point, theory beside simulated networks.
+tanh network of width p = d, sin target, one step on 20 d samples.
+
+1: the mean output given the projection on the target before the step, and on the spike after it,
+   with the standard deviation over the other directions: C and its variance of (4.7).
+3: bounds on the test error (8.1)-(8.2) against the rate, in the limit; and the error between
+   them at the sRF's best penalty, for two sizes of the readout's data, at the simulated d.
+7: the functions of that projection which attain the bounds, beside what networks learn at a large
+   penalty; and those of the upper bound as the rate varies.
+
+What the text leaves open is chosen here: alpha and lam of 1, both alpha of 3, the rates of 7.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import replica
+from replica import GradientStep, SpikedRandomFeatures, solve
 from replica.documents import plain
 from replica.plotting import (
     BARS,
     COLOURS,
+    LABELS,
     add_legend,
+    colours,
     draw_points,
     letter_panels,
     plot_bounds,
     plot_family,
     plot_functions,
     plot_learned,
+    setting,
+    settings,
 )
+from replica.problem import Problem, describe
+from solvers.results import Array
 
 from ..measure import measured_function
+from ..run import simulate, standard_error
+from .computing import Progress, kept, tracked
+from .drawing import draw_theories, panels_with_differences, theory_legend
 
-PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
-SHOWN_ETA = 3.0  # of the functions and of what is learned
+SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
+STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
+# Random features and their projection on the target; the network and that on its spike.
+LEARNERS: dict[str, Problem] = {
+    "before the step": SpikedRandomFeatures(student="tanh", target="sin", r=0.0, c=1.0, gamma=1.0),
+    "after one step": STEP,
+}
+READOUT: dict[str, float] = {"alpha": 1.0, "lam": 0.1}
+LARGE_PENALTY: dict[str, float] = {"alpha": 4.0, "lam": 10.0}  # where the upper bound is near
+ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
-ACHIEVED_ALPHAS = (1.0, 4.0)  # where the best error is shown
-READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
+KAPPA = np.linspace(-2.5, 2.5, 11)
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Bounds and best errors over the rate, and the outputs of simulated networks."""
-    rates = np.geomspace(0.1, 30, 8 if quick else 60)
-    dimension, seeds = (120, 2) if quick else (700, 8)
-    points = []
-    for done, rate in enumerate(rates, start=1):
-        step = replica.GradientStep(eta=float(rate), **PROBLEM)
-        bounds = replica.bounds(step)
-        points.append({"eta": float(rate), "lower": bounds.lower, "upper": bounds.upper})
-        for alpha in ACHIEVED_ALPHAS:
-            best = replica.optimal_lambda(step.srf(beta=1.0), alpha=alpha)
-            points[-1][f"achieved_{alpha:g}"] = best.test_error
-        if progress is not None:
-            progress(done, len(rates))
-    kappa = np.linspace(-2.5, 2.5, 11)
-    step = replica.GradientStep(eta=SHOWN_ETA, **PROBLEM)
-    drawn = measured_function(
-        step, kappa=kappa, dimension=dimension, seeds=seeds, rng=0, beta=1.0, **READOUT
+def data(
+    panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
+) -> dict[str, Any]:
+    """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
+    size = {"dimension": 150, "seeds": 3} if quick else {"dimension": 500, "seeds": 6}
+    compute = bounds_values if panel == "3" else learned_values
+    return dict(plain({"panel": panel, **size, **compute(panel, quick, size, progress, store)}))
+
+
+def learned_values(
+    panel: str, quick: bool, size: dict[str, int], progress: Progress, store: Path | None
+) -> dict[str, Any]:
+    """Mean outputs of simulated networks at KAPPA and their standard deviations over inputs, with
+    the theory's."""
+    del quick  # the size says it
+    cases = (
+        [(STEP, LARGE_PENALTY)] if panel == "7" else [(one, READOUT) for one in LEARNERS.values()]
     )
-    return dict(
-        plain(
-            {
-                "bounds": points,
-                "linear": bounds.linear,
-                "kappa": kappa,
-                "mean": drawn.mean.mean(axis=0),
-                "spread": np.sqrt(drawn.variance.mean(axis=0)),
-                "dimension": dimension,
-                "seeds": seeds,
-            }
-        )
-    )
+    learners = []
+    for problem, fit in tracked(cases, progress):
+        mean, stderr, spread = measured(problem, fit, size, store)
+        learned = replica.learned_function(srf_of(problem), **fit)
+        theory = {"theory": learned.mean(KAPPA), "theory_spread": learned.variance(KAPPA) ** 0.5}
+        learners.append({"mean": mean, "stderr": stderr, "spread": spread, **theory, **fit})
+    return {"kappa": KAPPA, "learners": learners}
+
+
+def measured(
+    problem: Problem, fit: dict[str, float], size: dict[str, int], store: Path | None
+) -> Array:
+    """Of simulated networks the mean output at KAPPA, its standard error, and the standard
+    deviation over inputs: (3, 11)."""
+    beta = 1.0 if problem.schedule else None
+    options: dict[str, Any] = {**fit, **size}
+    cell = {"learned": describe(problem), **options, "kappa": KAPPA}
+
+    def compute() -> Array:
+        drawn = measured_function(problem, kappa=KAPPA, rng=0, beta=beta, **options)
+        spread = np.sqrt(drawn.variance.mean(axis=0))
+        return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
+
+    return kept(store, cell, compute, (3, KAPPA.size), (-np.inf, np.inf))
+
+
+def srf_of(problem: Any) -> Any:
+    """The sRF of a step of width p = d; one that is given, itself."""
+    return problem.srf(beta=1.0) if isinstance(problem, GradientStep) else problem
+
+
+def bounds_values(
+    panel: str, quick: bool, size: dict[str, int], progress: Progress, store: Path | None
+) -> dict[str, Any]:
+    """Bounds and best errors over the rate, and simulated networks at a few."""
+    few = np.array([1.0, 10.0] if quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    rates = np.union1d(np.geomspace(0.3, 30, 7 if quick else 61), few)
+    bounds: list[dict[str, float]] = []
+    lists = ("theory", "srf", "limit", "simulated")
+    curves: list[dict[str, Any]] = [
+        {"alpha": alpha} | {name: [] for name in lists} for alpha in ACHIEVED_ALPHAS
+    ]
+    for rate in tracked(rates.tolist(), progress):
+        step = GradientStep(eta=rate, **SETTING)
+        found = replica.bounds(step)
+        bounds.append({"eta": rate, "lower": found.lower, "upper": found.upper})
+        finite = [
+            replace(one, dimension=size["dimension"])
+            for one in (step.srf(beta=1.0), step.network(beta=1.0))
+        ]
+        for curve in curves:
+            best = replica.optimal_lambda(finite[0], alpha=curve["alpha"])
+            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
+            curve["srf"].append(best.test_error)
+            limit = replica.optimal_lambda(step.srf(beta=1.0), alpha=curve["alpha"])
+            curve["limit"].append(limit.test_error)
+            curve["theory"].append(solve(finite[1], **fit).test_error)
+            if rate in few:
+                point = simulate(step, beta=1.0, rng=0, store=store, **fit | size)
+                curve["simulated"].append((point.test_mean.item(), point.test_stderr.item()))
+    return {
+        "x": rates,
+        "simulated_at": few,
+        "bounds": bounds,
+        "linear": found.linear,
+        "curves": curves,
+    }
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Four panels: bounds, functions that attain them, those within reach, what is learned."""
-    picture = Figure(figsize=(10, 7.6), layout="constrained")
-    (first, second), (third, fourth) = picture.subplots(2, 2)
-    plot_bounds(data["bounds"], data["linear"], ACHIEVED_ALPHAS, first)
-    first.set_title("bounds over the learning rate", fontsize="medium")
-    step = replica.GradientStep(eta=SHOWN_ETA, **PROBLEM)
-    plot_functions(replica.bounds(step), second)
-    second.set_title(
-        rf"functions that attain them, $\tilde\eta = {SHOWN_ETA:g}$", fontsize="medium"
-    )
-    family = replica.bounds(step, eta=FAMILY_ETAS)
-    plot_family(family.each, family.eta, third)
-    title = r"within reach at $\lambda\to\infty$, as $\tilde\eta$ varies"
-    third.set_title(title, fontsize="medium")
-    learned = replica.learned_function(step.srf(beta=1.0), **READOUT)
-    plot_learned(learned, fourth)
-    # bars of one standard deviation, which is what the band is
-    spread = np.array(data["spread"]) / BARS
-    label = rf"networks at $d = {data['dimension']}$, ± one s.d."
-    draw_points(fourth, data["kappa"], data["mean"], spread, color=COLOURS[1], label=label)
-    add_legend(fourth)
-    title = rf"learned at $\tilde\eta = {SHOWN_ETA:g}$, $\alpha = 1$, $\lambda = 0.1$, $\beta = 1$"
-    fourth.set_title(title, fontsize="medium")
-    letter_panels([first, second, third, fourth])
+    """The picture of one of the three figures."""
+    return {"1": draw_learned, "3": draw_bounds, "7": draw_functions}[data["panel"]](data)
+
+
+def draw_learned(data: dict[str, Any]) -> Figure:
+    """A panel before the step and one after it."""
+    picture = Figure(figsize=(10, 4), layout="constrained")
+    panels = picture.subplots(1, len(LEARNERS), sharey=True)
+    label = f"networks, $d = {data['dimension']}$, ± one s.d."
+    for ax, (name, problem), values in zip(panels, LEARNERS.items(), data["learners"], strict=True):
+        plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
+        # bars of one standard deviation, which is what the band is
+        bars = np.array(values["spread"]) / BARS
+        draw_points(ax, data["kappa"], values["mean"], bars, color=COLOURS[1], label=label)
+        add_legend(ax)
+        stated = {"student": "tanh", "target": "sin"}
+        stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
+        ax.set_title(", ".join([name, *settings(stated | READOUT | {"beta": 1.0})]))
+    panels[0].set_xlabel(r"projection on the target $\kappa = w_\star\cdot x$")
+    panels[1].set_ylabel("")
+    letter_panels(panels)
+    return picture
+
+
+def draw_bounds(data: dict[str, Any]) -> Figure:
+    """Bounds and errors between them; below, what the errors are off by."""
+    picture = Figure(figsize=(7, 5.6), layout="constrained")
+    axes = panels_with_differences(picture, 1, squeeze=False)
+    (ax,), (below,) = axes
+    plot_bounds(data["bounds"], data["linear"], ax=ax)
+    for curve, color in zip(data["curves"], colours(ACHIEVED_ALPHAS), strict=True):
+        label = rf"best $\lambda$, {setting('alpha', curve['alpha'])}"
+        draw_theories(axes[:, 0], data, curve, color=color, label=label)
+    theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
+    ax.set_xlabel("")
+    below.set_xlabel(LABELS["eta"])
+    ax.set_title(", ".join(settings(SETTING | {"beta": 1.0})), fontsize="medium")
+    return picture
+
+
+def draw_functions(data: dict[str, Any]) -> Figure:
+    """The functions that attain the bounds, and those within reach as the rate varies."""
+    picture = Figure(figsize=(10, 4), layout="constrained")
+    first, second = picture.subplots(1, 2, sharey=True)
+    plot_functions(replica.bounds(STEP), first, reach=2.6)
+    (values,) = data["learners"]
+    fit = ", ".join(settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    points = (data["kappa"], values["mean"], values["stderr"])
+    draw_points(first, *points, color=COLOURS[1], label=f"networks, {fit}")
+    add_legend(first)
+    shown = SETTING | {"eta": 3.0, "beta": 1.0}
+    first.set_title(", ".join(settings(shown)))
+    family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
+    plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
+    second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
+    second.set_ylabel("")
+    letter_panels([first, second])
     return picture

@@ -13,7 +13,6 @@ boundary, or order 5 too low) their markers are open; 3 has trace n^.74 and rate
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.random import SeedSequence
 
-import replica
 from replica.documents import plain
 from replica.errors import InvalidArgument
 from solvers.results import Array
@@ -43,13 +41,12 @@ from ..mixtures import (
     shared_draws,
     side_by_side,
 )
-from ..run import standard_error, store
+from ..run import standard_error
+from .computing import Progress, kept
 from .mixtures_drawing import draw_map, draw_sweep
 
-METHOD = 1  # to be raised with every change that moves the numbers of a cell
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
 WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
@@ -174,32 +171,13 @@ def proved(data_spread: float) -> bool:
         return inside(data_spread) and needed_order(data_spread) <= LARGEST_ORDER
 
 
-def stored(
-    folder: Path | None,
-    what: dict[str, Any],
-    compute: Callable[[], Array],
-    shape: tuple[int, ...],
-    bounds: store.Bounds = store.ERRORS,
-) -> Array:
-    """Errors of the cell described by ``what``, of ``shape`` and in ``bounds``: read from the store
-    in ``folder``, or computed and written there; only computed without a folder."""
-    if folder is None:
-        return compute()
-    what = {"figure": "mixtures", "version": replica.__version__, "method": METHOD} | what
-    found = store.read(folder, {0: what}, shape, bounds)
-    if not found:
-        store.check_writable(folder, 1)
-        found[0] = compute()
-        store.write(folder, what, found[0], bounds)
-    return found[0]
-
-
 def sweep(
-    panel: str, quick: bool, progress: Progress, folder: Path | None, path: str
+    panel: str, quick: bool, progress: Progress, folder: Path | None, draws: int | None, path: str
 ) -> dict[str, Any]:
     """Means and standard errors over the draws, at every point of a panel."""
     plan = SWEEP_PANELS[panel]
-    draws, values = (3, plan.few) if quick else (plan.draws, plan.values)
+    draws = draws or (3 if quick else plan.draws)
+    values = plan.few if quick else plan.values
     base = replace(plan.setting, images=path, **(plan.small if quick else {}))
     points: list[dict[str, Any]] = []
     total = len(plan.others) * len(values) * draws
@@ -215,9 +193,9 @@ def sweep(
             setting = replace(base, **changes)
             errors = np.empty((draws, 3, len(setting.students), 2))
             for seed in range(draws):
-                what = {"setting": asdict(setting) | content, "seed": seed}
+                what = {"mixtures": asdict(setting) | content, "seed": seed}
                 compute = partial(cell, setting, pixels, seed)
-                errors[seed] = stored(folder, what, compute, errors.shape[1:], (low, high))
+                errors[seed] = kept(folder, what, compute, errors.shape[1:], (low, high))
                 if progress is not None:
                     progress(len(points) * draws + seed + 1, total)
             points.append(
@@ -233,10 +211,12 @@ def sweep(
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
-def heat_map(quick: bool, progress: Progress, folder: Path | None) -> dict[str, Any]:
+def heat_map(
+    quick: bool, progress: Progress, folder: Path | None, draws: int | None
+) -> dict[str, Any]:
     """Generalisation errors (beta_s, alpha_s), means over the draws.  All cells of
     a seed share its draws."""
-    side, draws = (5, 2) if quick else (30, 20)
+    side, draws = (5, draws or 2) if quick else (30, draws or 20)
     sizes: dict[str, Any] = (
         {"dimension": 60, "samples": 75, "width": 75, "lam": 1e-4} if quick else MAP_SIZES
     )
@@ -247,7 +227,7 @@ def heat_map(quick: bool, progress: Progress, folder: Path | None) -> dict[str, 
         part = pairs[row * side : (row + 1) * side]
         compute = partial(map_row, part, seed, sizes)
         what = {"map": sizes, "side": side, "row": row, "seed": seed}
-        errors[seed, row] = stored(folder, what, compute, (side,))
+        errors[seed, row] = kept(folder, what, compute, (side,))
         if progress is not None:
             progress(seed * side + row + 1, draws * side)
     mean, stderr = errors.mean(axis=0), standard_error(errors)
@@ -266,18 +246,17 @@ def data(
     quick: bool,
     progress: Progress = None,
     *,
-    folder: Path | None = None,
+    store: Path | None = None,
+    draws: int | None = None,
     images: str = "",
 ) -> dict[str, Any]:
-    """Plain values of a panel; finished cells are kept in ``folder`` and read from there."""
+    """Plain values of a panel, means over ``draws``; finished cells are kept in ``store``."""
     if (panel == "3") != bool(images):
         allowed = "a folder of IDX files, or an NPZ file, for panel 3 and for no other"
         raise InvalidArgument("images", images, allowed)
-    if folder is not None:
-        store.open_folder(folder)
     if panel == "4":
-        return heat_map(quick, progress, folder)
-    return sweep(panel, quick, progress, folder, images)
+        return heat_map(quick, progress, store, draws)
+    return sweep(panel, quick, progress, store, draws, images)
 
 
 def draw(data: dict[str, Any]) -> Figure:

@@ -1,6 +1,6 @@
 """Pictures of the figures on mixtures: network and Hermite model together, and the heat map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,16 @@ AXIS_LABELS = {
     "rank": r"rank $d_1 = d_2$",
 }
 
+SYMBOLS = {  # of the settings in a title
+    "dimension": "n",
+    "samples": "m",
+    "ratio": "k/m",
+    "data_spread": r"\beta_s",
+    "split": r"\alpha_s",
+    "alignment": r"\gamma_1\cdot\gamma_2",
+    "lam": r"\lambda",
+}
+
 
 def draw_map(data: dict[str, Any]) -> Figure:
     """The heat map, alpha_s to the right and beta_s up."""
@@ -28,6 +38,9 @@ def draw_map(data: dict[str, Any]) -> Figure:
     draw_heat_map(ax, axis, axis, np.array(data["mean"]), "generalisation error")
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
+    sizes = {"samples": data["samples"], "ratio": data["width"] / data["samples"]}
+    pieces = _pieces({"dimension": data["dimension"], **sizes, "lam": data["lam"]}, data["draws"])
+    ax.set_title(f"relu, {pieces}", fontsize="small")
     return picture
 
 
@@ -68,7 +81,7 @@ def draw_sweep(
             label = "Hermite model, not proved"
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)
         if other:
-            ax.set_title(_title(other), fontsize="medium")
+            ax.set_title(_title(other))
         ax.set_xlabel(AXIS_LABELS[x])
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
@@ -76,15 +89,20 @@ def draw_sweep(
             ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
     if len(panels) > 1:
         letter_panels(axes)
+    own = {name: value for name, value in data["setting"].items() if name not in {x, *others[0]}}
+    if data["panel"] == "3":
+        own = {name: own[name] for name in own if name not in ("dimension", "alignment")}
+    picture.suptitle(_pieces(own, data["draws"]), fontsize="small")
     handles, _ = axes[0].get_legend_handles_labels()
-    picture.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=5 if columns > 1 else 2,
-        frameon=False,
-        fontsize="small",
-    )
+    below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
+    picture.legend(handles=handles, ncols=5 if columns > 1 or len(handles) < 5 else 3, **below)
     return picture
+
+
+def _pieces(setting: Mapping[str, Any], draws: int) -> str:
+    """The settings that have a symbol, and the number of draws, for a title."""
+    stated = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
+    return ", ".join([*stated, f"{draws} draws"])
 
 
 def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:

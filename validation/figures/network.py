@@ -9,8 +9,8 @@ The theory is drawn at the dimension simulated, which matters for the shortest s
 they need a large overlap m, which costs m^2 / p.  In the limit any spike is better than none.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from replica.plotting import COLOURS, ERROR_LABELS, LABELS, settings
 from replica.problem import SpikedRandomFeatures
 
 from ..run import simulate
-from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
+from .computing import Progress
+from .drawing import draw_theories, panels_with_differences, theory_legend
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
 CASES: dict[str, dict[str, Any]] = {
@@ -39,6 +40,7 @@ CASES: dict[str, dict[str, Any]] = {
         "dimension": 600,
     },
 }
+KINDS = ("theory", "equal", "srf")  # of THEORIES
 LARGEST_ETA = 8.0
 SIMULATED_ETAS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 SHOWN_ERRORS = {
@@ -48,7 +50,7 @@ SHOWN_ERRORS = {
 }
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Errors of every theory over a dense eta, and of simulated networks at a few."""
     eta = LARGEST_ETA * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
     few, seeds = (SIMULATED_ETAS[1::4], 2) if quick else (SIMULATED_ETAS, 10)
@@ -59,7 +61,13 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
         simulated = []
         for j, rate in enumerate(few):
             step = GradientStep(eta=rate, **case["step"])
-            size = {"dimension": dimension, "seeds": seeds, "rng": j, "beta": case["beta"]}
+            size: dict[str, Any] = {
+                "dimension": dimension,
+                "seeds": seeds,
+                "rng": j,
+                "beta": case["beta"],
+                "store": store,
+            }
             columns = simulate(step, **case["fit"], **size).columns()
             simulated.append({key: values.item() for key, values in columns.items()})
             if progress is not None:
@@ -71,7 +79,7 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
             "eta": eta,
             "theory": {
                 kind: {error: [at[kind][error] for at in theory] for error in ("test", "train")}
-                for kind in THEORIES
+                for kind in KINDS
             },
             "simulated_eta": few,
             "simulated": simulated,
@@ -80,12 +88,12 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
 
 
 def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
-    """Test and training error of each of THEORIES at the simulated dimension."""
+    """Test and training error of each of KINDS at the simulated dimension."""
     step = GradientStep(eta=eta, **case["step"])
     network = replace(step.network(beta=case["beta"]), dimension=case["dimension"])
     models: dict[str, SpikedRandomFeatures] = {
         "srf": replace(network.srf, dimension=case["dimension"]),
-        "network": network,
+        "theory": network,
         "equal": replace(
             step.network(beta=case["beta"], row_norms=False), dimension=case["dimension"]
         ),
@@ -104,7 +112,7 @@ def draw(data: dict[str, Any]) -> Figure:
     axes = panels_with_differences(picture, len(SHOWN_ERRORS))
     for column, (name, error) in zip(axes.T, SHOWN_ERRORS, strict=True):
         case = data[name]
-        curve: dict[str, Any] = {kind: case["theory"][kind][error] for kind in THEORIES}
+        curve: dict[str, Any] = {kind: case["theory"][kind][error] for kind in KINDS}
         columns = (f"simulated_{error}", f"stderr_{error}")
         curve["simulated"] = [[point[key] for key in columns] for point in case["simulated"]]
         over = {"x": case["eta"], "simulated_at": case["simulated_eta"]}
@@ -112,7 +120,7 @@ def draw(data: dict[str, Any]) -> Figure:
         column[0].set_title(_title(case["step"], case["dimension"]), fontsize="small")
         column[0].set_ylabel(SHOWN_ERRORS[name, error])
         column[1].set_xlabel(LABELS["eta"])
-    theory_legend(axes, None, equal=True)
+    theory_legend(axes, None, KINDS, "the network at this $d$")
     return picture
 
 

@@ -4,7 +4,7 @@ Upper row: the network's own theory, the same with rows of equal norm, the sRF, 
 networks.  Lower row: the same, less the network's theory and relative to it.  docs/theory.md 18
 """
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from replica.documents import plain
 from replica.plotting import COLOURS
 
 from ..run import simulate
+from .computing import Progress
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 # Student, target and label noise; alpha_t and eta of every step; alpha and lam of the readout.
@@ -25,29 +26,37 @@ CASES = (
     (("relu", "relu", 0.3), (2.0, 1.0), (2.0, 0.1)),
 )
 MOST_STEPS = 4
+KINDS = ("theory", "equal", "srf")  # of THEORIES
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Test errors of all theories and of simulated networks, after each number of steps."""
-    dimension, seeds = (100, 2) if quick else (1000, 10)
+    dimension, seeds = (100, 2) if quick else (600, 12)
     counts = np.arange(1, 3 if quick else MOST_STEPS + 1)
     curves: list[dict[str, Any]] = []
     for (student, target, noise), pair, (alpha, lam) in CASES:
         curve: dict[str, Any] = {"simulated": []}
-        curve |= {kind: [] for kind in ("network", "equal", "srf")}
+        curve |= {kind: [] for kind in KINDS}
         for count in map(int, counts):
             problem = GradientStep(
                 student=student, target=target, noise=noise, steps=[pair] * count
             )
             models = {
-                "network": problem.network(beta=1.0),
+                "theory": problem.network(beta=1.0),
                 "equal": problem.network(beta=1.0, row_norms=False),
                 "srf": problem.srf(beta=1.0),
             }
             for kind, model in models.items():
                 curve[kind].append(solve(model, alpha=alpha, lam=lam).test_error)
             found = simulate(
-                problem, alpha=alpha, lam=lam, dimension=dimension, seeds=seeds, rng=0, beta=1.0
+                problem,
+                alpha=alpha,
+                lam=lam,
+                dimension=dimension,
+                seeds=seeds,
+                rng=0,
+                beta=1.0,
+                store=store,
             )
             curve["simulated"].append((found.test_mean.item(), found.test_stderr.item()))
             if progress is not None:
@@ -72,5 +81,5 @@ def draw(data: dict[str, Any]) -> Figure:
         )
         column[1].set_xlabel("giant steps")
         column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    theory_legend(axes, data["dimension"], equal=True)
+    theory_legend(axes, data["dimension"], KINDS)
     return picture

@@ -4,7 +4,7 @@ Upper row: the network's own theory, its sRF, and simulated networks, at three s
 Lower row: the same, less the network's theory and relative to it.  docs/theory.md 16
 """
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from replica.documents import plain
 from replica.plotting import LABELS, colours, setting
 
 from ..run import simulate
+from .computing import Progress
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 TARGETS = ("relu", "sin")
@@ -26,9 +27,9 @@ FIT: dict[str, dict[str, float]] = {
 SIMULATED_ETAS = (0.5, 1.0, 2.0, 3.0, 4.0)
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Test errors of both theories over eta, and of simulated networks at a few."""
-    dimension, seeds = (100, 2) if quick else (1000, 10)
+    dimension, seeds = (100, 2) if quick else (600, 8)
     few = SIMULATED_ETAS[1::2] if quick else SIMULATED_ETAS
     eta = np.union1d(np.linspace(0, SIMULATED_ETAS[-1], 9 if quick else 33), few)
     curves: list[dict[str, Any]] = []
@@ -47,12 +48,13 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                     seeds=seeds,
                     rng=0,
                     beta=1.0,
+                    store=store,
                 )
                 points.append((found.test_mean.item(), found.test_stderr.item()))
                 if progress is not None:
                     done = len(curves) * len(few) + len(points)
                     progress(done, len(TARGETS) * len(BATCHES) * len(few))
-            own = {"network": network, "srf": srf, "simulated": points}
+            own = {"theory": network, "srf": srf, "simulated": points}
             curves.append({"target": target, "alpha0": alpha0, **own})
     document = {"x": eta, "simulated_at": few, "curves": curves}
     return dict(plain(document | {"dimension": dimension, "seeds": seeds}))
@@ -83,5 +85,5 @@ def draw(data: dict[str, Any]) -> Figure:
             fontsize="medium",
         )
         column[1].set_xlabel(LABELS["eta"])
-    theory_legend(axes, data["dimension"])
+    theory_legend(axes, data["dimension"], ("theory", "srf"))
     return picture

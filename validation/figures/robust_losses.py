@@ -5,8 +5,8 @@ an outlier of standard deviation 3.  One small penalty for all.  Left: against t
 samples.  Right: against the fraction of outliers.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,19 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import ERROR_LABELS, LABELS, add_legend, colours, letter_panels, setting
+from replica.plotting import (
+    ERROR_LABELS,
+    LABELS,
+    add_legend,
+    colours,
+    letter_panels,
+    setting,
+    settings,
+)
+from replica.problem import describe
 
 from ..run import simulate
+from .computing import Progress, tracked
 from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 OUTLIER_MODEL = SpikedRandomFeatures(
@@ -37,7 +47,7 @@ PENALTIES_AND_LABELS = {
 FIXED_ALPHA = 2.0  # where the fraction of outliers varies
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Theory over alpha and over the fraction of outliers for every loss, and simulated sRFs."""
     alpha = np.linspace(0.2, 4, 8 if quick else 191)
     fraction = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
@@ -45,15 +55,19 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
     curves = []
-    for loss, (lam, _) in PENALTIES_AND_LABELS.items():
+    for loss, (lam, _) in tracked(list(PENALTIES_AND_LABELS.items()), progress):
         grid = sweep(OUTLIER_MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
-        over_alpha = simulate(OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, **size)
+        over_alpha = simulate(
+            OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, store=store, **size
+        )
         over_fraction = [
             sweep(_with(share), alpha=FIXED_ALPHA, lam=lam, grids={}, loss=loss)
             for share in fraction
         ]
         simulated = [
-            simulate(_with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, **size)
+            simulate(
+                _with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, store=store, **size
+            )
             for i, share in enumerate(few_fraction)
         ]
         curves.append(
@@ -68,8 +82,6 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 "stderr_fraction": [each.test_stderr[0, 0] for each in simulated],
             }
         )
-        if progress is not None:
-            progress(len(curves), len(PENALTIES_AND_LABELS))
     axes = {
         "alpha": alpha,
         "fraction": fraction,
@@ -87,6 +99,8 @@ def _with(fraction: float) -> SpikedRandomFeatures:
 def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by."""
     picture = Figure(figsize=(9, 4.8), layout="constrained")
+    fixed = {k: v for k, v in describe(OUTLIER_MODEL).items() if k != "label_noise"}
+    picture.suptitle(", ".join(settings(fixed)), fontsize="small")
     axes = panels_with_differences(picture, 2, sharey="row")
     (left, right), below = axes
     losses = [curve["loss"] for curve in data["curves"]]

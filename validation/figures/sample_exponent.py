@@ -6,66 +6,74 @@ With the mean and the linear part of the labels removed first, the step finds bo
 approaches d^2; left in, they keep it on the one direction of C_1.
 """
 
-from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from replica.documents import plain
-from replica.plotting import COLOURS, add_legend, letter_panels
+from replica.plotting import COLOURS, add_legend, letter_panels, setting
+from solvers.results import Array
 
 from ..measure import initial_layer, single_step
+from .computing import Progress, kept, tracked
 
 TWO_TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
 PUBLISHED = {3326: (0.3360, 0.0063), 29532: (0.2068, 0.0059), 262144: (0.0774, 0.0021)}
+EXPONENTS = (1.0, 1.3, 1.65, 2.0)
 TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Test errors and alignments of several draws at every n, with and without the removal."""
-    d = 64 if quick else 512
-    exponents = [1.0, 1.3, 1.65, 2.0]
-    layer, readout = initial_layer(
-        student="relu", target=TWO_TEACHERS, dimension=d, width=2 * d, rng=0
-    )
+    d, test_samples = (64, 5000) if quick else (512, 100_000)
     curves = []
-    for preprocess in TREATMENTS:
-        for x in exponents:
-            draws = 4 if x < 2 else 2  # the last takes ten times as long
-            draws_of_x = [
-                single_step(
-                    layer,
-                    readout,
-                    samples=int(d**x),
-                    test_samples=5000 if quick else 100_000,
-                    preprocess=preprocess,
-                    rng=seed,
-                )
-                for seed in range(draws)
-            ]
-            errors = [one.published_test_error for one in draws_of_x]
-            honest = [one.test_error for one in draws_of_x]
-            # alignment with the plane beyond what C_1 alone gives: with (w1 - w2) / sqrt(2)
-            beyond = [(one.cosines @ [1, -1]) / np.sqrt(2) for one in draws_of_x]
-            along = [(one.cosines @ [1, 1]) / np.sqrt(2) for one in draws_of_x]
-            curves.append(
-                {
-                    "preprocess": preprocess,
-                    "exponent": x,
-                    "samples": int(d**x),
-                    "draws": draws,
-                    "error": np.mean(errors),
-                    "deviation": np.std(errors),
-                    "honest_error": np.mean(honest),
-                    "beyond": np.sqrt(np.mean(np.square(beyond))),
-                    "along": np.sqrt(np.mean(np.square(along))),
-                }
-            )
-            if progress is not None:
-                progress(len(curves), len(TREATMENTS) * len(exponents))
+    for preprocess, x in tracked(list(product(TREATMENTS, EXPONENTS)), progress):
+        draws = 4 if x < 2 else 2  # the last takes ten times as long
+        shared: dict[str, Any] = {"dimension": d, "samples": int(d**x), "preprocess": preprocess}
+        each = []
+        for seed in range(draws):
+            cell = {"single step": shared, "test_samples": test_samples, "seed": seed}
+            each.append(kept(store, cell, partial(_one_draw, test_samples, seed, **shared), (4,)))
+        error, honest, beyond, along = np.transpose(each)
+        curves.append(
+            {
+                "preprocess": preprocess,
+                "exponent": x,
+                "samples": shared["samples"],
+                "draws": draws,
+                "error": error.mean(),
+                "deviation": error.std(),
+                "honest_error": honest.mean(),
+                "beyond": np.sqrt(beyond.mean()),
+                "along": np.sqrt(along.mean()),
+            }
+        )
     return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
+
+
+def _one_draw(
+    test_samples: int, seed: int, *, dimension: int, samples: int, preprocess: bool
+) -> Array:
+    """Both test errors of one step, and the mean squares of the neurons' cosines with (w1 - w2) /
+    sqrt(2), which C_1 does not give, and with (w1 + w2) / sqrt(2)."""
+    layer, readout = initial_layer(
+        student="relu", target=TWO_TEACHERS, dimension=dimension, width=2 * dimension, rng=0
+    )
+    one = single_step(
+        layer,
+        readout,
+        samples=samples,
+        test_samples=test_samples,
+        preprocess=preprocess,
+        rng=seed,
+    )
+    beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
+    return np.array([one.published_test_error, one.test_error, beyond, along])
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -97,6 +105,8 @@ def draw(data: dict[str, Any]) -> Figure:
     right.set_ylim(0, 1)
     right.set_ylabel("root mean square cosine of neurons")
     add_legend(right)
+    pieces = ["relu student", setting("lam", 1.0), rf"$d = {data['dimension']}$, $p = 2d$"]
+    left.set_title(", ".join([*pieces, r"$\eta = 10\sqrt{np}$"]))
     letter_panels([left, right])
     for ax in (left, right):
         ax.set_xlabel(r"sample exponent $\log n/\log d$")

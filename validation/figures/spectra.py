@@ -1,20 +1,26 @@
-"""Eigenvalues of the features' covariance: the theory's density over simulated histograms.
+"""Figure 8 of [C]: eigenvalues of the features' covariance, theory over simulated histograms.
 
 More neurons than samples and fewer, one group of neurons and three; and a network whose first
-batch was small, with its own theory and that of its spiked random features.
+batch was small, with its own theory and that of its spiked random features.  The largest
+eigenvalue lies far from the bulk, near p E mu_0^2 where there is one group (9.2).
 """
 
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
-from replica.plotting import COLOURS, add_legend, letter_panels, plot_spectrum, setting
+from replica.plotting import COLOURS, add_legend, letter_panels, plot_spectrum, settings
+from replica.problem import describe
+from solvers.results import Array
 
 from ..measure import eigenvalues
+from .computing import Progress, kept, tracked
 
 ONE_GROUP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_GROUPS = replica.GradientStep(
@@ -25,23 +31,22 @@ LONGEST = 600.0  # seconds that a spectrum may take
 # model drawn, beta, alpha, title
 SPECTRA: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
     (ONE_GROUP, 2.0, 3.0, r"sRF, $n > p > d$"),
-    (THREE_GROUPS, 1.5, 0.7, r"sRF of three groups, $n < p$"),
-    (NOISY_STEP, 1.0, 2.0, r"network, $\alpha_0 = 0.3$, $\tilde\eta = 6$"),
+    (THREE_GROUPS, 1.5, 0.7, r"sRF, $\tilde a\in\{-1, \frac{1}{2}, \frac{3}{2}\}$, $n < p$"),
+    (NOISY_STEP, 1.0, 2.0, "network"),
 )
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Simulated eigenvalues of every panel."""
     dimension, seeds = (100, 2) if quick else (600, 4)
     histograms = []
-    for step, beta, alpha, _ in SPECTRA:
-        drawn: dict[str, Any] = {"problem": step, "beta": beta}
-        if step is not NOISY_STEP:
-            drawn = {"problem": step.srf(beta=beta), "beta": None}
-        values = eigenvalues(alpha=alpha, dimension=dimension, seeds=seeds, rng=0, **drawn)
-        histograms.append(values)
-        if progress is not None:
-            progress(len(histograms), len(SPECTRA))
+    for step, beta, alpha, _ in tracked(SPECTRA, progress):
+        drawn = step if step is NOISY_STEP else step.srf(beta=beta)
+        size: dict[str, Any] = {"alpha": alpha, "dimension": dimension, "seeds": seeds}
+        width = beta if step is NOISY_STEP else None
+        cell = {"eigenvalues of": describe(drawn), "beta": beta, **size}
+        compute = partial(eigenvalues, drawn, beta=width, rng=0, **size)
+        histograms.append(kept(store, cell, compute, (seeds, round(beta * dimension))))
     return dict(plain({"eigenvalues": histograms, "dimension": dimension, "seeds": seeds}))
 
 
@@ -53,18 +58,34 @@ def draw(data: dict[str, Any]) -> Figure:
         panels, SPECTRA, data["eigenvalues"], strict=True
     ):
         srf = replica.spectrum(step.srf(beta=beta), alpha, time_limit=LONGEST)
+        own = srf
         if step is NOISY_STEP:
             own = replica.spectrum(step.network(beta=beta), alpha, time_limit=LONGEST)
-            plot_spectrum(own, ax, eigenvalues=np.array(values))
+        drawn = np.array(values)
+        plot_spectrum(own, ax, eigenvalues=drawn)
+        if own is not srf:
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
             ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
-        else:
-            plot_spectrum(srf, ax, eigenvalues=np.array(values))
-        place = f"{setting('beta', beta)}, {setting('alpha', alpha)}"
-        ax.set_title(f"{title},\n{place}", fontsize="small")
+        draw_outlier(ax, own.outliers[0] * drawn.shape[1], drawn[:, -1])
+        place = settings(describe(step) | {"beta": beta, "alpha": alpha})
+        half = (len(place) + 1) // 2
+        ax.set_title("\n".join([title, ", ".join(place[:half]), ", ".join(place[half:])]))
         add_legend(ax)
     letter_panels(panels)
     for ax in panels[1:]:
         ax.set_ylabel("")
     return picture
+
+
+def draw_outlier(ax: Axes, predicted: float, simulated: Array) -> None:
+    """The largest eigenvalue on the abscissa, where it is predicted and where it is."""
+    ax.axvline(predicted, ymax=0.1, color=COLOURS[0])
+    ax.plot(
+        simulated,
+        np.zeros_like(simulated),
+        "ko",
+        markersize=4,
+        clip_on=False,
+        label="largest of each draw",
+    )

@@ -8,7 +8,8 @@ in (z1 + z1^2 + z2 - z2^2)/2 they leave the line at the second step.  The last r
 for all neurons, for which the theory follows every step (n = 4 d, eta~ = 1).
 """
 
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.plotting import COLOURS, letter_panels
+from replica.problem import describe
+from solvers.results import Array
 
 from ..comparisons import first_step
 from ..measure import alignment
+from .computing import Progress, kept, tracked
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
@@ -36,17 +40,23 @@ STEP_COUNT = 6
 SHOWN_NEURONS = 20  # of either sign
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
     dimension, width = (256, 128) if quick else (4096, 1024)
     panels = []
-    for target, readout, pair, _ in TARGET_ROWS:
+    for target, readout, pair, _ in tracked(TARGET_ROWS, progress):
         step = GradientStep(
             student="relu", target=target, readout=readout, steps=[pair] * STEP_COUNT
         )
-        cosines = alignment(step, dimension=dimension, beta=width / dimension, rng=0)
+        size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
+        cell = {"cosines of": describe(step), **size}
+        shape = (2 * STEP_COUNT + 1, width, 2)
+        followed = kept(
+            store, cell, partial(_cosines, step, size), shape, (-1.0 - 1e-9, 1.0 + 1e-9)
+        )
+        signs = followed[0, :, 0]
         shown = np.concatenate(
-            [np.flatnonzero(cosines.readout == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
+            [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
         )
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
@@ -57,17 +67,23 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
         panels.append(
             {
                 "target": target,
-                "readout": cosines.readout[shown],
-                "weights": cosines.weights[1:, shown],
-                "gradients": cosines.gradients[:, shown],
+                "readout": signs[shown],
+                "weights": followed[1 : STEP_COUNT + 1, shown],
+                "gradients": followed[STEP_COUNT + 1 :, shown],
                 "predicted_weights": weights,
                 "predicted_gradients": gradients,
                 "direction": predicted.direction,
             }
         )
-        if progress is not None:
-            progress(len(panels), len(TARGET_ROWS))
     return dict(plain({"dimension": dimension, "width": width, "panels": panels}))
+
+
+def _cosines(step: GradientStep, size: dict[str, Any]) -> Array:
+    """The readouts of the p neurons, twice; their cosines with the directions, and those of their
+    gradients, after each of T steps: (2 T + 1, p, 2)."""
+    found = alignment(step, rng=0, **size)
+    readout = np.stack([found.readout] * 2, axis=-1)
+    return np.concatenate([readout[None], found.weights[1:], found.gradients])
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -103,6 +119,10 @@ def draw(data: dict[str, Any]) -> Figure:
     ax = grid[0][0]
     dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": COLOURS[0]}
     other = dot | {"color": COLOURS[1]}
+    sizes = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
+    rates = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
+    steps = "; ".join([sizes, f"(a), (b) {rates[0]}", f"(c) {rates[2]}"])
+    picture.suptitle(steps.replace("1\\,d", "d"), fontsize="small")
     handles = [
         ax.plot([], [], **dot, **styles["weights"], label=r"rows, $\tilde a = 1$")[0],
         ax.plot([], [], **dot, **styles["gradients"], label=r"gradients, $\tilde a = 1$")[0],

@@ -5,7 +5,8 @@ after 0, 1, 2 and 3 steps; right, length and direction of the spike and the vari
 over six steps.  Lines: theory; points: the network itself.
 """
 
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels
+from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels, settings
+from replica.problem import describe
+from solvers.results import Array
 
 from ..draws import trajectory
 from ..measure import spike
 from ..run import simulate, standard_error
+from .computing import Progress, kept, tracked
 from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
@@ -30,16 +34,23 @@ def after(count: int) -> GradientStep:
     return GradientStep(**PROBLEM, steps=[(2.0, 1.0)] * count or [(1.0, 0.0)])
 
 
-def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Theory over alpha and simulated networks, after each number of steps."""
     dimension, seeds = (100, 3) if quick else (1000, 8)
     alpha, few = np.linspace(0.1, 3, 12 if quick else 60), np.array([0.5, 1.0, 2.0, 3.0])
     curves = []
-    for count in STEP_COUNTS:
+    for count in tracked(STEP_COUNTS, progress):
         problem = after(count)
         theory = sweep(problem.srf(beta=1.0), alpha=alpha, lam=0.05, grids={})
         simulation = simulate(
-            problem, alpha=few, lam=0.05, dimension=dimension, seeds=seeds, rng=0, beta=1.0
+            problem,
+            alpha=few,
+            lam=0.05,
+            dimension=dimension,
+            seeds=seeds,
+            rng=0,
+            beta=1.0,
+            store=store,
         )
         curves.append(
             {
@@ -49,11 +60,20 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
                 "stderr": simulation.test_stderr[:, 0],
             }
         )
-        if progress is not None:
-            progress(len(curves), len(STEP_COUNTS) + 1)
     long = after(6)
     predicted = [(now.r, now.c, now.gamma[0]) for now in after_each_step(long)]
-    measured = np.array([_measured(long, dimension, seed) for seed in range(seeds)])
+    measured = np.array(
+        [
+            kept(
+                store,
+                {"spike of": describe(long), "dimension": dimension, "seed": seed},
+                partial(_measured, long, dimension, seed),
+                (len(predicted), 3),
+                (-np.inf, np.inf),
+            )
+            for seed in range(seeds)
+        ]
+    )
     return dict(
         plain(
             {
@@ -70,15 +90,17 @@ def data(quick: bool, progress: Callable[[int, int], None] | None = None) -> dic
     )
 
 
-def _measured(problem: GradientStep, dimension: int, seed: int) -> list[tuple[float, float, float]]:
-    """r, c and gamma of one simulated network after each of its steps."""
+def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:
+    """r, c and gamma of one simulated network after each of its T steps, (T, 3)."""
     layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
-    return [(one.r, one.c, float(one.gamma[0])) for one in map(spike, layers)]
+    return np.array([(one.r, one.c, float(one.gamma[0])) for one in map(spike, layers)])
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """Learning curves on the left, the spike on the right, and below what points are off by."""
     picture = Figure(figsize=(9.5, 4.8), layout="constrained")
+    fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
+    picture.suptitle(", ".join([*fixed, r"$\alpha_t = 2$"]), fontsize="small")
     axes = panels_with_differences(picture, 2)
     (left, right), below = axes
     for curve in data["curves"]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
+from replica.observables import LABELS_NEEDED
 from replica.problem import Problem, positive
 from solvers import executors
 from solvers.results import Array
@@ -189,7 +190,7 @@ def plan(
     """The arguments of :func:`simulate` that its cells need, checked."""
     model, of = spiked_model(problem, beta), as_loss(loss)
     if of.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument("loss", of.name, "a loss of the residual: labels are not +-1")
+        raise InvalidArgument("loss", of.name, LABELS_NEEDED)
     if model.train_bias and not of.is_square:
         raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
     if device != "cpu" and not of.is_square:

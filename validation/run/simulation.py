@@ -143,25 +143,33 @@ class Simulation(Displayed):
         ``columns``, (N_a, N_l) each, take the place of those above.
         """
         columns = self.columns() if columns is None else columns
-        document = {
-            "problem": self._described,
-            "simulated": str(self.experiment.simulated),
-            "points": rows_of(columns),
-            "dimension": self.dimension,
-            "seeds": self.seeds,
-            "entropy": self.experiment.entropy,
-        }
-        return dict(plain(document))
+        size = {"dimension": self.dimension, "seeds": self.seeds}
+        document = {"problem": self._described, "points": rows_of(columns)} | size | self.origin
+        return dict(plain(document | {"rng": self.experiment.entropy}))
 
     @property
     def _described(self) -> dict[str, Any]:
-        """The problem, with its width and its loss."""
-        return describe(self.problem) | {"beta": self.beta} | self._named_loss
+        """The problem, with its width and, where it is not the square, its loss."""
+        named = {} if self.loss.is_square else {"loss": self.loss.name}
+        return describe(self.problem) | {"beta": self.beta} | named
 
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the size of the simulation, in plain values."""
         return self._described | {"dimension": self.dimension, "seeds": self.seeds}
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What, beside the settings, it takes to run the simulation again."""
+        of = self.experiment
+        return {
+            "simulated": str(of.simulated),
+            "test_samples": of.test_samples,
+            "rng": str(of.entropy),  # NetCDF has no integers so long
+            "spawn_key": list(of.spawn_key),
+            "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
+            f"scipy {scipy.__version__}",
+        }
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """The means with two standard errors, :func:`replica.plotting.plot_comparison`."""
@@ -174,11 +182,6 @@ class Simulation(Displayed):
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns())
-
-    @property
-    def _named_loss(self) -> dict[str, str]:
-        """The loss by name, for documents; nothing where it is the square."""
-        return {} if self.loss.is_square else {"loss": self.loss.name}
 
     def dataset(self) -> "xarray.Dataset":
         """Everything, as an xarray.Dataset with dimensions seed, alpha, lam."""
@@ -206,17 +209,7 @@ class Simulation(Displayed):
             "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
-        attrs = attributes(describe(self.problem)) | self._named_loss
-        attrs |= {
-            "beta": self.beta,
-            "simulated": str(self.experiment.simulated),
-            "dimension": self.dimension,
-            "test_samples": self.experiment.test_samples,
-            "entropy": str(self.experiment.entropy),
-            "spawn_key": str(self.experiment.spawn_key),
-            "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
-            f"scipy {scipy.__version__}",
-        }
+        attrs = attributes(self.settings | self.origin)
         return xarray.Dataset({**each, **over}, coords=axes, attrs=attrs)
 
 

@@ -1,0 +1,116 @@
+"""Averages over what a loss sees, given kappa and tau.  Eq. (6.1)
+
+It sees t0 = y - omega, or y omega: a Gaussian, for each label and component of the noise.  Averages
+over one are exact for a piecewise quadratic loss; for others they are sums over points of the
+proximal map, with the densities of t0 given every tau.  A Gaussian much wider than its means are
+apart changes little between them: as functions of the mean these averages are polynomials there,
+and are taken at few Chebyshev nodes.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from math import factorial
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+
+from solvers.piecewise import average_proximal, average_score
+from solvers.results import Array
+
+from .labels import Labels
+from .local_field import THINNEST_FIELD, Field, remaining
+from .losses import Loss
+from .proximal import FAR, at_points, proximal_nodes
+
+FAREST = 10.0  # range of means over FAR standard deviations, up to which points serve all tau
+FEW = (4, 8, 16, 32)  # Chebyshev nodes that may stand for those of tau
+FEW_TOLERANCE = 1e-11  # of averages over them
+SMALLEST = 1e-300  # range of the means, where there is one
+
+# Averages (3, R, T) over t0 of means (R, T), standard deviations (R, 1) and responses (R, 1).
+Average = Callable[[Array, Array, Array], Array]
+
+
+def given_tau(
+    labels: Labels, loss: Loss, field: Field, *, after: bool = False
+) -> Iterator[tuple[float, Array, Array]]:
+    """Of every label o = ds / dg, P(y | tau), (N, T), and E g, E g', E g^2, or ``after`` training
+    E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
+    omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
+    V = field.response.reshape(-1, 1)
+    sd = np.sqrt(remaining(field).reshape(-1, 1) + labels.variances)
+    average = partial(_along_map, loss, labels.order, after)
+    if loss.pieces is not None:
+        average = partial(average_proximal if after else average_score, loss.pieces)
+    law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
+    if labels.binary:
+        law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
+    for y, chance in law:
+        sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
+        values = _mixed(average, mean.reshape(V.size, -1), sd, V, labels.shares)
+        yield sign, chance, values.reshape(3, *omega.shape)
+
+
+def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) -> Array:
+    """The averages (3, R, T) over a mixture of Gaussians, of standard deviations (R, M)."""
+    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST)
+    sd = np.maximum(sd, THINNEST_FIELD * (np.abs(middle) + half))
+    few = [n for n in FEW if 2 * n <= mean.shape[1]]
+    groups = np.searchsorted([farthest_apart(n) for n in few], (half / sd).max(axis=0))
+    total = np.zeros((3, *mean.shape))
+    for index in np.unique(groups):
+        these = groups == index
+        count, all_nodes = np.count_nonzero(these), index == len(few)
+        nodes = mean if all_nodes else middle + half * chebpts1(few[index])
+        rows = (
+            np.repeat(nodes, count, axis=0),
+            sd[:, these].reshape(-1, 1),
+            np.repeat(V, count, 0),
+        )
+        each = average(*rows).reshape(3, len(mean), count, -1)
+        values = np.einsum("xrmn,m->xrn", each, shares[these])
+        if not all_nodes:
+            x = np.clip((mean - middle) / half, -1, 1)
+            polynomials = chebvander(x, few[index] - 1) @ _coefficients(few[index])
+            values = np.moveaxis(polynomials @ values.transpose(1, 2, 0), 2, 0)
+        total += values
+    return total
+
+
+@cache
+def _coefficients(n: int) -> Array:
+    """The matrix (n, n) from values at n Chebyshev nodes to coefficients of their polynomials."""
+    return np.linalg.inv(chebvander(chebpts1(n), n - 1))
+
+
+@cache
+def farthest_apart(nodes: int) -> float:
+    """Distance of the farthest means from their middle, in standard deviations, up to which that
+    many Chebyshev nodes stand for all: the Chebyshev coefficient of exp(-z^2 / 2) that is left
+    out is some (r^2 / 8)^k / k! for k = nodes / 2."""
+    half = nodes // 2
+    return float(np.sqrt(8 * (FEW_TOLERANCE * factorial(half)) ** (1 / half)))
+
+
+def _along_map(loss: Loss, order: int, after: bool, mean: Array, sd: Array, V: Array) -> Array:
+    """The averages (3, R, T) by points of the proximal map that serve all Gaussians of a row: few,
+    as a user's loss may cost many times what a density does."""
+    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    # where t0 is nearly a function of tau, each has points of its own
+    alone = ((high - low) > FAREST * FAR * sd)[:, 0]
+    if alone.any() and mean.shape[1] > 1:
+        found = np.empty((3, *mean.shape))
+        each = mean[alone].reshape(-1, 1), *(np.repeat(x[alone], mean.shape[1], 0) for x in (sd, V))
+        found[:, alone] = _along_map(loss, order, after, *each).reshape(3, -1, mean.shape[1])
+        if not alone.all():
+            together = mean[~alone], sd[~alone], V[~alone]
+            found[:, ~alone] = _along_map(loss, order, after, *together)
+        return found
+    curve = proximal_nodes(loss, V, low - FAR * sd, high + FAR * sd, sd, order)
+    density = (curve.t0 / sd)[..., None] - (mean / sd)[:, None]
+    density *= density
+    density *= -0.5
+    np.exp(density, out=density)
+    values = at_points(loss, curve, after) * (curve.length / (np.sqrt(2 * np.pi) * sd))
+    return np.moveaxis(np.stack(values, axis=1) @ density, 1, 0)

@@ -1,0 +1,212 @@
+"""The figures of the papers, and of the documentation, in their quick versions: that their data
+say what the papers say, and that the command keeps what it has simulated."""
+
+import json
+
+import numpy as np
+import pytest
+
+import replica
+from tests.cli.commands import refusal, validate
+from validation.figures import FIGURES, figure
+
+LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
+BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a comparison
+
+
+def values(name):
+    """The quick data of a figure, as JSON has them."""
+    return json.loads(json.dumps(figure(name).data(True)))
+
+
+def drawn(name, data):
+    """The picture of the data: its panels have letters where there are several, and no legend
+    leaves the canvas."""
+    picture = figure(name).draw(data)
+    picture.draw_without_rendering()
+    for ax in picture.axes:
+        if (box := ax.get_legend()) is not None:
+            extent = box.get_window_extent()
+            # to a pixel
+            assert min(extent.x0, extent.y0) >= -1
+            assert extent.x1 <= picture.bbox.width + 1
+            assert extent.y1 <= picture.bbox.height + 1
+    return picture
+
+
+def close(curve, dimension):
+    """Simulated points lie on the theory of what is simulated, up to four standard errors, of
+    three draws, and the bias that a comparison allows."""
+    mean, stderr = np.array(curve["simulated"]).T
+    theory = np.interp(curve["simulated_at"], curve["x"], curve["theory"])
+    assert np.all(np.abs(mean - theory) < 4 * stderr + BIAS / dimension * theory)
+
+
+def test_the_function_learned():
+    """1: before the step a straight line; after it the network saturates, as its student does."""
+    data = values("cui/1")
+    before, after = data["learners"]
+    kappa = np.array(data["kappa"])
+    slope = np.array(before["theory"])[kappa != 0] / kappa[kappa != 0]
+    assert np.ptp(slope) < 1e-9
+    # C(2.5) of the sRF over C(1), of the equations typed in docs/tutorial.md at alpha = 1
+    assert after["theory"][-1] / after["theory"][7] == pytest.approx(1.55, abs=0.01)
+    for learned in data["learners"]:
+        # the mean of three networks at d = 150, of which one scatters by some 0.05
+        assert learned["mean"] == pytest.approx(learned["theory"], abs=0.1)
+        assert learned["spread"] == pytest.approx(learned["theory_spread"], abs=0.06)
+    drawn("cui/1", data)
+
+
+def test_errors_against_alpha():
+    """2: more samples in the step lower the whole curve; with 20 d it is below the best linear
+    predictor, with d it is not."""
+    data = values("cui/2")
+    for panel in data["panels"]:
+        errors = np.array([curve["theory"] for curve in panel])
+        assert (np.diff(errors, axis=0) < 0).all()
+        for curve in panel:
+            close(curve, data["dimension"])
+    first, *_, last = data["panels"][0]
+    assert first["linear"] == pytest.approx(LINEAR, abs=1e-7)
+    assert max(last["theory"]) < LINEAR < min(first["theory"])
+    assert np.shape(drawn("cui/2", data).axes) == (4,)
+
+
+def test_bounds():
+    """3: the limit's best error lies between the bounds at every rate, and they meet the linear
+    predictor at none; what is simulated lies on the network's own theory."""
+    data = values("cui/3")
+    lower, upper = (np.array([one[k] for one in data["bounds"]]) for k in ("lower", "upper"))
+    assert data["linear"] == pytest.approx(LINEAR, abs=1e-7)
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
+    best = replica.best_bounds(step)
+    assert upper.min() >= best.upper
+    few, many = data["curves"]
+    for curve in (few, many):
+        assert np.all((lower < curve["limit"]) & (curve["limit"] < upper))
+        close(curve | {"x": data["x"], "simulated_at": data["simulated_at"]}, data["dimension"])
+    assert np.all(np.array(many["theory"]) < few["theory"])
+    drawn("cui/3", data)
+
+
+def test_the_spike():
+    """4: without a spike no error is below the best linear predictor's; there is a best length."""
+    data = values("cui/4")
+    (without, with_it), lengths = data["panels"]
+    assert min(without["theory"]) > LINEAR > max(with_it["theory"])
+    for curve in [without, with_it, *lengths]:
+        close(curve, data["dimension"])
+    for curve in lengths:
+        best = curve["x"][int(np.argmin(curve["limit"]))]
+        assert 1.25 <= best <= 2.0  # of a grid of step 1/4; 1.8 on a fine one
+        assert curve["limit"][0] > 3 * curve["limit"][4]
+    drawn("cui/4", data)
+
+
+def test_the_width():
+    """5: at the same eta~ wider is better; at the same eta = eta~ p it is worse from beta = 1 on,
+    as eta~ falls.  Both have the curve of beta = 1."""
+    data = values("cui/5")
+    same_rate, same_step = data["panels"]
+    assert same_rate[1]["theory"] == same_step[1]["theory"]
+    last = [[curve["theory"][-1] for curve in panel] for panel in data["panels"]]
+    assert last[0][1] < last[0][2] < last[0][3]
+    assert last[1][0] > last[1][1] > last[1][2] > last[1][3]
+    for curve in [*same_rate, *same_step]:
+        close(curve, data["dimension"])
+    drawn("cui/5", data)
+
+
+@pytest.mark.slow
+def test_readout_laws():
+    """6: of an odd student +-1 is 1; four values lower the limit's error by a tenth on the sine and
+    by a quarter on the hard target; a Gaussian law by more."""
+    data = values("cui/6")
+    limit = {(c["target"], c["law"]): np.array(c["limit"]) for c in data["curves"]}
+    for target, share in (("sin", 0.10), ("he1+he3/2", 0.28)):
+        equal, four = limit[target, "1"], limit[target, "four"]
+        assert limit[target, "+-1"] == pytest.approx(equal, rel=1e-6)
+        assert 1 - four[6] / equal[6] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
+        assert np.all(limit[target, "gaussian"] < four)
+    drawn("cui/6", data)
+
+
+def test_functions_of_the_bounds():
+    """7: at a large penalty networks learn the function of the upper bound, up to its cost at
+    finite size, some 5 % at d = 150."""
+    data = values("cui/7")
+    (learned,) = data["learners"]
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    upper = replica.bounds(step).upper_function(np.array(data["kappa"]))
+    assert learned["mean"] == pytest.approx(upper, abs=0.12)
+    assert learned["theory"] == pytest.approx(upper, abs=0.01)
+    drawn("cui/7", data)
+
+
+@pytest.mark.slow
+def test_the_spectrum():
+    """8: the largest eigenvalue is p E mu_0^2, up to corrections of order 1; n < p leaves zeros."""
+    data = values("cui/8")
+    one_group, three, _ = (np.array(each) for each in data["eigenvalues"])
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    (outlier,) = replica.spectrum(step.srf(beta=2.0), 3.0).outliers
+    # p = 200: 1 / sqrt(n) = 6 % a draw
+    assert one_group[:, -1] / 200 == pytest.approx(outlier, rel=0.2)
+    assert (three < 1e-12).mean() == pytest.approx(1 - 0.7 / 1.5, abs=1e-9)
+    drawn("cui/8", data)
+
+
+def test_one_step_on_d_to_the_x_samples():
+    """[D]: with the linear part removed the step leaves the direction of C_1 as n nears d^2; left
+    in, all neurons turn to it."""
+    data = values("dandi/sample-exponent")
+    removed, left_in = (
+        [c for c in data["curves"] if c["preprocess"] is kind] for kind in (True, False)
+    )
+    assert removed[-1]["beyond"] > 2 * removed[0]["beyond"]
+    assert left_in[-1]["along"] > 0.9
+    assert left_in[-1]["beyond"] < 0.15
+    assert removed[-1]["error"] < left_in[-1]["error"]
+    drawn("dandi/sample-exponent", data)
+
+
+def test_staircase():
+    """[D]: the rows lie along C_1 after the first step and leave it in the second of the target
+    that has a second stair; where the connection is weak they stay."""
+    data = values("dandi/staircase")
+    across = []
+    for panel in data["panels"]:
+        x, y = panel["direction"]
+        weights = np.array(panel["weights"])
+        across.append(np.sqrt(np.mean((weights @ [-y, x]) ** 2, axis=1)))
+    # 1 / sqrt(d) = 0.06 is what a random row has
+    assert max(first[0] for first in across) < 0.16
+    assert across[0][-1] < 0.15
+    assert min(across[1][-1], across[2][-1]) > 0.25
+    drawn("dandi/staircase", data)
+
+
+def test_what_is_simulated_is_kept(tmp_path):
+    """A second run reads every cell and makes the same data; a changed figure reads none."""
+    store, picture = tmp_path / "store", tmp_path / "a.png"
+    found = []
+    for out in (tmp_path / "a.json", tmp_path / "b.json"):
+        line = f"figure cui/7 --quick --plot {picture} --out {out} --store {store}"
+        assert validate(line) == 0
+        found.append((out.read_bytes(), [p.stat().st_mtime_ns for p in store.glob("*.json")]))
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 1
+    assert validate(f"figure cui/1 --quick --plot {picture} --store {store}") == 0
+    assert len(list(store.glob("*.json"))) == 3
+
+
+def test_every_figure_is_listed_with_its_seconds():
+    assert max(entry.seconds for entry in FIGURES.values()) <= 30
+    assert {f"cui/{i}" for i in range(1, 9)} < FIGURES.keys()
+
+
+@pytest.mark.parametrize("name", ["learnable", "readout-laws", "spectra", "staircase"])
+def test_old_names_are_refused(name, tmp_path, capsys):
+    message = refusal(capsys, f"figure {name} --plot {tmp_path / 'a.png'}", validate)
+    assert "the name of a figure must be one of cui/1" in message

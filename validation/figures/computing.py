@@ -1,0 +1,43 @@
+"""What the figures share while they compute: how far they are, and cells that are kept."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import replica
+from solvers.results import Array
+
+from ..run import store as cells
+
+METHOD = 1  # to be raised with every change that moves the numbers of a cell
+Progress = Callable[[int, int], None] | None
+One = TypeVar("One")
+
+
+def tracked(items: Sequence[One], progress: Progress) -> Iterator[One]:
+    """The items, one after the other; ``progress`` is told when each is done with."""
+    for done, item in enumerate(items, start=1):
+        yield item
+        if progress is not None:
+            progress(done, len(items))
+
+
+def kept(
+    store: Path | None,
+    cell: dict[str, Any],
+    compute: Callable[[], Array],
+    shape: tuple[int, ...],
+    bounds: cells.Bounds = cells.ERRORS,
+) -> Array:
+    """The numbers of ``cell``, of ``shape`` and in ``bounds``: read from the folder ``store``, or
+    computed and written there; only computed without a folder."""
+    if store is None:
+        return compute()
+    cell = {"version": replica.__version__, "method": METHOD} | cell
+    found = cells.read(store, {0: cell}, shape, bounds)
+    if not found:
+        store.mkdir(parents=True, exist_ok=True)
+        cells.check_writable(store, 1)
+        found[0] = compute()
+        cells.write(store, cell, found[0], bounds)
+    return found[0]

@@ -1,0 +1,172 @@
+"""Figures 2, 4 and 5 of [C]: test errors of the network after one giant step.
+
+2: against alpha at several alpha0, beside the best linear predictor; two pairs of student and
+   target.
+4: what the spike does: the network, and its sRF with r = 0; and sRFs of the same c and gamma
+   against the length r of the spike, at the simulated d and in the limit.
+5: against alpha at several widths, the rate eta = eta~ p the same for all; and eta~ the same.
+
+What the text leaves open is chosen here: lam, the sizes of the batch, the widths and the second
+pair of student and target.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import replica
+from replica import GradientStep
+from replica.documents import plain
+from replica.observables import sweep
+from replica.plotting import COLOURS, LABELS, REFERENCE, colours, setting, settings
+from replica.problem import Problem
+
+from ..run import simulate
+from .computing import Progress, tracked
+from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
+
+SIZES = {True: {"dimension": 120, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
+ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
+LENGTHS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Test errors of a problem over alpha; or, if one is given, over the length r of its spike."""
+
+    label: str
+    problem: Problem
+    color: str
+    beta: float = 1.0
+    alpha: float = np.nan
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves at one penalty, and the settings that they share."""
+
+    shared: dict[str, Any]
+    curves: Sequence[Curve]
+    lam: float = 0.1
+
+
+def over(name: str, values: Sequence[float], **shared: Any) -> Panel:
+    """A curve for each value of a field of the step, or of beta at fixed ``rate`` eta~ beta."""
+    curves = []
+    step = {k: v for k, v in shared.items() if k not in ("rate", "beta")}
+    for value, color in zip(values, colours(values), strict=True):
+        beta = value if name == "beta" else 1.0
+        own = {name: value} if name != "beta" else {}
+        if "rate" in shared:
+            own["eta"] = shared["rate"] / beta
+        problem = GradientStep(**(step | own))
+        curves.append(Curve(setting(name, value), problem, color, beta))
+    return Panel(shared, curves)
+
+
+SPIKED = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+SRF = SPIKED.srf(beta=1.0)
+WIDTHS = (0.5, 1.0, 2.0, 4.0)
+PANELS: dict[str, Sequence[Panel]] = {
+    "2": (
+        over("alpha0", (1.0, 2.0, 5.0, 20.0), student="tanh", target="sin", eta=3.0, beta=1.0),
+        over("alpha0", (0.5, 1.0, 2.0, 5.0), student="tanh", target="tanh", eta=1.0, beta=1.0),
+    ),
+    "4": (
+        Panel(
+            {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0, "beta": 1.0},
+            (
+                Curve("without its spike: sRF, $r = 0$", replace(SRF, r=0.0), COLOURS[4]),
+                Curve(f"network, {setting('r', SRF.r)}", SPIKED, COLOURS[0]),
+            ),
+        ),
+        Panel(
+            {"student": "tanh", "target": "sin", "c": SRF.c, "gamma": SRF.gamma, "beta": 1.0},
+            [
+                Curve(setting("alpha", alpha), SRF, color, alpha=alpha)
+                for alpha, color in zip((0.5, 2.0), colours((0.5, 2.0)), strict=True)
+            ],
+        ),
+    ),
+    "5": (
+        over("beta", WIDTHS, student="tanh", target="sin", alpha0=20, rate=3.0),
+        over("beta", WIDTHS, student="tanh", target="sin", alpha0=20, eta=3.0),
+    ),
+}  # fmt: skip
+
+
+def data(
+    panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
+) -> dict[str, Any]:
+    """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
+    size = SIZES[quick]
+    panels = PANELS[panel]
+    found: list[list[dict[str, Any]]] = [[] for _ in panels]
+    every = [
+        (own, one, curve) for own, one in zip(found, panels, strict=True) for curve in one.curves
+    ]
+    for own, one, curve in tracked(every, progress):
+        compute = over_alpha if np.isnan(curve.alpha) else over_length
+        own.append(compute(curve, one.lam, quick, size | {"rng": 0, "store": store}))
+    return dict(plain({"panel": panel, **size, "panels": found}))
+
+
+def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Theories over alpha, of a step both that of its network and that of its sRF."""
+    alpha = np.linspace(0.1, ALPHAS[-1] + 0.2, 12 if quick else 60)
+    few = ALPHAS[1::2] if quick else ALPHAS
+    models = {"theory": curve.problem}
+    if isinstance(curve.problem, GradientStep):
+        step, beta = curve.problem, curve.beta
+        models = {"theory": step.network(beta=beta), "srf": step.srf(beta=beta)}
+        size = size | {"beta": beta}
+    lines = {
+        kind: sweep(model, alpha=alpha, lam=lam, grids={}).columns["test_error"]
+        for kind, model in models.items()
+    }
+    found = simulate(curve.problem, alpha=few, lam=lam, **size)
+    points = np.column_stack([found.test_mean, found.test_stderr])
+    linear = replica.bounds(models[max(models)]).linear
+    return {"x": alpha, **lines, "simulated_at": few, "simulated": points, "linear": linear}
+
+
+def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Theory of an sRF over the length of its spike, in the limit and at the simulated d."""
+    few = LENGTHS[2::3] if quick else LENGTHS
+    lengths = np.linspace(0.0, LENGTHS[-1], 13 if quick else 61)
+    lines = {
+        kind: sweep(model, alpha=curve.alpha, lam=lam, grids={"r": lengths}).columns["test_error"]
+        for kind, model in (
+            ("theory", replace(curve.problem, dimension=size["dimension"])),
+            ("limit", curve.problem),
+        )
+    }
+    found = [
+        simulate(replace(curve.problem, r=length), alpha=curve.alpha, lam=lam, **size)
+        for length in few
+    ]
+    points = [(one.test_mean.item(), one.test_stderr.item()) for one in found]
+    linear = replica.bounds(curve.problem).linear
+    return {"x": lengths, **lines, "simulated_at": few, "simulated": points, "linear": linear}
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """A column for each panel: theories as lines, what is simulated as points."""
+    panels = PANELS[data["panel"]]
+    picture = Figure(figsize=(10, 5.4), layout="constrained")
+    axes = panels_with_differences(picture, len(panels))
+    for column, panel, values in zip(axes.T, panels, data["panels"], strict=True):
+        for i, (curve, own) in enumerate(zip(panel.curves, values, strict=True)):
+            shown = {"color": curve.color, "label": curve.label}
+            draw_theories(column, own, own, places=i - (len(values) - 1) / 2, **shown)
+        column[0].axhline(values[0]["linear"], **REFERENCE, label="best linear predictor")
+        column[0].set_title(", ".join(settings(panel.shared | {"lam": panel.lam})))
+        column[1].set_xlabel(LABELS["alpha" if np.isnan(panel.curves[0].alpha) else "r"])
+    kinds = [kind for kind in THEORIES if any(kind in own for one in data["panels"] for own in one)]
+    own = "the network" if data["panel"] != "4" else "what is simulated"
+    theory_legend(axes, data["dimension"], kinds, own)
+    return picture
