@@ -72,8 +72,8 @@ def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) ->
         values = np.einsum("xrmn,m->xrn", each, shares[these])
         if not all_nodes:
             x = np.clip((mean - middle) / half, -1, 1)
-            polynomials = chebvander(x, few[index] - 1) @ _coefficients(few[index])
-            values = np.moveaxis(polynomials @ values.transpose(1, 2, 0), 2, 0)
+            coefficients = _coefficients(few[index]) @ values.transpose(1, 2, 0)
+            values = np.moveaxis(chebvander(x, few[index] - 1) @ coefficients, 2, 0)
         total += values
     return total
 

@@ -30,7 +30,7 @@ from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until a finer one
 # changes the solution by less than that; with so many nodes a panel along a proximal map.
-FITS = ((0.3, 9), (0.03, 13), (0.003, 19), (1e-3, 27))
+FITS = ((3.0, 9), (0.1, 13), (0.01, 19), (1e-3, 27))
 # Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
 # what they differ by.
 PANEL_SAFETY = 3.0
