@@ -151,7 +151,8 @@ def simulated(setting, d, executor, store):
     first batches, all would be off in the same direction."""
     return simulate(
         setting.step, beta=setting.beta, alpha=setting.alpha, lam=setting.lam, loss=setting.loss,
-        dimension=d, seeds=SEEDS, rng=SETTINGS.index(setting), executor=executor, store=store / "cells",
+        dimension=d, seeds=SEEDS, rng=SETTINGS.index(setting), executor=executor,
+        store=store / "cells",
     )  # fmt: skip
 
 
