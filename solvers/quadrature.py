@@ -46,12 +46,16 @@ class Expectation(NamedTuple):
     error: float
 
 
+# Nodes a panel, and half widths: wider on every level, so that a function that grows shows in the
+# difference between two.
+PANEL_NODES = (10, 20, 40, 80, 160, 320)
+HALF_WIDTHS = (8.6, 10.0, 11.5, 13.0, 14.5, 16.0)
 # Rules of growing size for breaks (..., b) between panels, which matter to Gauss-Legendre alone.
 _FAMILIES: dict[str, Callable[[Array], Iterable[Rule]]] = {
     "trapezoid": lambda breaks: (trapezoid(n, interval(n)) for n in (64, 128, 256, 512, 1024)),
     "gauss-legendre": lambda breaks: (
         gauss_legendre(n, breaks, half_width)
-        for n, half_width in ((10, 8.6), (20, 10.0), (40, 11.5), (80, 13.0), (160, 13.0))
+        for n, half_width in zip(PANEL_NODES, HALF_WIDTHS, strict=True)
     ),
     "gauss-hermite": lambda breaks: map(gauss_hermite, (16, 32, 64, 128, 256, 512, 1024)),
 }
@@ -94,8 +98,8 @@ def refine(
         changes.append(f"{settled.change:.1e} with {family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} (last change "
-        f"{', '.join(changes)}); if the function has kinks or jumps, declare them: "
-        "kinks=[-1, 1], or --kinks -1,1"
+        f"{', '.join(changes)}): the function grows too quickly, or it has kinks or "
+        "jumps, which can be declared: kinks=[-1, 1], or --kinks -1,1"
     )
 
 

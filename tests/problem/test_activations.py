@@ -118,8 +118,15 @@ def test_wrong_derivative_is_refused():
 def test_undeclared_kink_says_so():
     student = replica.Activation(lambda x: np.abs(x - 0.3))
     model = replica.SpikedRandomFeatures(student=student, target="sin", r=1, c=1, gamma=0.5)
-    with pytest.raises(QuadratureError, match=r"declare them: kinks=\[-1, 1\], or --kinks -1,1"):
+    with pytest.raises(QuadratureError, match=r"can be declared: kinks=\[-1, 1\], or --kinks -1,1"):
         replica.solve(model, alpha=1, lam=0.1)
+
+
+@pytest.mark.parametrize("text", ["exp(z1**2)", "exp(0.24*z1**2)"])
+def test_a_target_that_grows_too_quickly(text):
+    """Of the first it is infinite, of the second 5, of which .1 % come from beyond 16."""
+    with pytest.raises(QuadratureError, match="grows too quickly"):
+        replica.GradientStep(student="tanh", target=text, alpha0=2, eta=1).target.averages()
 
 
 def test_declared_kinks_reach_the_closed_form():
