@@ -3,8 +3,9 @@
 Activations and targets appear nowhere above these tables.
 """
 
+from .one_group import OneGroup, RowSeries
 from .rules import jumps, known_layers, layers, rules
-from .table import OneGroup, RowSeries, Table, alike, at_points, table_at, table_of_size, tabulate
+from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate
 
 __all__ = [
     "OneGroup",
@@ -18,5 +19,6 @@ __all__ = [
     "rules",
     "table_at",
     "table_of_size",
+    "tables",
     "tabulate",
 ]

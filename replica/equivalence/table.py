@@ -8,10 +8,11 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 (beta, fractions, c, Delta), are all that the rest of the theory uses.
 """
 
-import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from itertools import count, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,38 +22,8 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from ..problem import ConditionalMoments, Model, Moments
+from .one_group import OneGroup, RowSeries
 from .rules import rules
-
-
-class OneGroup(NamedTuple):
-    """What ridge regression needs of the table of one group, one spike and one more direction of
-    the target: arrays (N,), and numbers; of a network, also what its rows have tabulated."""
-
-    weights: Array
-    mu0: Array
-    loading: Array  # kappa mu_1
-    norm: Array  # d mu_0 / d c; zeros where the norms of the rows do not fluctuate
-    a: Array  # mu_1^2
-    b: Array  # mu_2^2
-    h: Array
-    mu1g: Array
-    spread: Array
-    mean_a: float
-    mean_b: float
-    c: float
-    beta: float
-    noise: float
-    dimension: float
-    rows: "RowSeries | None"  # None of isotropic rows
-
-
-class RowSeries(NamedTuple):
-    """Chebyshev coefficients (7, panels, points) of c_e and, on u, the row norms and zeta, of C_e
-    (docs/theory.md 16, 18), in the variable log((1 + near q) / (1 + far q))."""
-
-    values: Array
-    near: float
-    far: float
 
 
 @dataclass(frozen=True)
@@ -136,12 +107,12 @@ class Table:
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where it has more than fits one."""
         alone = {len(self.offsets), len(self.mu1), len(self.g)} == {1}
-        count = self.loadings.shape[1]
+        components = self.loadings.shape[1]
         rows: RowSeries | None = None
         if self.covariance is not None:  # of a network; its second loading is that of the norms
-            rows, count = getattr(self.covariance, "series", None), 1
+            rows, components = getattr(self.covariance, "series", None), 1
             alone = alone and rows is not None
-        if not alone or count > 1:
+        if not alone or components > 1:
             return None
         a, b = self.mu1[0] ** 2, self.mu2sq[0]
         norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
@@ -301,8 +272,7 @@ def table_of_size(model: Model, nodes: int) -> Table:
         If there is none.
     """
     for level, rule in enumerate(rules(model)):
-        table = table_at(model, level) if len(rule.weights) == nodes else None
-        if table is not None:
+        if len(rule.weights) == nodes and (table := table_at(model, level)) is not None:
             return table
     raise LookupError(f"none of the model's rules has {nodes} nodes")
 
@@ -310,5 +280,14 @@ def table_of_size(model: Model, nodes: int) -> Table:
 @lru_cache(maxsize=64)  # of many groups, a table is some MB
 def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
     """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
-    rule = next(itertools.islice(rules(model, family), level, None), None)
+    rule = next(islice(rules(model, family), level, None), None)
     return None if rule is None else tabulate(model, rule)
+
+
+def tables(model: Model, family: str = "auto", first: int = 0) -> Iterator[Table]:
+    """The tables of a family of :func:`rules`, finer and finer, from the level ``first`` on."""
+    for level in count(first):
+        table = table_at(model, level, family)
+        if table is None:
+            return
+        yield table

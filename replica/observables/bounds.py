@@ -7,30 +7,27 @@ penalty and at every alpha, L <= inf_lam epsilon_g <= U with
     L = E (k - h^2) - E |g|^2 + min_{m, theta} E (h - C)^2
                               + min_psi E |g - sum_b mu_1^b psi_b|^2,            (8.2)
 
-(8.2) with its square completed: weighted least squares of h and g on the columns of the table.
-U is reached as lam -> infinity.  With a trained bias both are minimised over it ([C] Eq. (132)).
-Neither depends on alpha, lam or the width.
+with the square of (8.2) completed.  U is reached as lam -> infinity.  With a trained bias both are
+minimised over it ([C] Eq. (132)).  Neither depends on alpha, lam or the width.
 """
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.linear import least_squares
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
 
 from ..display import Displayed
-from ..equivalence import Table, at_points, table_at
+from ..equivalence import at_points, tables
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures, as_made, axis, check_problem
+from .bound_fits import Fit, lower_fit, upper_fit
 from .evaluate import QUADRATURE_TOLERANCE
 from .trained_bias import BIAS_SCAN
 
@@ -248,15 +245,15 @@ def _at_biases(
     difference, relative to E y^2, estimates the quadrature error.
     """
 
-    def change(coarse: tuple[_Fit, _Fit], fine: tuple[_Fit, _Fit]) -> float:
+    def change(coarse: tuple[Fit, Fit], fine: tuple[Fit, Fit]) -> float:
         changes = [f.error() - f.error(c.table) for c, f in zip(coarse, fine, strict=True)]
         table = fine[0].table
         return float(np.abs(changes).max() / (table.weights @ table.power))
 
-    tables = (_tables(model.with_bias(bias)) for bias in (bias_lower, bias_upper))
+    both = (tables(model.with_bias(bias)) for bias in (bias_lower, bias_upper))
     settled = settle(
-        zip(*tables, strict=False),  # as far as there are both
-        lambda both: (_lower(both[0]), _upper(both[1])),
+        zip(*both, strict=False),  # as far as there are both
+        lambda pair: (lower_fit(pair[0]), upper_fit(pair[1])),
         change,
         quadrature_tol,
     )
@@ -274,48 +271,6 @@ def _at_biases(
         quadrature_error=settled.change,
         status=Status.CONVERGED if met else Status.QUADRATURE,
     )
-
-
-def _tables(model: SpikedRandomFeatures) -> Iterator[Table]:
-    """Its tables, finer and finer."""
-    for level in itertools.count():
-        if (table := table_at(model, level)) is None:
-            return
-        yield table
-
-
-class _Fit(NamedTuple):
-    """What attains a bound on a table: ``coefficients`` of its first columns, and psi (A, K')."""
-
-    table: Table
-    coefficients: Array
-    psi: Array
-
-    def error(self, table: Table | None = None) -> float:
-        """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
-        t = self.table if table is None else table
-        along = (t.h - self.coefficients @ t.regressors[: len(self.coefficients)]) ** 2
-        across = ((t.g - self.psi.T @ t.mu1) ** 2 - t.g**2).sum(axis=0)
-        return float(t.weights @ (t.spread + along + across))
-
-
-def _lower(table: Table) -> _Fit:
-    """The lower bound.  Eq. (8.2)"""
-    coefficients = _weighted_fit(table, table.regressors, table.h[None])[0]
-    return _Fit(table, coefficients, _weighted_fit(table, table.mu1, table.g).T)
-
-
-def _upper(table: Table) -> _Fit:
-    """The upper bound, without theta and psi.  Eq. (8.1)"""
-    m = _weighted_fit(table, table.offsets, table.h[None])[0]
-    return _Fit(table, m, np.zeros((len(table.mu1), len(table.g))))
-
-
-def _weighted_fit(table: Table, columns: Array, targets: Array) -> Array:
-    """Coefficients (T, n) of ``columns`` (n, N) that fit ``targets`` (T, N) best in L2(kappa)."""
-    root = np.sqrt(table.weights)
-    design = np.broadcast_to((root * columns).T, (len(targets), root.size, len(columns)))
-    return least_squares(design, root * targets)
 
 
 def linear_error(model: SpikedRandomFeatures) -> float:

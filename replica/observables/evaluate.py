@@ -4,8 +4,8 @@ Those of ridge regression are solved on tables of growing size, shared by all po
 each until its answer solves the equations on the table before as well, within the tolerance.
 """
 
-import itertools
 from functools import partial
+from itertools import pairwise
 from time import monotonic
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from ..convex import (
     slope_in_bias,
     solve_convex,
 )
-from ..equivalence import Table, table_at
+from ..equivalence import Table, table_at, tables
 from ..errors import InvalidArgument
 from ..problem import Model
 from ..saddle_point import Overlaps, check, ridge, solve_and_check, solve_damped
@@ -109,15 +109,14 @@ def evaluate_ridge(
     tol = QUADRATURE_TOLERANCE if tol is None else tol
     kept: Evaluation | None = None
     rows = np.arange(len(alpha))
-    for level in itertools.count():
-        coarse, fine = (table_at(model, at, scheme.rule) for at in (level, level + 1))
-        if coarse is None or fine is None:
-            break
-        tables = fine, coarse
+    for coarse, fine in pairwise(tables(model, scheme.rule)):
         size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
         found = concatenate(
-            [_on(model, tables, alpha[at], lam[at], _guess(kept, at), scheme) for at in blocks]
+            [
+                _on(model, (fine, coarse), alpha[at], lam[at], _guess(kept, at), scheme)
+                for at in blocks
+            ]
         )
         kept = found if kept is None else assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.  What a
@@ -132,7 +131,7 @@ def evaluate_ridge(
             kept.points.status[rows] = Status.TIME if late else Status.MEMORY
             break
     assert kept is not None  # the first tables are there for every model
-    return _finished(model, tables[0], kept, (tol, RESIDUAL_TOLERANCE, CLASSIFICATION_TOLERANCE))
+    return _finished(model, fine, kept, (tol, RESIDUAL_TOLERANCE, CLASSIFICATION_TOLERANCE))
 
 
 def _on(

@@ -7,10 +7,10 @@ Im s(x + i0) / pi, obtained on the real line itself and not at a distance from i
 p.  None of this depends on the target or on how the readout is fitted.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
 
 from ..display import Displayed
-from ..equivalence import Table, table_at
+from ..equivalence import Table, tables
 from ..errors import InvalidArgument
 from ..plotting import plot_spectrum
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
@@ -240,7 +240,7 @@ def spectrum(
     coarsest = next(resolvents)
     x = scan(coarsest)
     settled = settle(
-        itertools.chain([coarsest], resolvents),
+        chain([coarsest], resolvents),
         lambda resolvent: mass_per_log(resolvent, x),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
         quadrature_tol,
@@ -273,9 +273,8 @@ def spectrum(
 
 def _resolvents(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterator[Resolvent]:
     """The resolvent on finer and finer tables, one at least and none too large after it."""
-    for level in itertools.count(1):
-        table = table_at(model, level)
-        if table is None or (level > 1 and len(table.weights) > LARGEST_RULE):
+    for i, table in enumerate(tables(model, first=1)):
+        if i and len(table.weights) > LARGEST_RULE:
             return
         yield _resolvent(model, table, alpha, deadline)
 
