@@ -46,8 +46,10 @@ def test_a_file_that_hides_validation_is_named_and_does_no_harm(tmp_path):
 @pytest.mark.parametrize("module", ["replica", "validation"])
 def test_an_interrupted_start_is_one_line(module, tmp_path):
     (tmp_path / "typer.py").write_text("import time\nprint(1, flush=True)\ntime.sleep(60)\n")
+    # a background shell hands down SIGINT ignored, and Python would not raise on it
+    script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     with subprocess.Popen(
-        [sys.executable, "-c", f"import sys; sys.argv[0] = '-m'; import {module}.cli"],
+        [sys.executable, "-c", f"{script}sys.argv[0] = '-m'; import {module}.cli"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
         stdout=subprocess.PIPE,
