@@ -23,6 +23,7 @@ with app.setup:
             "square", "huber:0.5", "absolute", "quantile:0.9", "logistic", "hinge", "squared_hinge",
         ],
     }  # fmt: skip
+    WRAPPED = "<style>pre { white-space: pre-wrap !important; }</style>"  # long lines of code
     SLIDERS = {  # start, stop, step
         "alpha0": (0.1, 50.0, 0.1),
         "eta": (0.0, 10.0, 0.1),
@@ -127,7 +128,7 @@ def _(refused, simulated, state):
             mo.hstack([download(_view.figure, kind) for kind in ("png", "svg")], justify="start"),
             mo.accordion({
                 "Python": mo.md(f"```python\n{_view.python}```"),
-                "command line": mo.md(f"```sh\n{_view.command}\n```"),
+                "command line": mo.md(f"{WRAPPED}\n\n```sh\n{_view.command}\n```"),
             }),
         ]  # fmt: skip
     except REFUSALS as _error:
