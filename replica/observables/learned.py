@@ -53,7 +53,7 @@ class LearnedFunction:
         return plot_learned(self, ax)
 
     def mean(self, kappa: ArrayLike) -> Array:
-        """C(kappa), the mean output.  Eq. (4.5)"""
+        """The mean output C(kappa).  Eq. (4.5)"""
         table, shape = self._table(kappa)
         o, kinds = self.point.overlaps, self._kinds(table)
         return (np.append(o.m, kinds @ o.theta) @ table.regressors).reshape(shape)
@@ -66,7 +66,7 @@ class LearnedFunction:
         return (second_moments @ responses.coefficients).reshape(shape)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
-        """h(kappa).  Eq. (3.3)"""
+        """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
         table, shape = self._table(kappa)
         return table.h.reshape(shape)
 

@@ -114,7 +114,8 @@ class Spectrum(Displayed):
         return outliers_from(self.resolvent, float(self.edges.max()), len(self.outliers))
 
     def stieltjes(self, z: ArrayLike) -> Array:
-        """s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom, z != 0.  Eq. (9.1)
+        """The Stieltjes transform s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom,
+        z != 0.  Eq. (9.1)
 
         On the real line inside the spectrum, its limit from above.  NaN where it was not found.
         """

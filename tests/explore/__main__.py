@@ -2,6 +2,7 @@
 dots of a simulation."""
 
 import sys
+import time
 from pathlib import Path
 
 from tests.explore.browser import open_page
@@ -12,8 +13,9 @@ with (
     open_page(address, height=1180) as page,
 ):
     load(page)
-    press(page, button("command line"))
     press(page, button("simulate networks"))
-    page.wait(shows("replica-validate"))
+    page.wait(shows("replica-validate simulate"))
+    press(page, button("command line"))
     page.run("document.activeElement.blur()")
+    time.sleep(1)  # the panel opens slowly
     page.picture(Path(sys.argv[1]))
