@@ -17,6 +17,8 @@ from .results import Array
 
 CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
 INTERPOLATED = 1e-10  # last coefficients, relative to the range, of what stands for the function
+NARROWED = 4  # times that a box becomes six times narrower, at most
+ROUNDS = 20  # boxes of one basin, at most
 CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
 FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
 # matrices from values at the nodes to coefficients, and on to values on the fine grid
@@ -54,7 +56,8 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
     ([-1.01360979], [0.98581053])
     """
     values = _finite_values(function, axes)
-    width = np.array([np.ptp(axis) for axis in axes])
+    ends = np.array([axis[[0, -1]] for axis in axes])
+    width = np.ptp(ends, axis=1)
     local: list[Minimum] = []
     flat = 1e-10  # a basin shallower than this, relative to its value, is rounding
     best = tuple(int(i) for i in np.unravel_index(np.argmin(values), values.shape))
@@ -70,12 +73,12 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
         if finite.max() - values[index] <= flat * abs(values[index]) and index != best:
             continue
         box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
-        place, value = _polish(function, np.array(box))
+        place, value = _polish(function, np.array(box), ends)
         if not value <= values[index]:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
-        from_end = [np.abs(x - axis[[0, -1]]).min() for x, axis in zip(place, axes, strict=True)]
-        at_edge = np.flatnonzero(np.array(from_end) <= 1e-9 * width)
+        from_end = np.abs(place[:, None] - ends).min(axis=1)
+        at_edge = np.flatnonzero(from_end <= 1e-9 * width)
         local.append(Minimum(place, value, tuple(at_edge.tolist())))
     kept: list[Minimum] = []
     for one in sorted(local, key=lambda one: one.value):
@@ -91,30 +94,36 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
     return np.where(np.isfinite(values), values, np.inf)
 
 
-def _polish(function: Callable[..., Array], box: Array) -> tuple[Array, float]:
-    """The lowest point of ``function`` in ``box``, the ends (k, 2) of its axes, and its value.
+def _polish(function: Callable[..., Array], box: Array, ends: Array) -> tuple[Array, float]:
+    """The lowest point of ``function`` in and near ``box`` (k, 2), and its value.
 
     Of an interpolant on the box and, while its last coefficients are above ``INTERPOLATED`` times
-    its range, of others on ever smaller boxes around the point before.  NaN where a value is not
-    finite.
+    its range, of others on ever smaller boxes around the point before.  Where that point lies on
+    a side of its box, other than at the ``ends`` (k, 2) of the axes, the box moves there: a valley
+    oblique to the axes leads out of it.  NaN where no value is known.
     """
-    limits = box
-    for _ in range(5):  # the last box is narrower by 6^4
+    limits, narrowed = box, 0
+    place, value = box.mean(axis=1), np.nan
+    for _ in range(ROUNDS):
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
         nodes = middle[:, None] + half[:, None] * CHEBYSHEV_NODES
         values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
-            return middle, np.nan
+            break
         base = values.min()
         # rounding is relative to the range then, not to the value
         coefficients = _along_axes(TO_COEFFICIENTS, values - base)
         where, height = _lowest(coefficients)
-        place = middle + half * where
+        place, value = middle + half * where, float(base + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        if max(tails) <= max(INTERPOLATED * np.ptp(values), 1e-14 * np.abs(values).max()):
-            break
-        limits = np.clip(place[:, None] + half[:, None] / 6 * [-1, 1], box[:, :1], box[:, 1:])
-    return place, float(base + height)
+        resolved = max(tails) <= max(INTERPOLATED * np.ptp(values), 1e-14 * np.abs(values).max())
+        at_end = np.where(where < 0, limits[:, 0] == ends[:, 0], limits[:, 1] == ends[:, 1])
+        if (at_end | (np.abs(where) < 1)).all():
+            if resolved or narrowed == NARROWED:
+                break
+            half, narrowed = half / 6, narrowed + 1
+        limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
+    return place, value
 
 
 def _along_axes(matrix: Array, values: Array) -> Array:
@@ -144,7 +153,9 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
             break
         if np.abs(step).max() < 1e-15:
             break
-        trial = np.clip(x + step, -1, 1)
+        to_side = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
+        share = min(1, to_side.min())  # along a valley, up to the first side that it reaches
+        trial = np.where(to_side > share, np.clip(x + share * step, -1, 1), np.sign(step))
         lower = _evaluate(coefficients, trial)
         if not lower <= height + 1e-15 * np.abs(coefficients).max():
             break

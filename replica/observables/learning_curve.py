@@ -131,6 +131,7 @@ def sweep(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.solution.evaluate`.
     """
+    _check_names(problem, grids)
     axes = {name: grid_axis(name, grid) for name, grid in grids.items()}
     ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
@@ -283,16 +284,20 @@ def grid_axis(name: str, values: Any) -> Array:
 def places_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
     """The values of each combination of the fields in ``axes``, the last varying fastest; a name
     of no field that may vary is refused."""
-    check_problem(problem)
-    for name in axes:
-        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
-            raise InvalidArgument(
-                name, axes[name].tolist(), "left out: each of several steps has its own, in steps"
-            )
-        if name not in problem.varying:
-            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
+    _check_names(problem, axes)
     for values in itertools.product(*(grid.tolist() for grid in axes.values())):
         yield dict(zip(axes, values, strict=True))
+
+
+def _check_names(problem: Problem, grids: Mapping[str, Any]) -> None:
+    """Refuse ``grids`` over what is no field that may vary."""
+    check_problem(problem)
+    for name, values in grids.items():
+        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
+            allowed = "left out: each of several steps has its own, in steps"
+            raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
+        if name not in problem.varying:
+            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
 
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:

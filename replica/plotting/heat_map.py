@@ -73,7 +73,7 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
         spaced = np.geomspace if wide else np.linspace
         levels = spaced(known.min(), known.max(), CONTOURS + 2)[1:-1]
         lines = ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7)
-        ax.clabel(lines, fontsize="x-small", fmt="%.2g", inline_spacing=2)
+        ax.clabel(lines, fontsize="x-small", fmt="%.3g", inline_spacing=2)
     set_scale(ax, x)
     set_scale(ax, y, "y")
 

@@ -143,7 +143,9 @@ def check_elementwise(
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        seen, allowed = f"{type(error).__name__}: {error}", f"applicable to arrays ({dimension})"
+        seen = f"{type(error).__name__}: {error}"
+        arrays = "an array" if dimension == 1 else f"{dimension} arrays"
+        allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
     if y.shape != x[0].shape:
         allowed = "elementwise, written with numpy functions, as in function=np.tanh"

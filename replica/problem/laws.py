@@ -19,6 +19,7 @@ from .checks import FINITE
 
 # By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
+NOT_UNIFORM = "equal (every value 1) or box (continuous on an interval): uniform meant either"
 DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 
@@ -85,8 +86,7 @@ def law(name: str, spec: Any) -> Law:
     if isinstance(spec, str) and spec in READOUT_LAWS:
         return Law(*DISCRETE_LAWS[spec]) if spec in DISCRETE_LAWS else Law(continuous=spec)
     if isinstance(spec, str) and spec == "uniform":
-        allowed = "equal (every value 1) or box (continuous on an interval): uniform meant either"
-        raise InvalidArgument(name, spec, allowed)
+        raise InvalidArgument(name, spec, NOT_UNIFORM)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
             raise InvalidArgument(name, spec, "a continuous law of finite variance")
@@ -110,7 +110,8 @@ def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
     names = np.atleast_1d(np.asarray(values, dtype=object))
     for one in names.ravel():
         if one not in READOUT_LAWS:
-            raise InvalidArgument(name, one, f"among {', '.join(READOUT_LAWS)}, on a grid")
+            among = f"among {', '.join(READOUT_LAWS)}, on a grid"
+            raise InvalidArgument(name, one, NOT_UNIFORM if one == "uniform" else among)
     return names.ravel().astype(str)
 
 

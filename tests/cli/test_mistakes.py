@@ -55,6 +55,7 @@ BARE = "--student tanh --target sin --alpha0 20"
         (f"{POINT} --rate 4", ["--rate must be given without --eta"]),
         (f"{POINT} --kinks 1", ["--kinks must be left out"]),
         (f"{POINT} --readout uniform", ["--readout must be equal", "or box"]),
+        (f"{POINT} --readout gaussian,uniform", ["--readout must be equal", "or box"]),
         (f"{POINT} --readout equal,-1", ["--readout must be among equal"]),
         (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
         ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),

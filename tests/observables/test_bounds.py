@@ -176,6 +176,21 @@ def test_optimum_is_stationary():
     ).lam == pytest.approx(best.lam, rel=1e-8)
 
 
+def test_optimum_at_the_end_of_a_valley():
+    """Of a relu student a larger penalty goes with a larger rate, oblique to the scan."""
+    step = GradientStep(student="relu", target="sin", alpha0=3, eta=1.0)
+    best = replica.optimal_eta(step, alpha=1.0, beta=1.0)
+    slopes = replica.gradient(
+        replace(step, eta=best.eta), alpha=1.0, lam=best.lam, beta=1.0
+    ).test_error
+    assert max(abs(slopes["eta"]), abs(slopes["lam"])) < 1e-10
+    step = replace(step, target="relu")
+    best = replica.optimal_eta(step, alpha=2.0, beta=1.0)
+    assert (best.at_edge, best.eta) == (("eta",), pytest.approx(100))
+    at_end = replica.optimal_lambda(best.point.model, alpha=2.0)
+    assert at_end.lam == pytest.approx(best.lam, rel=1e-6)
+
+
 def test_optimum_at_an_edge_is_reported():
     """Without noise, a linear network on a linear target: less penalty is always better."""
     model = SpikedRandomFeatures(student="linear", target="linear", r=0.0, c=1.0, gamma=0.0)

@@ -92,6 +92,7 @@ def test_a_rate_that_follows_the_width(kind):
         (dict(alpha=[], lam=1), "alpha must be a number"),
         (dict(alpha=1, lam="x"), "lam must be a number"),
         (dict(alpha=1, lam=1, beta=[[1, 2]]), "beta must be a number"),
+        (dict(alpha=1, lam=1, readouts=["equal"]), "a grid must be over alpha, .*, got 'readouts'"),
         (dict(alpha=1, lam=1, rows=[1]), "a grid must be over alpha, lam, r, c, gamma, .* eta"),
         (dict(alpha=1, lam=1, rate=[1], eta=[1]), "rate must be left out where eta is given"),
         (dict(alpha=1, lam=1, readout=["box", "x"]), "readout must be among equal"),

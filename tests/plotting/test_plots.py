@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
+from replica.plotting.heat_map import draw_heat_map
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
@@ -164,6 +165,13 @@ def test_two_long_axes_make_a_heat_map():
     np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
     assert len(ax.collections) > 1  # the contours
     assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
+
+
+def test_contours_of_close_errors_have_labels_of_their_own(ax):
+    x, values = np.linspace(0, 1, 13), np.linspace(0.14, 0.208, 13)
+    draw_heat_map(ax, x, x, values[:, None] + 0 * x, "error")
+    labels = [text.get_text() for text in ax.texts]
+    assert len(set(labels)) == len(labels) > 3
 
 
 @pytest.mark.parametrize(

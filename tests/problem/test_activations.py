@@ -97,7 +97,7 @@ def test_far_tails(name):
         (lambda x: 1.0, "elementwise"),
         (lambda x: x[0], "elementwise"),
         (lambda x: np.log(np.abs(x) - 1), "finite"),
-        (lambda x: float(x), "applicable to arrays"),
+        (lambda x: float(x), "applicable to an array"),
         ("tan", "tanh, erf"),
         (3, "a name, a function"),
         ("numpy:nothing", "importable"),

@@ -21,3 +21,14 @@ def test_all_minima_are_found():
     assert sum(not one.at_edge for one in pairs) == 9
     assert pairs[0].place == pytest.approx([low.place[0]] * 2, abs=1e-8)
     assert minima(lambda x: np.full(x.size, np.nan), [np.arange(4.0)]) == []
+
+
+@pytest.mark.parametrize(("low", "points"), [(0.3, 12), (9.0, 17)])
+def test_an_oblique_valley_is_followed_out_of_its_cell(low, points):
+    """The lowest point of a scan is cells away from the minimum, which may lie at an end."""
+    (found,) = minima(
+        lambda x, y: 1 + 40 * (x[:, None] - y) ** 2 + (x[:, None] + y - 2 * low) ** 2 / 100,
+        [np.linspace(-5, 5, points), np.linspace(-5, 5, 17)],
+    )
+    assert found.place == pytest.approx([min(low, 5)] * 2, abs=1e-6)
+    assert found.at_edge == (() if low < 5 else (0, 1))

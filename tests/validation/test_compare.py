@@ -115,6 +115,17 @@ def test_a_comparison_can_be_run_again_from_its_attributes():
     assert data.attrs.items() - {("eta", 1.0)} <= grid.dataset().attrs.items()
 
 
+def test_the_theories_of_a_grid_are_told_apart():
+    """The network's own theory of one readout, the sRF's of another: wherever they are named."""
+    step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
+    grids = {"readout": ["equal", "box"]}
+    grid = compare_grid(step, grids=grids, alpha=1, lam=0.1, beta=0.5, dimension=30, seeds=2)
+    own, published = grid.note.split("; theory of the sRF")
+    assert own.endswith("(at 1 of 2 settings, the first readout = equal)")
+    assert published.endswith("(at 1 of 2 settings, the first readout = box)")
+    assert grid.document()["theory"] == grid.dataset().attrs["theory"] == grid.note
+
+
 def judged(z, off=0.0, allowance=0.0, train=None):
     """A comparison at two penalties whose test errors are ``z`` standard errors below a theory of
     1, by ``off``, and its training errors likewise."""

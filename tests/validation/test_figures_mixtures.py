@@ -84,9 +84,12 @@ def test_the_map_goes_on_row_by_row(tmp_path):
     ("line", "message"),
     [
         ("figure mixtures/7 --plot {0}/a.png", "name of a figure must be one of"),
-        ("figure mixtures/3 --plot {0}/a.png", "for panel 3 and for no other"),
+        ("figure mixtures/3 --plot {0}/a.png", "given for mixtures/3 and for no other"),
         ("figure mixtures/3 --images {0}/no --plot {0}/a.png", "No such file"),
-        ("figure mixtures/1a --images {0} --plot {0}/a.png", "for panel 3 and for no other"),
+        (
+            "figure mixtures/1a --images {0} --plot {0}/a.png",
+            "given for mixtures/3 and for no other",
+        ),
         ("figure steps --draws 3 --plot {0}/a.png", "it is for figures of mixtures"),
         ("figure steps --images {0} --plot {0}/a.png", "it is for figures of mixtures"),
     ],

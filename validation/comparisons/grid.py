@@ -65,8 +65,17 @@ class ComparisonGrid(Displayed):
 
     @property
     def note(self) -> str:
-        """Which theories they are, and why where that may surprise."""
-        return "; ".join(dict.fromkeys(one.note for one in self.each))
+        """Which theories they are, where they differ at which settings, and why where that may
+        surprise."""
+        notes = [one.note for one in self.each]
+        if len(set(notes)) == 1:
+            return notes[0]
+        size = len(notes)
+        return "; ".join(
+            f"{note} (at {notes.count(note)} of {size} settings, "
+            f"the first {_setting(self.places[notes.index(note)])})"
+            for note in dict.fromkeys(notes)
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,7 +92,8 @@ class ComparisonGrid(Displayed):
         """Plain values for JSON: as of one comparison, with the points of all."""
         document = self.each[0].document()
         varied = {name: axis.tolist() for name, axis in self.axes.items()}
-        return document | {"problem": document["problem"] | varied, "points": self.points()}
+        described = {"problem": document["problem"] | varied, "theory": self.note}
+        return document | described | {"points": self.points()}
 
     def dataset(self) -> "xarray.Dataset":
         """The points as an xarray.Dataset; its dimensions are the parameters, alpha and lam."""
@@ -99,7 +109,8 @@ class ComparisonGrid(Displayed):
         }
         variables = {name: (tuple(axes), values) for name, values in columns.items()}
         made = {*axes} | ({"eta"} if "rate" in axes else set())
-        known = {k: v for k, v in (first.settings | first.origin).items() if k not in made}
+        origin = first.settings | first.origin | {"theory": self.note}
+        known = {k: v for k, v in origin.items() if k not in made}
         return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":

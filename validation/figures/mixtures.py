@@ -252,7 +252,7 @@ def data(
 ) -> dict[str, Any]:
     """Plain values of a panel, means over ``draws``; finished cells are kept in ``store``."""
     if (panel == "3") != bool(images):
-        allowed = "a folder of IDX files, or an NPZ file, for panel 3 and for no other"
+        allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
     if panel == "4":
         return heat_map(quick, progress, store, draws)

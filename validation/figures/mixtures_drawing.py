@@ -76,6 +76,8 @@ def draw_sweep(
                 style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
         ax.set_ylim(_limits(data["points"] if shared else points, error))
+        of_any = {"color": "0.3", "markerfacecolor": "white", "label": f"network (±{BARS} s.e.)"}
+        ax.errorbar([], [], [], fmt="o", markersize=5, capsize=2, **of_any)
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
         if not good.all():
             label = "Hermite model, not proved"
