@@ -194,7 +194,7 @@ class Page:
             np.array([mean_and_error(e.ravel()) for e in (r.test_error, r.train_error)]).T
             for r in runs
         ]
-        z = (theory - found[-1][0]) / found[-1][1]
+        z = (found[-1][0] - theory) / found[-1][1]
         cells = [setting.name, f"{setting.alpha:g}", f"{setting.lam:g}"]
         cells += [f"{test:.5f}, {train:.5f}" for test, train in theory]
         cells += [", ".join(f"{m:.5f} ± {e:.5f}" for m, e in each.T) for each in found]
@@ -206,7 +206,7 @@ class Page:
             change = (errors[:, 1] - errors[:, 0]) / errors[:, 0].mean(axis=0)
             mean, error = mean_and_error(change)
             expected = theory[1] / theory[0] - 1
-            self.z_pairs.append((expected - mean) / error)
+            self.z_pairs.append((mean - expected) / error)
             cells = [setting.name, str(d)]
             cells += [
                 f"{t:+.4f}; {m:+.4f} ± {e:.4f}"

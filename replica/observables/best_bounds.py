@@ -50,7 +50,7 @@ def best_bounds(
     Parameters
     ----------
     step : GradientStep, or the network of one
-        Its own eta does not matter.
+        Its own eta, such as 1, does not matter.
     eta : (float, float)
         The range searched, on a logarithmic scale.
     quadrature_tol : float

@@ -163,7 +163,7 @@ def optimal_eta(
     Parameters
     ----------
     step : GradientStep, or the network of one
-        Its own eta does not matter.
+        Its own eta, such as 1, does not matter.
     alpha : float
         Readout samples over input dimension, n/d.
     beta : float

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 DIMENSION = 1000.0  # a large simulation's: what is far from the limit there is not seen in any
 LABELS_NEEDED = (  # by a loss of the margin
-    "a loss of the residual: the labels of this problem are not +-1, as those of the target sign "
-    "without noise are, or of the label noise flip:0.1"
+    "one of residuals, such as huber:1, unless labels are +-1: those of the target sign are, "
+    "without noise or with the label noise flip:0.1 in its place"
 )
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn

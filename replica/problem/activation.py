@@ -222,7 +222,10 @@ class Activation:
         """
         h1 = float(self.moments(shift, 1.0).first)
         if abs(self.slope_average(lambda z, slope: slope, shift) - h1) > 1e-7 * max(1.0, abs(h1)):
-            allowed = "continuous, with its own derivative: E sigma' must be E z sigma"
+            allowed = (
+                "continuous, as one that jumps has no gradient step, and a derivative that is "
+                "given must be its own"
+            )
             raise InvalidArgument("student", self.name, allowed)
         return h1, self.slope_average(lambda z, slope: (slope - h1) ** 2, shift)
 

@@ -108,5 +108,5 @@ class GradientStep(Step):
         """
         beta = values.pop("beta", None)
         if beta is None:
-            raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
+            raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
         return self.at(beta, values).srf(beta=beta)

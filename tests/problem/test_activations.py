@@ -111,7 +111,7 @@ def test_bad_functions_are_refused(bad, part):
 
 def test_wrong_derivative_is_refused():
     wrong = Activation(np.tanh, np.cos, name="wrong")
-    with pytest.raises(InvalidArgument, match="its own derivative"):
+    with pytest.raises(InvalidArgument, match="must be its own"):
         wrong.slope_moments()
 
 

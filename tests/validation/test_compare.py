@@ -50,7 +50,7 @@ def test_tolerance():
         stderr=np.array([0.1, 0.1, 0.1, 0.05, 0.1, 0.0]),
     )
     assert check.agrees(0.1).tolist() == [True, False, True, False, False, True]
-    np.testing.assert_allclose(check.z, [-4.5, -5.5, 9, 30, np.nan, np.nan])
+    np.testing.assert_allclose(check.z, [4.5, 5.5, -9, -30, np.nan, np.nan])
 
 
 def test_document_is_json_with_null_for_unknown():
@@ -245,7 +245,7 @@ def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
             # solved with the curve's other points, which rounds differently
             assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
-    assert any(y == pytest.approx(-found.test.z[-1, 0]) for y in shown)
+    assert any(y == pytest.approx(found.test.z[-1, 0]) for y in shown)
 
 
 def test_results_show_themselves():

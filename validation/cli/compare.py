@@ -30,7 +30,7 @@ LADDER = drawn(
 def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
-    z = (theory - simulated) / standard error.  The theory is that of the simulated dimension; a
+    z = (simulated - theory) / standard error.  The theory is that of the simulated dimension; a
     figure has its limit as thin lines.  With --ladder, the limit that simulations at several
     dimensions point to; --seeds is then for the largest of them.  In Python: validation.compare
     and validation.ladder.

@@ -54,9 +54,9 @@ class Check:
 
     @property
     def z(self) -> Array:
-        """(theory - simulated) / stderr."""
+        """(simulated - theory) / stderr."""
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
-            return np.asarray((self.theory - self.simulated) / self.stderr)
+            return np.asarray((self.simulated - self.theory) / self.stderr)
 
     @property
     def off(self) -> Array:
