@@ -62,7 +62,7 @@ BARE = "--student tanh --target sin --alpha0 20"
         # losses and laws of labels
         (f"{SINE} --loss exponential", ["exponential loss is not offered"]),
         (f"{SINE} --loss huber", ["--loss must be one of square"]),
-        (f"{SINE} --loss hinge", ["labels of this problem are not +-1"]),
+        (f"{SINE} --loss hinge", ["unless labels are +-1"]),
         (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
         (f"{SINE} --label-noise flip:0.1", ["--noise must be 0 with labels"]),
         # several steps

@@ -100,7 +100,7 @@ def test_unfit_losses_are_refused():
     with pytest.raises(InvalidArgument, match="continuous derivative"):
         fitted(Phi, y, 0.1, Loss(np.abs, np.sign, kinks=(0.0,)))
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    with pytest.raises(InvalidArgument, match="labels of this problem are not"):
+    with pytest.raises(InvalidArgument, match="unless labels are"):
         simulate(model, alpha=1.0, lam=0.1, dimension=20, seeds=2, loss="hinge")
 
 
