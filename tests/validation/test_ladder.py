@@ -112,7 +112,7 @@ def test_command(tmp_path, capsys):
     assert found["seeds"] == [16, 8, 4]
     assert [one["dimension"] for one in found["ladder"]] == [40, 80, 160]
     point = found["points"][1]
-    expected = (point["theory_test"] - point["simulated_test"]) / point["stderr_test"]
+    expected = (point["simulated_test"] - point["theory_test"]) / point["stderr_test"]
     assert point["z"] == pytest.approx(expected, rel=1e-12)
     assert {"slope_test", "slope_train", "p_value_test", "p_value_train"} <= set(point)
 
