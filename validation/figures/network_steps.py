@@ -16,7 +16,7 @@ from replica.documents import plain
 from replica.plotting import COLOURS
 
 from ..run import simulate
-from .computing import Progress
+from .computing import Progress, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 # Student, target and label noise; alpha_t and eta of every step; alpha and lam of the readout.
@@ -33,35 +33,28 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     """Test errors of all theories and of simulated networks, after each number of steps."""
     dimension, seeds = (100, 2) if quick else (600, 12)
     counts = np.arange(1, 3 if quick else MOST_STEPS + 1)
-    curves: list[dict[str, Any]] = []
-    for (student, target, noise), pair, (alpha, lam) in CASES:
-        curve: dict[str, Any] = {"simulated": []}
-        curve |= {kind: [] for kind in KINDS}
-        for count in map(int, counts):
-            problem = GradientStep(
-                student=student, target=target, noise=noise, steps=[pair] * count
-            )
-            models = {
-                "theory": problem.network(beta=1.0),
-                "equal": problem.network(beta=1.0, row_norms=False),
-                "srf": problem.srf(beta=1.0),
-            }
-            for kind, model in models.items():
-                curve[kind].append(solve(model, alpha=alpha, lam=lam).test_error)
-            found = simulate(
-                problem,
-                alpha=alpha,
-                lam=lam,
-                dimension=dimension,
-                seeds=seeds,
-                rng=0,
-                beta=1.0,
-                store=store,
-            )
-            curve["simulated"].append((found.test_mean.item(), found.test_stderr.item()))
-            if progress is not None:
-                progress(len(curves) * len(counts) + count, len(CASES) * len(counts))
-        curves.append(curve)
+    curves: list[dict[str, Any]] = [{kind: [] for kind in ("simulated", *KINDS)} for _ in CASES]
+    every = [(*one, int(n)) for one in zip(curves, CASES, strict=True) for n in counts]
+    for curve, ((student, target, noise), pair, (alpha, lam)), count in tracked(every, progress):
+        problem = GradientStep(student=student, target=target, noise=noise, steps=[pair] * count)
+        models = {
+            "theory": problem.network(beta=1.0),
+            "equal": problem.network(beta=1.0, row_norms=False),
+            "srf": problem.srf(beta=1.0),
+        }
+        for kind, model in models.items():
+            curve[kind].append(solve(model, alpha=alpha, lam=lam).test_error)
+        found = simulate(
+            problem,
+            alpha=alpha,
+            lam=lam,
+            dimension=dimension,
+            seeds=seeds,
+            rng=0,
+            beta=1.0,
+            store=store,
+        )
+        curve["simulated"].append((found.test_mean.item(), found.test_stderr.item()))
     document = {"x": counts, "simulated_at": counts, "curves": curves}
     return dict(plain(document | {"dimension": dimension, "seeds": seeds}))
 
