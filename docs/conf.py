@@ -14,6 +14,7 @@ sys.path.insert(0, str(DOCS))
 import floors  # noqa: E402
 
 import replica  # noqa: E402
+from solvers.results import Status  # noqa: E402
 
 project = "replica-srf"
 author = "The replica-srf authors"
@@ -33,7 +34,8 @@ MEMBERS = {
     "replica.observables.LearnedFunction": "",
     "replica.observables.Optimum": "plot",
     "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
-    "solvers.results.Status": "",
+    "solvers.results.Status": ", ".join(Status.__members__),
+    "validation.comparisons.ComparisonGrid": "agrees, verdict, dataset, document, plot",
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",
     "validation.Instance": "features, targets, labels",
     "validation.Simulation": "dataset, document, plot",
