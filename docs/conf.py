@@ -109,6 +109,7 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_sidebars = {page: [] for page in ("index", "reliability")}  # nothing below them
 html_show_sourcelink = False
+html_domain_indices = False  # the reference lists its names itself
 html_title = f"{project} {release}"
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
