@@ -33,7 +33,7 @@ AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else
 # phi is that or, where the noise is small, such that exp(DENSITY_GROWTH^2 / 2) is the largest
 # modulus of what is a density on the line: cancellation then costs two digits.
 LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
-CONTOUR_NODES = 256  # of the contour for s
+CONTOUR_NODES = 512  # of the contour for s
 PIECE_NODES, PIECE_PANEL = 24, 1.0  # of s, between the target's kinks: the poles are 0.15 away
 # of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
 NODE_SPACING = 0.06
