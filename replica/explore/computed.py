@@ -22,7 +22,7 @@ from .texts import State, number_of, request_of
 T = TypeVar("T")
 DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
 FEW = 5  # points of it that tell how long all take
-WAIT, SEARCH = 5.0, 3.0  # seconds for a point, and for a spectrum: beyond, they are flagged
+WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 MOST_GROUPS = 6  # of neurons in a spectrum: of more it takes minutes
 KEPT = 64  # results of each kind
 
@@ -78,7 +78,7 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
     groups = len(model.geometry.fractions)
     if groups > MOST_GROUPS:
         raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
-    found = spectrum_of(model, at, time_limit=SEARCH)
+    found = spectrum_of(model, at, time_limit=WAIT)
     if not found.converged:
         raise ConvergenceError(f"no spectrum: {found.status.value}", found)
     return found

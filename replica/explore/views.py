@@ -111,9 +111,11 @@ def spectrum_view(state: State) -> View:
     try:
         figure = _figure(plot_spectrum(spectrum(model, at)))
     except ConvergenceError as error:
-        note = f"{error}; the programs below have {LONG:g} seconds"
-        more_time = f", time_limit={LONG}"
-        options["time-limit"] = f"{LONG:g}"
+        note = str(error)
+        if error.result is None:  # it was not found in time
+            note += f"; the programs below have {LONG:g} seconds"
+            more_time = f", time_limit={LONG}"
+            options["time-limit"] = f"{LONG:g}"
     lines = [
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",

@@ -25,8 +25,9 @@ STATES = {
 
 @pytest.fixture(autouse=True)
 def all_points(monkeypatch):
-    """Lines have all of their points, however busy the machine is."""
-    monkeypatch.setattr(computed, "DRAWN", 1e3)
+    """Everything is found, and lines have all of their points, however busy the machine is."""
+    for name in ("DRAWN", "WAIT"):
+        monkeypatch.setattr(computed, name, 1e3)
 
 
 def run_python(view, capsys):
