@@ -4,8 +4,10 @@
 what a state of its controls means, and ``views`` what is shown of it.
 """
 
+from .computed import point
+from .simulation import Simulated, simulate, simulation_command
 from .texts import DEFAULTS, State
-from .views import REFUSALS, VIEWS, Simulated, View, curve_view, point, simulate
+from .views import REFUSALS, VIEWS, View, curve_view
 
 __all__ = [
     "DEFAULTS",
@@ -17,4 +19,5 @@ __all__ = [
     "curve_view",
     "point",
     "simulate",
+    "simulation_command",
 ]

@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """The layout of the explorer, a marimo notebook: controls at the side, a figure and its texts."""
 
 import marimo
@@ -12,7 +16,18 @@ with app.setup:
 
     import marimo as mo
 
-    from replica.explore import DEFAULTS, REFUSALS, VIEWS, curve_view, point, simulate
+    from replica.explore import (
+        DEFAULTS,
+        REFUSALS,
+        VIEWS,
+        Simulated,
+        curve_view,
+        point,
+        simulate,
+        simulation_command,
+    )
+
+    curve_view(DEFAULTS | {"alpha": "1"})  # what is loaded or compiled once is not timed later
 
     MENUS = {
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "sin", "linear"],
@@ -78,8 +93,10 @@ def _():
     )
     shown = asked.get("view", DEFAULTS["view"])
     tabs = mo.ui.tabs(dict.fromkeys(VIEWS, ""), value=shown if shown in VIEWS else DEFAULTS["view"])
+    programs = mo.ui.tabs({"Python": "", "command line": ""})
     button = mo.ui.run_button(label="simulate networks")
-    return button, controls, tabs
+    dots: dict[str, Simulated] = {}  # what was simulated, by its command
+    return button, controls, dots, programs, tabs
 
 
 @app.cell
@@ -102,51 +119,64 @@ def _(state):
 
 
 @app.cell
-def _(button, state):
-    simulated, refused = None, ""
+def _(button, dots, state):
+    refused = ""
     if button.value:
         try:
             with mo.status.spinner("networks are trained"):
-                simulated = simulate(state)
+                dots[simulation_command(state)] = simulate(state)
         except REFUSALS as _error:
             refused = str(_error)
-    return refused, simulated
+    return (refused,)
 
 
 @app.cell
-def _(refused, simulated, state):
-    _draw = partial(curve_view, simulated=simulated) if simulated else VIEWS[state["view"]]
-    _sentences = [refused]
+def _(button, dots, refused, state):
+    _curve = state["view"] == DEFAULTS["view"]
     _narrow = {"width": "100%", "max-width": "46rem"}
+    view, _sentences = None, [refused]
     try:
-        _point, _view = point(state), _draw(state)
-        _sentences.append(_view.note)
+        _point = point(state)
+        if _curve:
+            view = curve_view(state, dots.get(simulation_command(state)))
+        else:
+            view = VIEWS[state["view"]](state)
         _number = f"{_point.test_error:.7f}" if _point.converged else _point.status.value
-        _parts = [
-            mo.md(f"**test error at α = {state['at']}: {_number}**"),
-            mo.image(embedded(_view.figure), alt=f"the {state['view']}", style=_narrow),
-            mo.hstack([download(_view.figure, kind) for kind in ("png", "svg")], justify="start"),
-            mo.accordion({
-                "Python": mo.md(f"```python\n{_view.python}```"),
-                "command line": mo.md(f"{WRAPPED}\n\n```sh\n{_view.command}\n```"),
-            }),
-        ]  # fmt: skip
+        _parts = [mo.md(f"**test error at α = {state['at']}: {_number}**")]
+        _sentences.append(view.note)
+        if view.figure:
+            _saves = [download(view.figure, kind) for kind in ("png", "svg")]
+            _parts += [
+                mo.image(embedded(view.figure), alt=f"the {state['view']}", style=_narrow),
+                mo.hstack([*[button] * _curve, *_saves], justify="start"),
+            ]
     except REFUSALS as _error:
         _parts, _sentences = [], [refused, str(_error)]
     _notes = [mo.callout(text, kind="warn") for text in _sentences if text]
-    result = mo.vstack([*_notes, *_parts])
-    return (result,)
+    result = mo.vstack([*_parts[:1], *_notes, *_parts[1:]])
+    return result, view
 
 
 @app.cell
-def _(button, controls):
-    mo.sidebar([*controls.elements.values(), button], width="24rem")
+def _(programs, view):
+    _kinds = {"Python": ("python", "python"), "command line": ("sh", "command")}
+    _language, _name = _kinds[programs.value]
+    _text = getattr(view, _name, "").rstrip()
+    _shown = mo.md(f"{WRAPPED}\n\n```{_language}\n{_text}\n```")
+    shown_programs = mo.vstack([programs, _shown]) if view else None
+    return (shown_programs,)
+
+
+@app.cell
+def _(controls):
+    mo.sidebar(list(controls.elements.values()), width="24rem")
     return
 
 
 @app.cell
-def _(result, tabs):
-    mo.vstack([mo.md("# Two-layer networks after one giant step"), tabs, result])
+def _(result, shown_programs, tabs):
+    _title = mo.md("# Two-layer networks after one giant step")
+    mo.vstack([_title, tabs, result, *([shown_programs] if shown_programs else [])])
     return
 
 

@@ -17,12 +17,12 @@ from ..problem import names_code
 
 State = Mapping[str, str]
 DEFAULTS = {
-    "student": "tanh", "target": "sin", "model": "srf", "readout": "equal", "loss": "square",
+    "student": "tanh", "target": "sin", "model": "network", "readout": "equal", "loss": "square",
     "alpha0": "20", "eta": "3", "beta": "1", "noise": "0", "lam": "0.1",
     "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
 }  # fmt: skip
 # Left out of a text where they have these values, which are theirs unless given.
-UNSAID = {name: DEFAULTS[name] for name in ("model", "readout", "loss", "noise")}
+UNSAID = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0"}
 
 
 def request_of(state: State) -> Request:

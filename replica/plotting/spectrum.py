@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Largest over smallest eigenvalue from which the abscissa is logarithmic: a linear one would
 # leave the small eigenvalues no room.
 LOGARITHMIC_FROM = 30.0
+POINTS = 200  # of each interval, denser towards its edges
 VISIBLE = 1e-4  # of the largest x times density: tails below that are thinner than the line
 
 
@@ -39,10 +40,11 @@ def plot_spectrum(
     >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
     """
     ax = axes(ax)
-    intervals = [spectrum.grid(k, 600) for k in range(len(spectrum.edges))]
+    intervals = [spectrum.grid(k, POINTS) for k in range(len(spectrum.edges))]
     lines = [(x, spectrum.density(x)) for x in intervals]
     top = max(float((x * y).max()) for x, y in lines)
     lines = [(x[x * y > VISIBLE * top], y[x * y > VISIBLE * top]) for x, y in lines]
+    lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
     logarithmic = high / low > LOGARITHMIC_FROM
     if eigenvalues is not None:
@@ -64,3 +66,11 @@ def plot_spectrum(
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
     ordinate = per_log if logarithmic else per_unit
     return finish(ax, r"eigenvalue $x$ of $\Phi^\top\Phi/n$", ordinate, spectrum.settings)
+
+
+def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:
+    """The density y at x with its zeros at the sharp ends of an interval."""
+    ends = spectrum.edges[interval][spectrum.sharp[interval]]
+    x, y = np.append(x, ends), np.append(y, np.zeros(ends.size))
+    order = np.argsort(x)
+    return x[order], y[order]

@@ -6,7 +6,8 @@ The real rule condenses the residuals for positive arguments; its nodes would sh
 Above the real axis the poles in rho lie above the line, and the averages are taken below it:
 
 * with label noise, on rho = u exp(-i phi): its density is entire;
-* without, on a contour for the target's argument s, as for kappa, if it can be continued;
+* without, on a contour for the target's argument s, as for kappa, if it can be continued from each
+  of the pieces between its kinks;
 * of a target that is constant by pieces, on its values.
 
 Noise too small for the first is integrated on a few values.  What is found must agree with the
@@ -15,6 +16,7 @@ real rule at positive arguments; where nothing does, that rule is taken as it is
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,13 +27,14 @@ from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trape
 from ..problem import Activation, LabelLaw, Target
 from ..saddle_point import GroupRows, Rows
 from ..steps import FirstSample, Step, first_sample, one_kind
-from .contour import contour, sides
+from .contour import beside, contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
 # phi is that or, where the noise is small, such that exp(DENSITY_GROWTH^2 / 2) is the largest
 # modulus of what is a density on the line: cancellation then costs two digits.
 LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
 CONTOUR_NODES = 512  # of the contour for s
+PIECE_NODES, PIECE_PANEL = 24, 1.0  # of s, between the target's kinks: the poles are 0.15 away
 # of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
 NODE_SPACING = 0.06
 MOST_NODES = 4096  # of rho: the averages are over all of them at every z
@@ -113,13 +116,34 @@ def _candidates(labels: LabelLaw, scale: float) -> tuple[Nodes, ...]:
 
 
 def _continued(target: Target) -> Nodes:
-    """Labels without noise, on a contour for s; NaN if the target cannot be continued."""
-    rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
-    s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
+    """Labels without noise, on a contour for s, which meets the line at the target's kinks; NaN if
+    the target cannot be continued."""
+    if target.kinks:
+        s, weights = _by_pieces(target)
+    else:
+        rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
+        s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
-        return Nodes(np.asarray(target.function(s)), weights)
+        values, which = np.unique(target.function(s), return_inverse=True)
     except (TypeError, ValueError):  # not made for complex numbers
         return Nodes(np.full(s.shape, np.nan), weights)
+    shares = np.zeros(values.size, complex)
+    np.add.at(shares, which, weights)  # one node for all of a piece on which the target is constant
+    return Nodes(values, shares)
+
+
+def _by_pieces(target: Target) -> tuple[Array, Array]:
+    """A contour for s and its weights, beside every piece of the line between two kinks."""
+    end = interval(CONTOUR_NODES)
+    rule = gauss_legendre(PIECE_NODES, graded(target.kinks, end), end, PIECE_PANEL)
+    line, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
+    for ends in pairwise((-np.inf, *target.kinks, np.inf)):
+        piece = (line > ends[0]) & (line < ends[1])
+        side, turns = sides(line[piece], target(line[piece]) ** 2)
+        if side:
+            s[piece], slope[piece] = beside(line[piece], side, turns, 1.0, ends)
+    weights = rule.weights * slope * np.exp((line**2 - s**2) / 2)
+    return s, weights / weights.sum()
 
 
 def _blurred(nodes: Nodes, noise: float) -> Nodes:

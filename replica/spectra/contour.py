@@ -63,14 +63,27 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
 
 def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
     """Complex nodes (nodes,) and weights of the Gaussian, which sum to 1, on a contour that leaves
-    the line on ``side`` and changes sides at every one of ``turns``.
+    the line ``beside`` it."""
+    half = interval(nodes)
+    kappa, slope = beside(np.linspace(-half, half, nodes), side, turns, steepest)
+    weights = slope * np.exp(-(kappa**2) / 2)
+    return kappa, weights / weights.sum()
+
+
+def beside(
+    u: Array,
+    side: int,
+    turns: Array,
+    steepest: float,
+    ends: tuple[float, float] = (-np.inf, np.inf),
+) -> tuple[Array, Array]:
+    """Places on a contour at u (n,) on the line, and their slopes in u: it leaves the line on
+    ``side``, changes sides at every one of ``turns``, and meets the line at finite ``ends``.
 
     ``steepest`` is the root of a for averages of exp(-a kappa^2).
     """
-    half = interval(nodes)
-    u = np.linspace(-half, half, nodes)
     # +-1, changing where T turns; smoothly, but before it turns back
-    gaps = np.diff(turns, prepend=-np.inf, append=np.inf)
+    gaps = np.diff([ends[0], *turns, ends[1]])
     width = min(CROSSING_WIDTH, CROSSING_SHARE * float(gaps.min()))
     away = (u - turns[:, None]) / width
     flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
@@ -80,10 +93,11 @@ def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array
     bend = (steepest / CONTOUR_BEND) ** 2
     root, flat = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
     far = CONTOUR_SLOPE * root * flat
-    growth = far * (u / root**2 - 2 * bend * u * flat)
-    kappa = u + 1j * sign * far
-    weights = (1 + 1j * (sign * growth + change * far)) * np.exp(-(kappa**2) / 2)
-    return kappa, weights / weights.sum()
+    growth = u / root**2 - 2 * bend * u * flat  # of log far
+    for end in filter(np.isfinite, ends):
+        far = far * np.abs(u - end) / np.sqrt(1 + (u - end) ** 2)
+        growth = growth + 1 / ((u - end) * (1 + (u - end) ** 2))
+    return u + 1j * sign * far, 1 + 1j * far * (sign * growth + change)
 
 
 def sides(kappa: Array, T: Array) -> tuple[int, Array]:

@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from solvers.linear import solve_rows
 from solvers.results import Array, ConvergenceError
 
+from ..equivalence import Table
 from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
 SCAN_DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
 SCAN_PER_DECADE = 14  # points: a gap that is narrower than a cell shows as a dip of the density
-BISECTIONS = 16  # bisections of a cell around an edge that is not sharp: five more digits
+# of a cell around an edge that is not sharp, each into so many parts: five more digits
+SECTIONS, PARTS = 4, 16
+TURN_STEPS = 12  # of the search for a sharp edge: some six do where there is one in the cell
 DIP_ROUNDS = 3  # times that the grid is made six times finer around dips of the density
 
 
@@ -41,34 +44,30 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
     return edges.reshape(-1, 2), sharp.reshape(-1, 2)
 
 
-def mass_per_log(resolvent: Resolvent, x: Array) -> Array:
-    """x times the density at x (P,)."""
-    density = resolvent.transform(resolvent.at(x.astype(complex))).imag / np.pi
+def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
+    """x times the density at x (P,), where the solution is U (P, D) if it is known."""
+    found = resolvent.at(x.astype(complex)) if U is None else U
+    density = resolvent.transform(found).imag / np.pi
     return np.asarray(x * np.nan_to_num(density))
 
 
-def scan(resolvent: Resolvent) -> Array:
+def scan(table: Table, alpha: float) -> Array:
     """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
-    table = resolvent.real.table
     # rows have in no direction more variance than the largest eigenvalue of their covariance
-    top = _bound(
-        resolvent,
-        table.c if table.covariance is None else table.covariance.largest,
-    )
+    top = _bound(table, alpha, table.c if table.covariance is None else table.covariance.largest)
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bound(resolvent, table.c) * 10.0**-SCAN_DECADES
+    low = _bound(table, alpha, table.c) * 10.0**-SCAN_DECADES
     return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
 
 
-def _bound(resolvent: Resolvent, c: Array | float) -> float:
+def _bound(table: Table, alpha: float, c: Array | float) -> float:
     """An upper bound on the bulk for rows of variance ``c``, of all groups or (A,): norms of the
     linear and the remaining part of the features, each its largest size over kappa times that of
     a matrix of independent entries."""
-    table, ratio = resolvent.real.table, resolvent.ratio
     linear = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
-    linear *= (1 + 1 / np.sqrt(resolvent.alpha)) * (1 + np.sqrt(table.beta))
-    rest = np.sqrt(table.mu2sq.max()) * (1 + 1 / np.sqrt(ratio))
+    linear *= (1 + 1 / np.sqrt(alpha)) * (1 + np.sqrt(table.beta))
+    rest = np.sqrt(table.mu2sq.max()) * (1 + np.sqrt(table.beta / alpha))
     return float(2 * (linear + rest) ** 2)
 
 
@@ -96,18 +95,19 @@ def _edges_in_cells(
     carries density."""
     edge = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
-    for sweep in range(BISECTIONS):
-        if sweep % 4 == 0:
-            cells = np.flatnonzero(np.isnan(edge))
-            turn = turning_point(resolvent, np.where(low_inside, high, low)[cells])
-            edge[cells] = np.where((turn >= low[cells]) & (turn <= high[cells]), turn, np.nan)
-        open_cells = np.flatnonzero(np.isnan(edge))
-        if not open_cells.size:
+    for _ in range(SECTIONS):
+        cells = np.flatnonzero(np.isnan(edge))
+        turn = turning_point(resolvent, np.where(low_inside, high, low)[cells])
+        edge[cells] = np.where((turn >= low[cells]) & (turn <= high[cells]), turn, np.nan)
+        cells = np.flatnonzero(np.isnan(edge))
+        if not cells.size:
             break
-        middle = np.sqrt(low[open_cells] * high[open_cells])
-        inside = mass_per_log(resolvent, middle) > NEGLIGIBLE_MASS
-        up = inside == low_inside[open_cells]
-        low[open_cells[up]], high[open_cells[~up]] = middle[up], middle[~up]
+        x = np.geomspace(low[cells], high[cells], PARTS + 1, axis=1)
+        inside = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
+        same = inside.reshape(len(cells), -1) == low_inside[cells, None]
+        last = np.logical_and.accumulate(same, axis=1).sum(axis=1)
+        each = np.arange(len(cells))
+        low[cells], high[cells] = x[each, last], x[each, last + 1]
     sharp = ~np.isnan(edge)
     return np.where(sharp, edge, np.sqrt(low * high)), sharp
 
@@ -119,7 +119,7 @@ def turning_point(resolvent: Resolvent, x: Array) -> Array:
     s = resolvent.transform(V)
     with np.errstate(all="ignore"):  # some rows may have no such point, and run away
         V, z, slope, curve = _on_curve(resolvent, V, z, s)
-        for _ in range(30):
+        for _ in range(TURN_STEPS):
             # at most half of the way to s = 0, where z has gone to infinity
             step = np.clip((-slope / curve).real, -np.abs(s) / 2, np.abs(s) / 2)
             moving = np.abs(step) > 1e-12 * np.abs(s)

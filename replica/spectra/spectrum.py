@@ -10,9 +10,8 @@ p.  None of this depends on the target or on how the readout is fitted.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +42,14 @@ LARGEST_RULE = 4096  # nodes of a rule: what needs more takes minutes, and is fl
 GUIDE_POINTS = 64  # points of an interval between which guesses are interpolated
 MOST_SUBDIVISIONS = 60  # of an interval in an adaptive integral: twice what an edge takes
 SHOWN_POINTS = 500  # of each interval, in a data frame
+
+
+class Scan(NamedTuple):
+    """A resolvent with its solutions U (P, D) on a grid x (P,) over the whole spectrum."""
+
+    resolvent: Resolvent
+    x: Array
+    U: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,16 +244,13 @@ def spectrum(
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
     number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
-    resolvents = _resolvents(model, float(ratio), monotonic() + time_limit)
-    coarsest = next(resolvents)
-    x = scan(coarsest)
     settled = settle(
-        chain([coarsest], resolvents),
-        lambda resolvent: mass_per_log(resolvent, x),
+        _scans(model, float(ratio), monotonic() + time_limit),
+        lambda scanned: mass_per_log(scanned.resolvent, scanned.x, scanned.U),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
         quadrature_tol,
     )
-    resolvent = settled.candidate
+    resolvent, x, _ = settled.candidate
     intervals, sharp = support(resolvent, x, settled.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
@@ -272,29 +276,33 @@ def spectrum(
     return replace(found, mass_error=lacking, status=status, resolvent=in_time)
 
 
-def _resolvents(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterator[Resolvent]:
-    """The resolvent on finer and finer tables, one at least and none too large after it."""
-    for i, table in enumerate(tables(model, first=1)):
-        if i and len(table.weights) > LARGEST_RULE:
+def _scans(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterator[Scan]:
+    """Finer and finer tables, one at least and none too large after it; each starts from what was
+    found on the last."""
+    last = None
+    for table in tables(model, first=1):
+        if last and len(table.weights) > LARGEST_RULE:
             return
-        yield _resolvent(model, table, alpha, deadline)
+        yield (last := _scanned(model, table, alpha, deadline, last))
 
 
-def _resolvent(
-    model: SpikedRandomFeatures, table: Table, alpha: float, deadline: float
-) -> Resolvent:
+def _scanned(
+    model: SpikedRandomFeatures, table: Table, alpha: float, deadline: float, last: Scan | None
+) -> Scan:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
     if table.covariance is not None and not model.rows.step.steps:
         table = replace(table, covariance=beside_line(model.rows.step, table.covariance))
+    x, start = (scan(real.table, alpha), None) if last is None else last[1:]
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
             resolvent = Resolvent(real, ridge.responses_of(beside), alpha, deadline)
-            probes = scan(resolvent)[::PROBE_STRIDE]
-            U = resolvent.at(probes.astype(complex))
-            inside = probes * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-            if (np.nan_to_num(resolvent.winding(U[inside])) < 0.5).all():
-                return resolvent
-    return Resolvent(real, ridge.responses_of(table), alpha, deadline)
+            U = resolvent.at(x.astype(complex), start)
+            inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
+            probed = U[::PROBE_STRIDE][inside[::PROBE_STRIDE]]
+            if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
+                return Scan(resolvent, x, U)
+    resolvent = Resolvent(real, ridge.responses_of(table), alpha, deadline)
+    return Scan(resolvent, x, resolvent.at(x.astype(complex), start))

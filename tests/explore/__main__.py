@@ -13,9 +13,9 @@ with (
     open_page(address, height=1180) as page,
 ):
     load(page)
+    press(page, button("command line", role="tab"))
     press(page, button("simulate networks"))
     page.wait(shows("replica-validate simulate"))
-    press(page, button("command line"))
     page.run("document.activeElement.blur()")
-    time.sleep(1)  # the panel opens slowly
+    time.sleep(1)  # what is pressed fades
     page.picture(Path(sys.argv[1]))

@@ -64,10 +64,9 @@ def test_a_slider_changes_the_number_to_that_of_solve(opened):
 
 
 def test_the_copied_code_gives_the_number(opened):
-    state = {"eta": "2", "noise": "0.1", "model": "network"}
+    state = {"eta": "2", "noise": "0.1", "model": "srf"}
     page = opened(**state)
     page.wait(shows(number(**state)))
-    press(page, button("Python"))
     page.wait(one("e.tagName == 'PRE' && e.innerText.includes('import')") + " != null")
     code = page.run(one("e.tagName == 'PRE'") + ".innerText")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -115,17 +114,23 @@ def test_a_bad_value_is_a_sentence(opened):
 
 
 def test_what_takes_long_is_a_sentence(opened):
-    state = {"readout": "gaussian", "model": "network"}  # a point takes seconds
+    state = {"readout": "gaussian", "model": "srf"}  # a point takes tenths of a second
     page = opened(**state)
-    page.wait(shows("of 40 points of the curve are drawn"))
+    page.wait(shows("of 40 points of the curve are computed"))
     page.wait(shows(number(**state)))
 
 
 def test_dots_on_request(opened):
+    """They stay, and the command line that was open does, until what they are of changes."""
     page = opened(alpha="1,2")
     load(page)
-    press(page, button("command line"))
+    press(page, button("command line", role="tab"))
+    page.wait(shows("replica curve"))
     press(page, button("simulate networks"))
+    page.wait(shows("replica-validate simulate"))
+    press(page, button("bounds", role="tab"))
+    page.wait(shows("replica bounds"))
+    press(page, button("learning curve", role="tab"))
     page.wait(shows("replica-validate simulate"))
 
 

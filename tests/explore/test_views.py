@@ -7,18 +7,27 @@ import numpy as np
 import pytest
 
 import replica
-from replica.explore import DEFAULTS, REFUSALS, VIEWS, curve_view, point, simulate
+from replica.cli.common import run
+from replica.cli.main import app as replica_app
+from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of
-from tests.cli.commands import document, theory, validate
+from tests.cli.commands import theory, validate
 
 FEW = DEFAULTS | {"alpha": "0.5:2:3"}
 # Each differs from the defaults in what the texts have to say.
 STATES = {
-    "published": FEW,
-    "network": FEW | {"model": "network", "student": "relu", "beta": "0.5", "noise": "0.1"},
+    "network": FEW,
+    "srf": FEW | {"model": "srf", "student": "relu", "beta": "0.5", "noise": "0.1"},
     "readout": FEW | {"readout": "-1,1.5", "alpha0": "inf", "alpha": "1,2"},
     "loss": FEW | {"loss": "huber:0.5", "alpha": "1:2:2:log", "lam": "0.02"},
 }
+
+
+@pytest.fixture(autouse=True)
+def all_points(monkeypatch):
+    """Everything is found, and lines have all of their points, however busy the machine is."""
+    for name in ("DRAWN", "WAIT"):
+        monkeypatch.setattr(computed, name, 1e3)
 
 
 def run_python(view, capsys):
@@ -37,23 +46,46 @@ def test_python_and_command_give_the_curve(name, capsys):
     assert names["point"].test_error == point(state).test_error
     drawn = view.figure.axes[0].lines[0].get_ydata()
     assert np.array_equal(names["curve"].test_error.values.ravel(), drawn)
+    assert [one["test_error"] for one in printed(view, capsys)["points"]] == list(drawn)
+
+
+def printed(view, capsys):
+    """What the command prints, as JSON."""
     program, *words = shlex.split(view.command)
     assert program == "replica"
-    points = document(capsys, shlex_line(words))["points"]
-    assert [one["test_error"] for one in points] == list(drawn)
+    assert run(replica_app, [*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
 
 
-def shlex_line(words):
-    """Words as the tests' commands take them: none here has a blank."""
-    assert not any(" " in word for word in words)
-    return " ".join(words)
+# The menus' entries that are not among those above, each with what it needs.
+ENTRIES = [
+    *({"student": name} for name in ("erf", "sigmoid", "gelu", "softplus", "sin", "linear")),
+    *({"target": name} for name in ("tanh", "relu", "sign", "linear", "he2", "he1+he3/6")),
+    {"target": "z1 + z1*z2"},
+    *({"readout": name, "model": "srf"} for name in ("gaussian", "box")),
+    *({"loss": name} for name in ("absolute", "quantile:0.9")),
+    *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
+]
+
+
+@pytest.mark.slow  # half a second each
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: "-".join(entry.values()))
+def test_python_and_command_of_every_entry(entry, capsys):
+    state = DEFAULTS | {"alpha": "1,2"} | entry
+    view = curve_view(state)
+    names = run_python(view, capsys)
+    assert names["point"].test_error == point(state).test_error
+    points = printed(view, capsys)["points"]
+    assert [one["test_error"] for one in points] == names[
+        "curve"
+    ].test_error.values.ravel().tolist()
 
 
 @pytest.mark.parametrize("model", ["srf", "network"])
 def test_texts_of_the_bounds(model, capsys):
     view = VIEWS["bounds"](DEFAULTS | {"model": model})
     found = run_python(view, capsys)["found"]
-    points = document(capsys, shlex_line(shlex.split(view.command)[1:]))["bounds"]
+    points = printed(view, capsys)["bounds"]
     assert [one["lower"] for one in points] == found.lower.tolist()
     assert [one["upper"] for one in points] == found.upper.tolist()
     drawn = view.figure.axes[0].lines[0].get_ydata()
@@ -63,9 +95,9 @@ def test_texts_of_the_bounds(model, capsys):
 def test_texts_of_the_spectrum(capsys):
     view = VIEWS["spectrum"](DEFAULTS)
     found = run_python(view, capsys)["found"]
-    printed = document(capsys, shlex_line(shlex.split(view.command)[1:]))
-    assert printed["edges"] == found.edges.tolist()
-    assert printed["outliers"] == found.outliers.tolist()
+    told = printed(view, capsys)
+    assert told["edges"] == found.edges.tolist()
+    assert told["outliers"] == found.outliers.tolist()
     assert len(found.outliers) > 0
     labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
     assert any("outlier" in label for label in labels)
@@ -74,7 +106,7 @@ def test_texts_of_the_spectrum(capsys):
 def test_texts_of_the_learned_function(capsys):
     view = VIEWS["learned function"](DEFAULTS)
     names = run_python(view, capsys)
-    (one,) = document(capsys, shlex_line(shlex.split(view.command)[1:]))["points"]
+    (one,) = printed(view, capsys)["points"]
     assert one["test_error"] == names["point"].test_error
     (mean,) = (x for x in view.figure.axes[0].lines if "learned" in x.get_label())
     x, y = mean.get_data()
@@ -132,18 +164,24 @@ def test_the_learned_function_is_of_the_square_loss():
 
 @pytest.mark.slow  # a process that imports everything and trains networks: some seconds
 def test_dots_are_what_the_command_gives(capsys):
-    state = DEFAULTS | {"alpha": "0.5:2:7", "model": "network"}
+    state = DEFAULTS | {"alpha": "0.5:2:7"}
     simulated = simulate(state)
     view = curve_view(state, simulated)
     line = view.command.splitlines()[1]
-    assert validate(shlex_line([*shlex.split(line)[1:], "--json"])) == 0
+    assert validate(f"{line.removeprefix('replica-validate ')} --json") == 0
     points = json.loads(capsys.readouterr().out)["points"]
-    assert [one["simulated_test"] for one in points] == simulated.test_error.tolist()
-    assert [one["stderr_test"] for one in points] == simulated.standard_error.tolist()
-    theory_at_dots = np.array([point(state | {"at": str(x)}).test_error for x in simulated.alpha])
+    errors, spread = (
+        simulated.points[f"{name}_test"].values[:, 0] for name in ("simulated", "stderr")
+    )
+    assert [one["simulated_test"] for one in points] == errors.tolist()
+    assert [one["stderr_test"] for one in points] == spread.tolist()
+    labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
+    assert "test error, networks, d = 300 (±2 s.e.)" in labels
+    alpha = simulated.points.alpha.values
+    theory_at_dots = np.array([point(state | {"at": str(x)}).test_error for x in alpha])
     # 5 standard errors of four draws each, and the network's finite-size shift at d = 300, 20/d
-    allowed = 5 * simulated.standard_error + 20 / 300 * theory_at_dots
-    assert np.all(np.abs(simulated.test_error - theory_at_dots) < allowed)
+    allowed = 5 * spread + 20 / 300 * theory_at_dots
+    assert np.all(np.abs(errors - theory_at_dots) < allowed)
 
 
 @pytest.mark.slow
@@ -163,7 +201,7 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
 
 
 # A continuous readout stands for 48 groups of neurons: a point takes tenths of a second.
-MANY_GROUPS = DEFAULTS | {"readout": "gaussian"}
+MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "model": "srf"}
 
 
 @pytest.mark.slow  # what takes long is meant to
@@ -172,23 +210,45 @@ MANY_GROUPS = DEFAULTS | {"readout": "gaussian"}
     ("name", "texts"), [("learning curve", "points of the curve"), ("bounds", "learning rates")]
 )
 def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
-    monkeypatch.setattr("replica.explore.views.WAIT", 1.0)
+    monkeypatch.setattr(computed, "DRAWN", 0.5)
     view = VIEWS[name](MANY_GROUPS)
-    drawn = view.figure.axes[0].lines[0].get_xdata()
-    every = {"learning curve": 40, "bounds": 31}[name]
-    assert 2 <= len(drawn) < every
-    assert view.note.startswith(f"{len(drawn)} of {every} {texts} are drawn")
-    ends = [float(drawn[0]), float(drawn[-1])]
-    assert ends == pytest.approx({"learning curve": [0.1, 4.0], "bounds": [0.1, 30.0]}[name])
+    line = view.figure.axes[0].lines[0]
+    every = {"learning curve": 40, "bounds": 19}[name]
+    assert 1 <= line.get_xdata().size < every
+    assert line.get_marker() == "."
+    assert view.note.startswith(f"{line.get_xdata().size} of {every} {texts} are computed")
 
 
 def test_a_whole_figure_has_no_note():
     assert [VIEWS[name](FEW).note for name in VIEWS] == [""] * len(VIEWS)
 
 
+def test_a_spectrum_that_takes_minutes_is_left_to_the_programs():
+    view = VIEWS["spectrum"](MANY_GROUPS)
+    assert view.figure is None
+    assert "takes minutes; the programs below have 600 seconds" in view.note
+    assert "time_limit=600.0" in view.python
+    assert "--time-limit 600" in view.command
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["spectrum", "learned function"])
-def test_what_has_no_fewer_points_is_refused(name, monkeypatch):
-    monkeypatch.setattr("replica.explore.views.WAIT", 1e-6)
+def test_what_has_no_fewer_points_is_refused(monkeypatch):
+    monkeypatch.setattr(computed, "WAIT", 1e-6)
     with pytest.raises(REFUSALS, match="time_limit"):
-        VIEWS[name](MANY_GROUPS)
+        VIEWS["learned function"](MANY_GROUPS | {"eta": "2.9"})
+
+
+def test_a_slider_that_changes_nothing_computes_nothing():
+    """What a panel shows is kept by what it depends on."""
+    for name, moved in (
+        ("learning curve", {"at": "1.1"}),
+        ("bounds", {"eta": "2.5", "lam": "0.2", "at": "1.1"}),
+        ("spectrum", {"lam": "0.2", "loss": "absolute"}),
+    ):
+        of = {"learning curve": computed.curve, "bounds": computed.bounds_over}
+        kept = of.get(name, computed.spectrum)
+        VIEWS[name](FEW)
+        before = kept.cache_info()
+        VIEWS[name](FEW | moved)
+        after = kept.cache_info()
+        assert (after.hits, after.misses) == (before.hits + 1, before.misses)

@@ -155,10 +155,10 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 
 def _resolvent(model, alpha):
     from replica.equivalence.table import table_at
-    from replica.spectra.spectrum import _resolvent as build
+    from replica.spectra.spectrum import _scanned
 
     # 256 nodes are too few for sin(2.5 kappa)
-    return build(model, table_at(model, 3), alpha, np.inf)
+    return _scanned(model, table_at(model, 3), alpha, np.inf, None).resolvent
 
 
 @pytest.mark.slow

@@ -1,0 +1,104 @@
+"""What the explorer computes, kept by all that it depends on: a slider that changes none of it
+costs a drawing."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from time import thread_time
+from typing import TypeVar
+
+import numpy as np
+import xarray as xr
+
+from solvers.results import Array, ConvergenceError
+
+from ..convex import Loss
+from ..observables import Bounds, BoundsOverEta, Solution, learning_curve, solve
+from ..observables import bounds as bounds_of
+from ..problem import Problem, SpikedRandomFeatures
+from ..spectra import Spectrum
+from ..spectra import spectrum as spectrum_of
+from .texts import State, number_of, request_of
+
+T = TypeVar("T")
+DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
+FEW = 5  # points of it that tell how long all take
+WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
+MOST_GROUPS = 6  # of neurons in a spectrum: of more it takes minutes
+KEPT = 64  # results of each kind
+
+
+def point(state: State) -> Solution:
+    """The theory at the one point."""
+    request = request_of(state)
+    at, lam = number_of(state, "at"), number_of(state, "lam")
+    solution = _point(request.single_model(), at, lam, request.loss)
+    if not solution.converged:  # it may in more time
+        _point.cache_clear()
+    return solution
+
+
+@lru_cache(maxsize=KEPT)
+def _point(model: SpikedRandomFeatures, at: float, lam: float, loss: Loss) -> Solution:
+    return solve(model, alpha=at, lam=lam, loss=loss, time_limit=WAIT)
+
+
+@lru_cache(maxsize=KEPT)
+def curve(
+    model: SpikedRandomFeatures, grid: tuple[float, ...], lam: float, loss: Loss
+) -> xr.Dataset:
+    """Errors over as much of a ``grid`` of alpha as there is time for."""
+
+    def errors(alpha: Array) -> xr.Dataset:
+        return learning_curve(model, alpha=alpha, lam=lam, loss=loss, time_limit=WAIT)
+
+    return _in_time(np.array(grid), errors)
+
+
+@lru_cache(maxsize=KEPT)
+def bounds_over(problem: Problem, rates: tuple[float, ...]) -> BoundsOverEta:
+    """Bounds at as many of the learning rates as there is time for."""
+    return _in_time(np.array(rates), lambda eta: bounds_of(problem, eta=eta))
+
+
+@lru_cache(maxsize=KEPT)
+def bounds(problem: Problem) -> Bounds:
+    """Bounds at the problem's own learning rate."""
+    return bounds_of(problem)
+
+
+@lru_cache(maxsize=KEPT)
+def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
+    """The spectrum at one alpha.
+
+    Raises
+    ------
+    ConvergenceError
+        If it is not found in time, or not all of it.
+    """
+    groups = len(model.geometry.fractions)
+    if groups > MOST_GROUPS:
+        raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
+    found = spectrum_of(model, at, time_limit=WAIT)
+    if not found.converged:
+        raise ConvergenceError(f"no spectrum: {found.status.value}", found)
+    return found
+
+
+def some(grid: Array, count: int) -> Array:
+    """That many points of a grid, from one end to the other; its middle, if it is one."""
+    count = min(grid.size, count)
+    places = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
+    return grid[places.round().astype(int)]
+
+
+def _in_time(grid: Array, compute: Callable[[Array], T]) -> T:
+    """What is computed at as many points of a grid as there is time for, by the seconds that fewer
+    take: one, and a few, as many at once cost less each."""
+    count = 1
+    for most in (1, FEW, grid.size):
+        size, start = min(count, most), thread_time()
+        found = compute(some(grid, size))
+        count = int(size * DRAWN / (thread_time() - start))
+        if count <= size:
+            break
+    return found
