@@ -167,11 +167,18 @@ def test_two_long_axes_make_a_heat_map():
     assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
 
 
-def test_contours_of_close_errors_have_labels_of_their_own(ax):
-    x, values = np.linspace(0, 1, 13), np.linspace(0.14, 0.208, 13)
+@pytest.mark.parametrize(("low", "high"), [(0.14, 0.208), (1.0, 1.0001), (1e-9, 1e3), (0.02, 0.11)])
+def test_contours_are_at_the_ticks_of_the_colour_bar(ax, low, high):
+    """Round values with labels of their own, which cannot lie on one another as on the map."""
+    x, values = np.linspace(0, 1, 13), np.linspace(low, high, 13)
     draw_heat_map(ax, x, x, values[:, None] + 0 * x, "error")
-    labels = [text.get_text() for text in ax.texts]
-    assert len(set(labels)) == len(labels) > 3
+    bar = ax.figure.axes[1]
+    ax.figure.draw_without_rendering()
+    labels = [text.get_text() for text in bar.get_yticklabels()]
+    assert len(set(labels)) == len(labels) in range(3, 9)
+    contours = next(one for one in ax.collections if hasattr(one, "levels"))
+    assert bar.get_yticks() == pytest.approx(contours.levels)
+    assert not ax.texts
 
 
 @pytest.mark.parametrize(
