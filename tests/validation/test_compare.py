@@ -119,11 +119,24 @@ def test_the_theories_of_a_grid_are_told_apart():
     """The network's own theory of one readout, the sRF's of another: wherever they are named."""
     step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
     grids = {"readout": ["equal", "box"]}
-    grid = compare_grid(step, grids=grids, alpha=1, lam=0.1, beta=0.5, dimension=30, seeds=2)
+    at = {"alpha": [0.5, 1], "lam": 0.1, "beta": 0.5}
+    grid = compare_grid(step, grids=grids, **at, dimension=30, seeds=2)
     own, published = grid.note.split("; theory of the sRF")
     assert own.endswith("(at 1 of 2 settings, the first readout = equal)")
     assert published.endswith("(at 1 of 2 settings, the first readout = box)")
     assert grid.document()["theory"] == grid.dataset().attrs["theory"] == grid.note
+    ax = grid.plot(Figure().subplots())
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend[2:6] == [
+        "test error, theory of the network", "training error, theory of the network", SRF, LIMIT,
+    ]  # fmt: skip
+    ends = [(line.get_linewidth(), line.get_ydata()[-1]) for line in ax.get_lines()
+            if len(line.get_xdata()) > 2]  # fmt: skip
+    full, thin = ([y for w, y in ends if w == width and np.isfinite(y)] for width in (1.5, 0.8))
+    first, second = (one.test.theory[-1, 0] for one in grid.each)
+    assert len(full) == 2  # test and training error of the one that has it
+    assert pytest.approx(first, rel=1e-9) in full
+    assert pytest.approx(second, rel=1e-9) in thin
 
 
 def judged(z, off=0.0, allowance=0.0, train=None):
@@ -215,18 +228,21 @@ def test_noise_of_the_step_alone():
         assert not replace(found.test, theory=errors).agrees(0.0).any()
 
 
-@pytest.mark.parametrize(("which", "thin"), [("network", ["sRF"]), ("srf", [])])
-def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
-    """The sRF beside the network's own theory, and the limit of either."""
+SRF, LIMIT = "theory of the sRF", r"limit $d \to \infty$"
+
+
+@pytest.mark.parametrize(("which", "thin"), [("network", [SRF]), ("srf", [])])
+def test_the_picture_shows_other_theories_as_other_lines(which, thin):
+    """The sRF thin beside the network's own theory, and the limit of either pale."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
     found = compare(
         step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
     )
     ax, below = found.plot().figure.axes
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    limit = r"limit $d \to \infty$"
-    assert legend[:2] == ["test error, theory", "training error, theory"]
-    assert legend[2:-2] == [*thin, limit]
+    name = "theory of the network" if which == "network" else SRF
+    assert legend[:2] == [f"test error, {name}", f"training error, {name}"]
+    assert legend[2:-2] == [*thin, LIMIT]
     assert legend[-2:] == [
         "test error, simulated (±2 s.e.)", "training error, simulated (±2 s.e.)"
     ]  # fmt: skip
@@ -236,9 +252,9 @@ def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
         if len(line.get_xdata()) > 3
     }
     own = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
-    of = {1.5: replace(own, dimension=60), 0.8: own}
+    of = {1.5: replace(own, dimension=60), 4.0: own}
     if thin:
-        of |= {0.8: replace(step.srf(beta=1.0), dimension=60), 0.4: own}
+        of |= {0.8: replace(step.srf(beta=1.0), dimension=60)}
     for width, model in of.items():
         point = solve(model, alpha=2, lam=0.1)
         for error in (point.test_error, point.train_error):
@@ -279,7 +295,7 @@ def test_points_over_any_parameters_lie_on_their_lines():
     theory = learning_curve(
         step.network(beta=1.0), alpha=np.linspace(0.5, 2, 20), lam=0.1, alpha0=alpha0, eta=eta
     )
-    ax = plot_comparison(points, theory)
+    ax = plot_comparison(points, {"theory": theory})
     lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 20]
     dots = [one for one in ax.containers if len(one.lines[0].get_xdata()) == 3]
     assert (len(lines), len(dots)) == (8, 8)

@@ -114,18 +114,16 @@ class ComparisonGrid(Displayed):
         return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
-        """A curve with its dots for every combination, along the longest dimension; thinner lines
-        as in the figure of one comparison."""
+        """A curve with its dots for every combination, along the longest dimension; thin and pale
+        lines as in the figure of one comparison, so that each shows which theory it is of."""
         points = self.dataset()
         along = abscissa_of(points, "simulated_test")
         places = {str(name): points[name].values for name in points.simulated_test.dims}
         places[along] = spaced(places[along], SHOWN)
         alpha, lam = places.pop("alpha"), places.pop("lam")
         first = self.each[0]
-        theory, beside = curves(self.theories(places), places, alpha, lam, first.loss)
-        return plot_comparison(
-            points, theory, ax, beside=beside, error=error, simulated=first.simulated
-        )
+        lines = curves(self.theories(places), places, alpha, lam, first.loss)
+        return plot_comparison(points, lines, ax, error=error, simulated=first.simulated)
 
     def _facts(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "theory": self.note}
