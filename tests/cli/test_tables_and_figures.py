@@ -33,6 +33,23 @@ def test_tables_fit_a_page_or_are_wide(command, line, left_out, capsys):
     assert "--wide" not in noted
 
 
+def test_a_long_table_shows_its_ends(tmp_path, capsys):
+    """Up to 60 rows all; of more the ends, and it says how to have the rest."""
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha"
+    theory(f"{line} 0.2:3:60")
+    whole, noted = capsys.readouterr()
+    assert len(whole.splitlines()) == 61
+    assert "are shown" not in noted
+    theory(f"{line} 0.2:3:61 --out {tmp_path / 'a.csv'}")
+    table, noted = capsys.readouterr()
+    alpha = [row.split()[0] for row in table.splitlines()]
+    assert (len(alpha), alpha[1], alpha[21], alpha[-1]) == (42, "0.2", "...", "3")
+    assert "note: the first and the last 20 of 61 points are shown: --wide shows all" in noted
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 62
+    theory(f"{line} 0.2:3:61 --wide")
+    assert len(capsys.readouterr().out.splitlines()) == 62
+
+
 def test_scores_of_both_errors_have_room(capsys):
     validate(f"compare {STEP} --eta 3 {SMALL}")
     names = capsys.readouterr().out.splitlines()[0].split()

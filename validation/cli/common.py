@@ -1,5 +1,6 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -40,6 +41,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if rng is None and store is not None:
         say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
         rng = STORED_RNG
+    logging.getLogger("validation.run").setLevel(logging.INFO)  # tells what the store had
     with watched("draws", store) as advance:
         yield {**options, "rng": rng, "progress": advance}
 
