@@ -71,7 +71,7 @@ def curve(
         output.table(document["points"], [*_swept(grid), *known])
 
     def dataset() -> Any:
-        far = {"limit": f"d → ∞, up to {shift:+.0%} from d = 1000"}
+        far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)

@@ -80,7 +80,10 @@ def plot_comparison(
             x, mean, stderr = (
                 at[one] for one in (abscissa, f"simulated_{short}", f"stderr_{short}")
             )
-            draw_points(ax, x, mean, stderr, color=line.colour, **MARKERS.get(kind, {}))
+            style = {"color": line.colour} | MARKERS.get(kind, {})
+            if not theories and kind == name:  # no line has the label
+                style["label"] = line.label
+            draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)
     if below is not None:
@@ -93,7 +96,7 @@ def plot_comparison(
     for kind in kinds:
         label = f"{KINDS.get(kind, ERROR_LABELS[kind])}, {simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
-    finish_lines(ax, points, lines, abscissa, kinds)
+    finish_lines(ax, points, lines, abscissa, kinds, [below] if below is not None else [])
     if below is not None:
         below.set_xlabel(ax.get_xlabel())
         ax.set_xlabel("")
@@ -121,7 +124,7 @@ def _draw_differences(
         off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
             z = off / at[f"stderr_{name}"].values
-        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
+        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
         style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
         ax.plot(x, z, style.pop("fmt"), **style)
         reach += np.abs(z[np.isfinite(z)]).tolist()

@@ -95,7 +95,7 @@ def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
     assert theory(f"{line} --plot {tmp_path / 'a.svg'}") == 0
     shift = capsys.readouterr().err.partition("differs by ")[2].split()[0]
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:
-        assert data.attrs["limit"] == f"d → ∞, up to {shift} from d = 1000"
+        assert data.attrs["limit"] == f"d → ∞ (at d = 1000 up to {shift})"
     point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=0.2, lam=100.0)
     assert f"{shift} from this limit d -> inf to d = 1000" in repr(point)
 

@@ -264,13 +264,16 @@ def test_labels_of_two_values_show_their_classification_error():
 def test_optima(ax):
     """The error of each against alpha; below it, its penalty and its rate."""
     points = [
-        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e}
-        for a, lam, e in ((1, 0.2, 0.04), (2, 0.1, 0.03))
+        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e, "at_edge": edge}
+        for a, lam, e, edge in ((1, 0.2, 0.04, ""), (2, 0.1, 0.03, "lam"))
     ]
     assert plotting.plot_optima(points, ax) is ax
     below = ax.figure.axes[1]
     assert ax.get_lines()[0].get_ydata().tolist() == [0.04, 0.03]
-    assert [line.get_ydata().tolist() for line in below.get_lines()] == [[0.2, 0.1], [4.0, 4.0]]
+    lines = [line.get_ydata().tolist() for line in below.get_lines()]
+    assert lines == [[0.2, 0.1], [0.1], [4.0, 4.0]]
+    assert below.get_lines()[1].get_markerfacecolor() == "white"
+    assert labels(below)[1] == "at an end of the range searched"
 
 
 def test_results_draw_themselves():

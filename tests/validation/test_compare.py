@@ -279,6 +279,31 @@ def test_results_show_themselves():
     assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2}
 
 
+def test_panels_of_many_lines_keep_one_width():
+    """Beside their colour bar; and differences side by side stay next to their abscissa."""
+    eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
+    parts = {name: (("eta", "alpha"), np.ones((9, 10))) for name in (
+        "simulated_test", "stderr_test", "theory_test", "simulated_train", "stderr_train",
+        "theory_train",
+    )}  # fmt: skip
+    ax, below, bar = plot_comparison(
+        xarray.Dataset(parts, {"eta": eta, "alpha": alpha})
+    ).figure.axes
+    ax.figure.draw_without_rendering()
+    assert bar.get_ylabel() == r"learning rate $\tilde\eta$"
+    assert ax.get_position().x0 == pytest.approx(below.get_position().x0)
+    assert ax.get_position().x1 == pytest.approx(below.get_position().x1)
+    drawn = [line.get_xdata() for line in below.get_lines() if len(line.get_xdata()) == 10]
+    assert len(drawn) == 18
+    assert np.abs(np.array(drawn) - alpha).max() < 0.25  # half the way to the next
+
+
+def test_points_without_lines_have_labels():
+    found = simulate(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=20, seeds=2, rng=0).plot()
+    legend = [text.get_text() for text in found.get_legend().get_texts()]
+    assert legend[:2] == [r"$\lambda = 0.1$", r"$\lambda = 1$"]
+
+
 def test_points_over_any_parameters_lie_on_their_lines():
     """Two rates and two numbers of samples: a colour for each, and the abscissa the longest."""
     alpha0, eta, alpha = [1.0, 4.0], [1.0, 3.0], [0.5, 1.0, 2.0]

@@ -28,6 +28,8 @@ from .checks import ALLOWANCE, CHANCE, Check, theory_at
 from .compared import Compared
 from .theory import Theory, theory_of
 
+SIZES = ("dimension", "seeds")  # settings in which the simulations differ
+
 
 @dataclass(frozen=True, eq=False)
 class Extrapolation:
@@ -84,8 +86,8 @@ class Ladder(Compared):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the sizes of the simulations, in plain values."""
-        sizes = [one.dimension for one in self.simulations]
-        return self._simulation.settings | {"dimension": sizes}
+        sizes = {name: [getattr(one, name) for one in self.simulations] for name in SIZES}
+        return self._simulation.settings | sizes
 
     @property
     def size(self) -> str:
