@@ -26,7 +26,7 @@ NOT_HERE = re.compile(
     r"pip install|replica explore|run\.py|figure cui/2 --plot|,2000 |problem\.toml"
     r"|/scratch|FOLDER|#"
 )
-SIMULATED = re.compile(r"replica-validate (compare|simulate|figure)")  # takes its time
+SECONDS = re.compile(r"replica-validate (compare|simulate|figure)|gaussian|python3")
 
 
 def blocks(language):
@@ -45,14 +45,12 @@ def python_blocks():
 
 
 def shell_blocks():
-    """The lines that a test can run: quickly those that simulate nothing, slowly all."""
+    """The lines of each that a test can run; slowly, where they are many or take their time."""
     for _, code, name in blocks("sh"):
         lines = [line for line in code.splitlines() if not NOT_HERE.search(line)]
-        quick = [line for line in lines if not SIMULATED.search(line)]
-        if quick:
-            yield pytest.param(quick, id=name)
-        if lines != quick:
-            yield pytest.param(lines, id=f"{name}-simulated", marks=pytest.mark.slow)
+        slow = len(lines) > 2 or SECONDS.search(code)
+        if lines:
+            yield pytest.param(lines, id=name, marks=[pytest.mark.slow] if slow else [])
 
 
 @pytest.mark.parametrize(("page", "code"), list(python_blocks()))

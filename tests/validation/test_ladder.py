@@ -65,7 +65,7 @@ def test_the_limit_is_the_theory():
     )
     assert not other.agrees
     assert "disagree" in other.verdict
-    assert "48, 24, 12 seeds" in found.plot(Figure().subplots()).get_title()
+    assert "48/24/12 seeds" in found.plot(Figure().subplots()).get_title()
     # So are means that no line in 1/d fits.
     assert "line in 1/d" not in found.verdict
     bent = replace(found.test_line, p_value=np.full((2, 2), [[0.5, 0.5], [0.5, 1e-4]]))
