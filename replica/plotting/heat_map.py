@@ -41,7 +41,9 @@ def plot_heat_map(
     grid = curve[error]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
-        raise InvalidArgument("a heat map", ", ".join(long), "of two parameters, with a single value of each other")
+        raise InvalidArgument(
+            "a heat map", ", ".join(long), "of two parameters, with a single value of each other"
+        )
     y_name, x_name = sorted(long, key=lambda dim: (dim == "alpha", grid.sizes[dim]))
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
