@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
 import floors  # noqa: E402
 
 import replica  # noqa: E402
+from solvers.results import Status  # noqa: E402
 
 project = "replica-srf"
 author = "The replica-srf authors"
@@ -31,7 +34,8 @@ MEMBERS = {
     "replica.observables.LearnedFunction": "",
     "replica.observables.Optimum": "plot",
     "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
-    "solvers.results.Status": "",
+    "solvers.results.Status": ", ".join(Status.__members__),
+    "validation.comparisons.ComparisonGrid": "agrees, verdict, dataset, document, plot",
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",
     "validation.Instance": "features, targets, labels",
     "validation.Simulation": "dataset, document, plot",
@@ -41,6 +45,9 @@ MEMBERS = {
     "validation.mixtures.Mixture": "draw",
     "validation.mixtures.Regression": "draw",
 }
+# Of the sections of the theory, what their numbers are called by in a link.
+THEORY = (DOCS / "theory.md").read_text("utf-8")
+SECTIONS = {n: label for label, n in re.findall(r"^\((.*)\)=\n## (\d+)\.", THEORY, re.MULTILINE)}
 
 extensions = [
     "equations",
@@ -86,6 +93,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "write_computation_times": False,
     "show_signature": False,
+    "min_reported_time": float("inf"),  # where these pages are built, which says little
     "remove_config_comments": True,
 }
 
@@ -101,6 +109,7 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_sidebars = {page: [] for page in ("index", "reliability")}  # nothing below them
 html_show_sourcelink = False
+html_domain_indices = False  # the reference lists its names itself
 html_title = f"{project} {release}"
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
@@ -112,17 +121,34 @@ def described() -> list[Any]:
 
 
 def for_readers(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
-    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution, and the
-    page that it cites be a link."""
+    """Let |x| in a docstring be the size of x, where reStructuredText has a substitution, and what
+    it cites of these pages be links: docs/theory.md 4, 6 those to sections."""
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             line = re.sub(r"``.*?``|\|", lambda m: "\\|" if m[0] == "|" else m[0], line)
-            lines[at] = re.sub(r"docs/(theory)\.md", r":doc:`docs/\1.md </\1>`", line)
+            line = re.sub(r"docs/theory\.md (\d+(?:\.\d+)?(?:(?:, |-)\d+)*)", sections, line)
+            lines[at] = re.sub(r"docs/(\w+)\.md", r":doc:`/\1`", line)
+
+
+def sections(cited: re.Match[str]) -> str:
+    """Links to sections of the theory, from their numbers."""
+    numbers = re.sub(r"(?<!\.)\b\d+", lambda m: f":ref:`{m[0]} <{SECTIONS[m[0]]}>`", cited[1])
+    return f"Section{'s' * bool(re.search('[,-]', cited[1]))} {numbers}"
+
+
+def name_in_parts(_app: Any, doctree: nodes.document, _page: str) -> None:
+    """Let the title of a page of the reference break after a point, on a phone."""
+    for title in doctree.findall(nodes.title):
+        if title.astext() in REFERENCE:
+            parts = re.split(r"(?<=\.)", title.astext())
+            broken = [(nodes.raw("", "<wbr>", format="html"), nodes.Text(part)) for part in parts]
+            title.children = [node for pair in broken for node in pair][1:]
 
 
 def setup(app: Any) -> None:
     """Draw the picture of the floors; leave out of whole faces what has its own page."""
     app.connect("autodoc-process-docstring", for_readers, priority=900)  # after numpydoc
+    app.connect("doctree-resolved", name_in_parts)
     floors.draw(DOCS / "figures" / "floors.svg")
     public = described()
 

@@ -4,7 +4,7 @@ Any law of the first-step readout
 
 Neurons whose readout differs in the first step get spikes of different lengths: the network then
 has several functions of the projection on the spike to combine. Four values already fit a target
-with a cubic part much better than one.
+with a cubic part much better than one. ±1 is exactly as good as one value, whose line it hides.
 """
 
 import matplotlib.pyplot as plt

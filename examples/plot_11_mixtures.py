@@ -31,7 +31,7 @@ errors = np.array(
     ]
 ).mean(axis=1)  # (widths, students, network and order 4)  # fmt: skip
 for at, student in enumerate(students):
-    plt.plot(widths, errors[:, at, 0], "o", color=f"C{at}", label=f"{student} network")
+    plt.plot(widths, errors[:, at, 0], "o", color=f"C{at}", mfc="none", label=f"{student} network")
     plt.plot(widths, errors[:, at, 1], "x--", color=f"C{at}", label=f"{student}, Hermite model")
 plt.title("networks and their Hermite models")
 plt.xlabel("width")

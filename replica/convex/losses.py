@@ -41,7 +41,7 @@ NO_EXPONENTIAL = (
 
 @dataclass(frozen=True, repr=False)
 class Loss:
-    """A convex loss rho(y - f), or rho(y f) for labels y = +-1.
+    """A convex loss rho(y - f), or rho(y f) for labels y = +-1.  docs/theory.md 6
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ class Loss:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica import Loss
     >>> smooth = Loss(lambda t: np.log(np.cosh(t)), np.tanh, name="log-cosh")
     >>> t = smooth.proximal(np.array([2.0]), np.array([1.0]))
     >>> bool(np.allclose(t + np.tanh(t), 2.0))
@@ -197,8 +199,7 @@ class Loss:
         return np.maximum(change / (2 * step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
-        """Each kink with the ends, of V's shape, of the interval of t0 that the proximal map takes
-        to it (a point where rho' is continuous)."""
+        """Each kink with the ends, of V's shape, of the interval of t0 that goes to it."""
         sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])
         slopes = np.asarray(self.derivative(sides), dtype=float)
         return [
@@ -216,8 +217,7 @@ def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, flo
 
 @lru_cache  # so that one delta is one loss
 def huber(delta: float) -> Loss:
-    """t^2 / 2 for abs(t) <= delta, delta abs(t) - delta^2 / 2 beyond; prox t0 / (1 + V) or
-    t0 -+ V delta."""
+    """t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or t0 -+ V delta."""
     delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
     left, right = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
     name, kinks = f"huber:{delta:g}", (-delta, delta)
@@ -274,6 +274,7 @@ def loss(spec: Any) -> Loss:
 
     Examples
     --------
+    >>> from replica import loss
     >>> loss("huber:0.2").proximal(2.0, 1.0).item()
     1.8
     """

@@ -15,7 +15,7 @@ from .optimum import ETA_RANGE, ETA_SCAN
 
 @dataclass(frozen=True, eq=False)
 class BestBounds:
-    """Bounds optimised over the learning rate.  Eq. (8.3)
+    """What :func:`replica.best_bounds` found: bounds optimised over the learning rate.  Eq. (8.3)
 
     Attributes
     ----------
@@ -64,7 +64,8 @@ def best_bounds(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> import numpy as np
+    >>> from replica import GradientStep, best_bounds
     >>> step = GradientStep(student="erf", target="erf", alpha0=np.inf, eta=1.0)
     >>> best = best_bounds(step)
     >>> best.upper < 1e-8, round(float(best.at_upper.model.r), 4), best.edge_upper

@@ -42,7 +42,7 @@ PRECISION = 1e-8  # of a trained bias
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Displayed):
-    """Bounds on the test error at the best ridge penalty.
+    """Bounds on the test error at the best ridge penalty, of :func:`replica.bounds`.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def bounds(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, bounds
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> b = bounds(step)
     >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)

@@ -44,7 +44,7 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
 
     Examples
     --------
-    >>> from replica import SpikedRandomFeatures, solve
+    >>> from replica import SpikedRandomFeatures, calibration, solve
     >>> model = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
     >>> point = solve(model, alpha=2.0, lam=0.05, loss="logistic")
     >>> at = calibration(point, [0.0, 1.0])

@@ -34,7 +34,7 @@ CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "covarian
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Derivatives of both errors at one point.
+    """Derivatives of both errors at one point, of :func:`replica.gradient`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def gradient(
     beta: float | None = None,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
 ) -> Gradient:
-    """Derivatives of test and training error with respect to every parameter.
+    """Derivatives of test and training error with respect to every parameter.  docs/theory.md 4
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def gradient(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, gradient
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> slopes = gradient(step, alpha=0.9, lam=0.1, beta=1.0)
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.test_error.items()][:2]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LearnedFunction:
-    """Output of the trained network and of the target, given kappa.
+    """Outputs of trained network and target given kappa, of :func:`replica.learned_function`.
 
     The methods take kappa of any shape (...) or, with K spikes, (K, ...), and return (...); the
     network's are NaN where the point did not converge.
@@ -108,7 +108,7 @@ def learned_function(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, learned_function
     >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
     >>> learned = learned_function(model, alpha=1.0, lam=0.1)
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()

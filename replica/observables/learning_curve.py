@@ -209,7 +209,7 @@ def learning_curve(
     raise_on_failure: bool = False,
     **grids: ArrayLike,
 ) -> "xarray.Dataset":
-    """The theory on the grid of all combinations of alpha, lam and any model field.
+    """The theory on the grid of all values of alpha, lam and any model field.  docs/theory.md 4
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def learning_curve(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, learning_curve
     >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
     >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
     >>> curve.test_error.values.round(7).tolist()

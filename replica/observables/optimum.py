@@ -57,6 +57,8 @@ class LocalMinimum:
 class Optimum(Displayed):
     """The parameters of the smallest test error, and the theory there.
 
+    Returned by :func:`replica.optimal_lambda` and :func:`replica.optimal_eta`.
+
     Attributes
     ----------
     lam, eta : float
@@ -120,7 +122,7 @@ class Optimum(Displayed):
 def optimal_lambda(
     model: SpikedRandomFeatures, *, alpha: float, lam: tuple[float, float] = LAM_RANGE
 ) -> Optimum:
-    """The ridge penalty of the smallest test error.
+    """The ridge penalty of the smallest test error (4.11).
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def optimal_lambda(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, optimal_lambda
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> best = optimal_lambda(step.srf(beta=1.0), alpha=1.0)
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
@@ -182,7 +184,7 @@ def optimal_eta(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, optimal_eta
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
     >>> best = optimal_eta(step, alpha=1.0, beta=1.0)
     >>> round(best.eta, 5), round(best.lam, 6), round(best.test_error, 9)

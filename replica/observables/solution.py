@@ -35,7 +35,7 @@ AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a poi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(Displayed):
-    """The theory at one point.
+    """The theory at one point, of :func:`replica.solve`.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ def solve(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, solve
     >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
     >>> point = solve(model, alpha=0.9, lam=0.1)
     >>> round(point.test_error, 7), round(point.train_error, 7), point.converged

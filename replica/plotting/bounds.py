@@ -38,6 +38,15 @@ def plot_bounds(
     ax : matplotlib Axes, optional
     described : mapping, optional
         Settings to state in a title, but for eta.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_bounds
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> over = bounds(step, eta=[0.5, 1, 2, 4])
+    >>> points = [dict(eta=e, lower=b.lower, upper=b.upper) for e, b in zip(over.eta, over.each)]
+    >>> ax = plot_bounds(points, over.linear)  # as over.plot()
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
@@ -66,6 +75,13 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     ax : matplotlib Axes, optional
     reach : float
         Largest modulus of kappa shown.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_functions
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_functions(bounds(step))
     """
     ax, kappa = axes(ax), _abscissa(reach)
     ax.plot(kappa, bounds.target_function(kappa), "k:", label=TARGET)
@@ -89,6 +105,14 @@ def plot_family(
         Their learning rates.
     ax, reach
         As in :func:`plot_functions`.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_family
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> over = bounds(step, eta=[0.5, 1, 2, 4])
+    >>> ax = plot_family(over.each, over.eta)
     """
     from matplotlib import colormaps
 
@@ -110,6 +134,13 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
         Of a model with one spike.
     ax, reach
         As in :func:`plot_functions`.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, learned_function
+    >>> from replica.plotting import plot_learned
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_learned(learned_function(step.srf(beta=1.0), alpha=1.0, lam=0.1))
     """
     ax, kappa = axes(ax), _abscissa(reach)
     mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))

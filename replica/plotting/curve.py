@@ -52,6 +52,13 @@ def plot_curve(
     ------
     InvalidArgument
         If there is no such error, or more than eight lines of several parameters.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures, learning_curve
+    >>> from replica.plotting import plot_curve
+    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
+    >>> ax = plot_curve(learning_curve(model, alpha=[0.5, 1, 2, 4], lam=[0.01, 0.1]))
     """
     name = error_drawn(curve, error)
     if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:

@@ -37,6 +37,14 @@ def plot_heat_map(
     ------
     InvalidArgument
         If not exactly two dimensions have several values.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, learning_curve
+    >>> from replica.plotting import plot_heat_map
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> grid = learning_curve(step, beta=1.0, eta=[0.5, 1, 2, 4], alpha=[0.5, 1, 2, 4], lam=0.1)
+    >>> ax = plot_heat_map(grid)
     """
     grid = curve[error]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]

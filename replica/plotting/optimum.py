@@ -29,6 +29,18 @@ def plot_optima(
     ax : matplotlib Axes, optional
     described : mapping, optional
         Settings to state in a title.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures, optimal_lambda
+    >>> from replica.plotting import plot_optima
+    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
+    >>> points = []
+    >>> for alpha in (0.5, 1, 2):
+    ...     best = optimal_lambda(model, alpha=alpha)
+    ...     errors = dict(lam=best.lam, eta=best.eta, test_error=best.test_error)
+    ...     points.append(dict(alpha=alpha, **errors))
+    >>> ax = plot_optima(points)
     """
     ax = axes(ax)
     below = panel_below(ax, 0.4)

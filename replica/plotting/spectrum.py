@@ -30,6 +30,13 @@ def plot_spectrum(
     ax : matplotlib Axes, optional
     eigenvalues : array, optional
         Of one or more simulated matrices.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, spectrum
+    >>> from replica.plotting import plot_spectrum
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
     """
     ax = axes(ax)
     intervals = [spectrum.grid(k, 600) for k in range(len(spectrum.edges))]

@@ -21,6 +21,12 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     staircase : Staircase
         As returned by :func:`replica.staircase`.
     ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from replica import staircase
+    >>> from replica.plotting import plot_staircase
+    >>> ax = plot_staircase(staircase("z1 + z1*z2 + z1*z2*z3"))
     """
     ax = axes(ax)
     shares = [0.0, *(stage.explained for stage in staircase.stages)]

@@ -67,6 +67,8 @@ class Activation:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica import Activation
     >>> leaky = Activation(lambda x: np.where(x > 0, x, 0.1 * x), kinks=[0.0], name="leaky")
     >>> float(np.round(leaky.moments(0.0, 1.0).first, 12))
     0.55

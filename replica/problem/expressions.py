@@ -64,6 +64,8 @@ class Expression:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica.problem import Expression
     >>> f = Expression("z1 + he2(z2)/2")
     >>> f.dimension, float(f(np.array(1.0), np.array(3.0)))
     (2, 5.0)

@@ -108,6 +108,8 @@ def label_noise(spec: Any) -> LabelNoise | None:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica.problem import label_noise
     >>> label_noise("outliers:0.1:25").variance
     2.5
     >>> label_noise("flip:0.1").probability(np.array([-2.0, 2.0])).tolist()

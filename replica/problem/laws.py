@@ -75,6 +75,7 @@ def law(name: str, spec: Any) -> Law:
 
     Examples
     --------
+    >>> from replica.problem import law
     >>> law("readout", [-1, 1]).fractions
     (0.5, 0.5)
     >>> values, shares = law("readout", "gaussian").discretise(24)

@@ -27,6 +27,7 @@ def hermite(coefficients: ArrayLike) -> Activation:
 
     Examples
     --------
+    >>> from replica import hermite
     >>> hermite([0, 1, 0.5])(2.0)
     array(3.5)
     """
@@ -117,6 +118,7 @@ def activation(
 
     Examples
     --------
+    >>> from replica import activation
     >>> activation("he1+he2/2").name
     '1*he1+0.5*he2'
     """

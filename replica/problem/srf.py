@@ -1,8 +1,9 @@
 """Spiked random features (sRF): what the steps leave of the network, with a readout to fit.
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere,
-u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions (docs/theory.md
-2).  With ``rows``, the w_i have the covariance that the network's own step gives them (15).
+u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions
+(docs/theory.md 2).  With ``rows``, the w_i have the covariance that the network's own step gives
+them (15).
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -25,7 +26,7 @@ from .targets import MultiIndex, target
 class SpikedRandomFeatures(Problem):
     """Spiked random features: the network after its step, with fresh readout data to fit.
 
-    With A groups of neurons, K spikes and T target directions:
+    With A groups of neurons, K spikes and T target directions (docs/theory.md 2, 4):
 
     Parameters
     ----------
@@ -71,6 +72,7 @@ class SpikedRandomFeatures(Problem):
 
     Examples
     --------
+    >>> from replica import SpikedRandomFeatures
     >>> SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9).beta
     1.0
     """

@@ -65,6 +65,8 @@ class MultiIndex:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica import MultiIndex
     >>> target = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2)
     >>> target.averages().first.round(12).tolist()
     [1.0, 0.0]

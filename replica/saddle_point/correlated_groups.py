@@ -1,5 +1,6 @@
-"""The network itself, of several groups of neurons: their bulk and what acts on it.  docs/theory.md
-17
+"""The network itself, of several groups of neurons: their bulk and what acts on it.
+
+docs/theory.md 17
 
 The equations of ``groups`` with the effective covariance of ``group_pencil``; and overlaps along u,
 the rest zeta of the target's directions and the row norms from

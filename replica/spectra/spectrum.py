@@ -47,7 +47,7 @@ SHOWN_POINTS = 500  # of each interval, in a data frame
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spectrum(Displayed):
-    """The limiting spectrum of Phi^T Phi / n, (p, p).
+    """The limiting spectrum of Phi^T Phi / n, (p, p), of :func:`replica.spectrum`.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ def spectrum(
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, spectrum
     >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=0.5)
     >>> found = spectrum(model, 2.0)
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)

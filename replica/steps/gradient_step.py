@@ -51,6 +51,7 @@ class GradientStep(Step):
 
     Examples
     --------
+    >>> from replica import GradientStep
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> model = step.srf(beta=1.0)
     >>> round(model.r, 7), round(model.c, 7), round(model.gamma, 7)

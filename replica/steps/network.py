@@ -145,7 +145,7 @@ def Network(
 
     Examples
     --------
-    >>> from replica import GradientStep, solve
+    >>> from replica import GradientStep, Network, solve
     >>> step = GradientStep(student="relu", target="sin", alpha0=0.3, eta=3.0)
     >>> model = Network(step=step, beta=1.0)
     >>> round(solve(model, alpha=2.0, lam=0.1).test_error, 6)

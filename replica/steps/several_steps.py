@@ -35,6 +35,8 @@ TOLERANCE = 1e-11  # of the averages: each step passes its errors on to the next
 class AfterStep:
     """The rows after a step: the shared spike r u and the bulk of variance c.
 
+    Returned by :func:`replica.after_each_step`, one for each step.
+
     Attributes
     ----------
     alpha0, eta : float
@@ -85,7 +87,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
 
     Examples
     --------
-    >>> from replica import GradientStep
+    >>> from replica import GradientStep, after_each_step
     >>> step = GradientStep(student="tanh", target="sin", steps=[(2, 1), (2, 1), (2, 1)])
     >>> for after in after_each_step(step):
     ...     print(f"{after.r:.4f} {after.c:.4f} {after.gamma[0]:.4f}")

@@ -41,7 +41,7 @@ THRESHOLD = 1e-6  # share of the variance: far above rounding, far below what a 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The directions that one step adds.
+    """The directions that one step adds, one of ``stages`` of :func:`replica.staircase`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(Displayed):
-    """What is learned of a target, stage by stage.
+    """What is learned of a target, stage by stage, of :func:`replica.staircase`.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def staircase(
     degree: int = DEGREE,
     threshold: float = THRESHOLD,
 ) -> Staircase:
-    """The staircase of a target.
+    """The staircase of a target: what giant steps learn of it, in turn.  docs/theory.md 11
 
     Parameters
     ----------
@@ -173,6 +173,8 @@ def staircase(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica import staircase
     >>> stairs = staircase("z1 + z1*z2 + z1*z2*z3")
     >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in stairs.stages]
     [(1, [[1.0, 0.0, 0.0]]), (1, [[0.0, 1.0, 0.0]]), (1, [[0.0, 0.0, 1.0]])]

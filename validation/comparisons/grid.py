@@ -28,7 +28,7 @@ SHOWN, SHOWN_OF_LAWS = 31, 13
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonGrid(Displayed):
-    """Theory beside simulation for every combination of some parameters.
+    """Theory beside simulation at all values of some parameters, of :func:`compare_grid`.
 
     Attributes
     ----------
@@ -176,6 +176,7 @@ def compare_grid(
     Examples
     --------
     >>> from replica import GradientStep
+    >>> from validation.comparisons import compare_grid
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> at = dict(alpha=[0.5, 2], lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
     >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)

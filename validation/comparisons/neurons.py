@@ -90,6 +90,7 @@ def compare_alignment(
     Examples
     --------
     >>> from replica import GradientStep
+    >>> from validation.comparisons import compare_alignment
     >>> step = GradientStep(student="tanh", target="sin", steps=[(4, 1), (4, 1)])
     >>> comparison = compare_alignment(step, dimension=200, beta=0.5, seeds=2, rng=0)
     >>> off = comparison.weights.mean(axis=0) - comparison.predicted_weights
@@ -139,6 +140,7 @@ def first_step(step: GradientStep) -> FirstStep:
     Examples
     --------
     >>> from replica import GradientStep
+    >>> from validation.comparisons import first_step
     >>> step = GradientStep(
     ...     student="relu", target="(4*z1 + z1**2 + z2)/2", readout=[-1, 1], alpha0=1, eta=2
     ... )

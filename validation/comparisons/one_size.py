@@ -15,7 +15,7 @@ from .theory import Theory, theory_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Compared):
-    """A simulation beside the theory of the same problem at the same points.
+    """A simulation beside the theory at the same points, of :func:`validation.compare`.
 
     Attributes
     ----------
@@ -121,6 +121,7 @@ def compare(
     Examples
     --------
     >>> from replica import SpikedRandomFeatures
+    >>> from validation import compare
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> compare(model, alpha=[0.5, 2], lam=0.1, dimension=100, seeds=5, rng=0).agrees
     True

@@ -56,6 +56,8 @@ class Extrapolation:
 class Ladder(Compared):
     """Simulations of one problem at growing dimension, and their limit beside the theory.
 
+    Returned by :func:`validation.ladder`.
+
     Attributes
     ----------
     simulations : list of Simulation
@@ -167,6 +169,7 @@ def ladder(
     Examples
     --------
     >>> from replica import SpikedRandomFeatures
+    >>> from validation import ladder
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> result = ladder(model, alpha=[0.5, 2], lam=0.1, dimensions=[40, 80, 160], seeds=5, rng=0)
     >>> result.agrees, result.test_line.limit.shape
@@ -226,6 +229,8 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from validation.comparisons import extrapolate
     >>> d = np.array([100, 200, 400])
     >>> line = extrapolate(d, 2 + 30 / d, np.full(3, 0.1), np.array([4, 2, 1]))
     >>> float(line.limit.round(12)), float(line.slope.round(9))

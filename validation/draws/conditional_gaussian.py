@@ -60,6 +60,9 @@ def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> G
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from replica import SpikedRandomFeatures
+    >>> from validation.draws import draw_gaussian
     >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> layer = draw_gaussian(model, dimension=30, rng=0)
     >>> X = np.random.default_rng(1).standard_normal((5, 30))

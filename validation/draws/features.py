@@ -35,7 +35,7 @@ from .inputs import gaussian_inputs
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One drawn first layer, and the target to learn on it.
+    """One drawn first layer, of :func:`validation.draw`, and the target to learn on it.
 
     Attributes
     ----------
@@ -113,6 +113,7 @@ def draw(
     Examples
     --------
     >>> from replica import GradientStep
+    >>> from validation import draw
     >>> step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
     >>> draw(step, dimension=50, beta=0.5, rng=0).W.shape
     (25, 50)

@@ -47,8 +47,9 @@ def fit_convex_readout(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from replica import loss
-    >>> from validation.fit import predict
+    >>> from validation.fit import fit_convex_readout, predict
     >>> rng = np.random.default_rng(0)
     >>> Phi, y = rng.standard_normal((30, 20)), rng.standard_normal(30)
     >>> n, lam = np.array([30]), np.array([0.1])

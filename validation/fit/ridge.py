@@ -60,10 +60,12 @@ class Routes(NamedTuple):
 
 
 def routes(sizes: Array, p: int, penalties: int) -> Routes:
-    """The cheapest way for ascending ``sizes``, by the measured costs above.
+    """The cheapest way for ascending ``sizes``, by measured costs of each.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from validation.fit import routes
     >>> routes(np.array([200, 250, 1000]), 400, 1)[:3]
     (2, False, False)
     >>> routes(np.array([200, 250, 1000]), 400, 100)[:3]
@@ -107,6 +109,8 @@ def fit_ridge(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from validation.fit import fit_ridge, predict
     >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
     >>> fits = fit_ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
     >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()

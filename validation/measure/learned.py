@@ -72,6 +72,7 @@ def measured_function(
     Examples
     --------
     >>> from replica import SpikedRandomFeatures
+    >>> from validation.measure import measured_function
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> sizes = dict(dimension=50, seeds=2)
     >>> learned = measured_function(model, alpha=1, lam=0.1, kappa=[0, 1], rng=0, **sizes)

@@ -63,6 +63,7 @@ def alignment(problem: GradientStep, *, dimension: int, beta: float, rng: Any = 
     Examples
     --------
     >>> from replica import GradientStep
+    >>> from validation.measure import alignment
     >>> step = GradientStep(student="relu", target="z1 + z1*z2", steps=[(4, 2), (4, 2)])
     >>> cosines = alignment(step, dimension=100, beta=0.5, rng=0)
     >>> cosines.weights.shape, cosines.gradients.shape

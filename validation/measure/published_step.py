@@ -140,6 +140,7 @@ def single_step(
 
     Examples
     --------
+    >>> from validation.measure import initial_layer, single_step
     >>> layer, readout = initial_layer(
     ...     student="relu", target="he1+he2/2", dimension=40, width=60, rng=0
     ... )

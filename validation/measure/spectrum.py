@@ -44,6 +44,7 @@ def eigenvalues(
     Examples
     --------
     >>> from replica import SpikedRandomFeatures
+    >>> from validation.measure import eigenvalues
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> values = eigenvalues(model, alpha=0.5, dimension=40, seeds=2, rng=0)
     >>> values.shape, int((values < 1e-12).sum(axis=1)[0])

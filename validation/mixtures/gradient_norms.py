@@ -41,13 +41,13 @@ class Parts(NamedTuple):
 def gradient_parts(
     task: Task, *, student: str | Activation, width: int, samples: int, rng: Any = None
 ) -> Parts:
-    """Norms of the two parts of the gradient, of one draw.
+    """Norms of the two parts of the gradient, of one draw.  docs/theory.md 12
 
     Parameters are those of :func:`validation.mixtures.side_by_side`.
 
     Examples
     --------
-    >>> from validation.mixtures import mixture, regression
+    >>> from validation.mixtures import gradient_parts, mixture, regression
     >>> task = regression(mixture(100, eigenvalues=5.0, rng=0), aligned=True)
     >>> norms = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
     >>> norms.spike > norms.bulk
@@ -66,10 +66,11 @@ def gradient_parts(
 
 
 def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Parts:
-    """The exponents of the module's docstring, for labels that excite all degrees.
+    """Exponents of both norms in n, for labels that excite all degrees.  docs/theory.md 12
 
     Examples
     --------
+    >>> from validation.mixtures import predicted_slopes
     >>> predicted_slopes("tanh", spike_exponent=0.8)
     Parts(spike=-0.1, bulk=-0.3)
     >>> predicted_slopes("relu", spike_exponent=0.0)

@@ -108,6 +108,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
 
     Examples
     --------
+    >>> from validation.mixtures import expand
     >>> relu = expand("relu", order=4)
     >>> relu.coefficients.round(6).tolist(), round(relu.residual, 6)
     ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
@@ -176,6 +177,7 @@ def inside(data_spread: float) -> bool:
 
     Examples
     --------
+    >>> from validation.mixtures import inside
     >>> inside(0.74), inside(0.75), inside(0.0), inside(1.0)
     (True, False, False, False)
     """
@@ -213,6 +215,7 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
 
     Examples
     --------
+    >>> from validation.mixtures import needed_order
     >>> [needed_order(beta) for beta in (0.3, 0.6, 0.74, 0.76)]
     [2, 3, 4, 5]
     """

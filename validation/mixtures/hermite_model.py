@@ -33,7 +33,7 @@ TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
 class Errors(NamedTuple):
-    """Errors (S, 1 + L): students, then the network and its Hermite models in turn.
+    """Errors (S, 1 + L) of :func:`side_by_side`: students, then the network and its models in turn.
 
     ``misclassification`` is NaN unless all labels are +-1.
     """
@@ -60,7 +60,7 @@ def side_by_side(
     test_samples: int | None = None,
     rng: Any = None,
 ) -> Errors:
-    """Errors of one draw of everything, for all students and models.
+    """Errors of one draw of everything, for all students and models.  docs/theory.md 12
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def side_by_side(
 
     Examples
     --------
-    >>> from validation.mixtures import mixture, regression
+    >>> from validation.mixtures import mixture, regression, side_by_side
     >>> task = regression(mixture(50, eigenvalues=5.0, rng=0), rng=1)
     >>> options = dict(students=["tanh"], width=40, samples=60, rate=2.0, lam=1e-2)
     >>> side_by_side(task, orders=[2, 3], rng=2, **options).training.shape

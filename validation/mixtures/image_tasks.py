@@ -79,6 +79,8 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> I
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from validation.mixtures import ImageSet, image_task
     >>> rng = np.random.default_rng(0)
     >>> pixels = ImageSet(rng.random((50, 9)), rng.random((40, 9)), (3, 5), (3, 3))
     >>> task = image_task(pixels, theta=4.0)

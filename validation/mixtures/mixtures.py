@@ -32,10 +32,11 @@ class Scaling(NamedTuple):
 
 
 def scaling(dimension: int, *, data_spread: float, split: float) -> Scaling:
-    """theta = n^(beta_s (1 - alpha_s)) and eta = n^(beta_s alpha_s).
+    """theta = n^(beta_s (1 - alpha_s)) and eta = n^(beta_s alpha_s).  docs/theory.md 12
 
     Examples
     --------
+    >>> from validation.mixtures import scaling
     >>> scaling(10_000, data_spread=0.75, split=1 / 3)
     Scaling(theta=100.0, eta=10.0)
     """
@@ -104,7 +105,7 @@ def mixture(
     drawn: bool = False,
     rng: Any = None,
 ) -> Mixture:
-    """Draw the spikes of a mixture, uniformly among those with the given alignment.
+    """Draw the spikes of a mixture, uniformly at the given alignment.  docs/theory.md 12
 
     Parameters
     ----------
@@ -137,6 +138,7 @@ def mixture(
 
     Examples
     --------
+    >>> from validation.mixtures import mixture
     >>> two = mixture(50, eigenvalues=9.0, alignment=-0.4, rng=0)
     >>> round(float(two.directions[0, 0] @ two.directions[1, 0]), 12), two.trace
     (-0.4, 59.0)

@@ -133,6 +133,7 @@ def simulate(
     Examples
     --------
     >>> from replica import SpikedRandomFeatures
+    >>> from validation import simulate
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> simulation = simulate(model, alpha=[0.5, 2], lam=[0.01, 1], dimension=50, seeds=3, rng=0)
     >>> simulation.test_error.shape, simulation.test_mean.shape

@@ -33,6 +33,8 @@ MEASURE_UNITS = {  # of what is measured beside squared errors
 class Simulation(Displayed):
     """Test and training errors of S seeds at N_a values of alpha and N_l of lam.
 
+    Returned by :func:`validation.simulate`.
+
     Attributes
     ----------
     experiment : Experiment
