@@ -90,7 +90,7 @@ def command(
         option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
         option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
         option("json", bool, False, "Print the JSON document and nothing else."),
-        option("wide", bool, False, "Show all columns of the table."),
+        option("wide", bool, False, "Show the whole table, all its columns and rows."),
     ]
     lacks = {"plot": not drawn, "wide": not tabular}
     last = [one for one in files_and_forms if not lacks.get(one.name)]
@@ -123,6 +123,14 @@ def _described(name: str) -> Parameter:
     """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
     panel = next(title for title, names in PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
+
+
+class Said(logging.Handler):
+    """Says on standard error what the library logs, above a bar of progress if there is one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = "note" if record.levelno < logging.WARNING else record.levelname
+        say(f"{kind}: {record.getMessage()}")
 
 
 class OnceEach(TyperCommand):
@@ -166,7 +174,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
     With the variable REPLICA_TRACEBACK set, what was not foreseen is raised instead.
     """
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.basicConfig(handlers=[Said()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:

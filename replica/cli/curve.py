@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from time import monotonic
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -17,7 +17,7 @@ from ..observables import (
     sweep,
 )
 from ..plotting import plot_curve
-from ..steps import GradientStep, after_each_step
+from ..steps import after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
 from .output import Output, note_finite_size, note_worse_than_zero, progress
@@ -48,12 +48,15 @@ def curve(
     --lam 0.1 --out curve.nc
     """
     request = parse_request(options)
+    problem, grids = request.problem, dict(request.grids)
+    if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
+        problem = problem.at_width(float(grids.pop("beta")[0]))
     with progress("points") as advance:
         grid = sweep(
-            request.problem,
+            problem,
             alpha=request.alpha,
             lam=request.lam,
-            grids=request.grids,
+            grids=grids,
             loss=request.loss,
             time_limit=time_limit,
             workers=workers,
@@ -68,7 +71,7 @@ def curve(
         output.table(document["points"], [*_swept(grid), *known])
 
     def dataset() -> Any:
-        far = {"limit": f"d → ∞, up to {shift:+.0%} from d = 1000"}
+        far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
@@ -124,7 +127,7 @@ def curve_document(grid: Grid) -> dict[str, Any]:
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
         "points": [dict(zip(columns, row, strict=True)) for row in rows],
     }
-    if len(grid.problem.schedule) > 1 and len(grid.models) == 1:
-        step = cast(GradientStep, grid.problem)
+    step = grid.problem.step
+    if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:
         document["steps"] = [asdict(after) for after in after_each_step(step)]
     return document

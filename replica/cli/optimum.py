@@ -18,7 +18,10 @@ from .output import Output, note_finite_size, say
 def optimum(options: Options, output: Output) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
-    In Python: replica.optimal_eta and replica.optimal_lambda.
+    Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
+    noted.  --eta holds eta; --lam, without --eta, holds lam.
+
+    In Python: replica.optimal_eta and replica.optimal_lambda, which take other ranges.
 
     Examples
     --------

@@ -219,12 +219,14 @@ def parse_grid(name: str, text: Any) -> Array:
             return np.array([float(part) for part in text.split(",")])
         start, stop, count, *log = text.split(":")
         ends, n = (float(start), float(stop)), int(count)
-        positive = not log or min(ends) > 0
-        known = log in ([], ["log"]) and max(map(abs, ends)) <= FINITE
-        if not (known and positive and n >= 1):
+        if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
         raise InvalidArgument(name, text, GRID_FORMS) from None
+    if log and min(ends) <= 0:
+        raise InvalidArgument(
+            name, text, "between positive numbers where it is start:stop:count:log"
+        )
     check_points(name, text, n, LARGEST_GRID)
     return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
 

@@ -21,6 +21,7 @@ from ..problem import Problem
 
 PICTURES = (".png", ".pdf", ".svg")
 PAGE = 100  # characters of a line of a table
+LONGEST_TABLE = 60  # rows; of a longer one the ends are shown, a third of that each
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
@@ -52,7 +53,7 @@ class Output:
         rows: Sequence[dict[str, Any]] | None = None,
         dataset: Callable[[], Any] | None = None,
     ) -> None:
-        """Save the ``document`` and the ``figure``, and print it: as JSON, or what ``show`` says.
+        """Save the ``document``, print it, as JSON or what ``show`` says, and save the ``figure``.
 
         A .csv file holds ``rows``, the document's points unless given; a .nc file the ``dataset``.
         """
@@ -65,28 +66,39 @@ class Output:
             else:
                 content = documents.to_csv(document["points"] if rows is None else rows).encode()
             save(self.out, content)
-        if self.plot is not None and figure is not None:
-            picture = io.BytesIO()
-            figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
-            save(self.plot, picture.getvalue())
         if self.as_json:
             answer(documents.to_json(document))
         else:
             show()
+        if self.plot is not None and figure is not None:  # last: what cannot be drawn is known
+            picture = io.BytesIO()
+            figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
+            save(self.plot, picture.getvalue())
 
     def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
         """The points as an aligned table on standard output, floats to seven digits: as many of
-        the ``columns`` as a page has room for, unless it is to be wide."""
+        the ``columns`` as a page has room for, and the ends of a long one, unless it is to be
+        wide."""
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
-        cells = [[name, *(seven(point[name]) for point in points)] for name in columns]
+        third = LONGEST_TABLE // 3
+        long = len(points) > LONGEST_TABLE and not self.wide
+        ends = [*points[:third], *points[-third:]] if long else points
+        cells = [[name, *(seven(point[name]) for point in ends)] for name in columns]
         widths = [max(map(len, column)) + 2 for column in cells]
         fit = sum(end <= PAGE + 2 for end in accumulate(widths))
         shown = cells if self.wide else cells[: max(fit, 1)]
-        for row in zip(*shown, strict=True):
+        for i, row in enumerate(zip(*shown, strict=True)):
+            if long and i == third + 1:
+                answer("...".rjust(widths[0])[2:])
             answer("".join(map(str.rjust, row, widths))[2:])
+        if long:
+            say(
+                f"note: the first and the last {third} of {len(points)} points are shown: --wide "
+                "shows all, --out FILE.csv saves them"
+            )
         if any(name.endswith("classification_error") for name in columns):
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "

@@ -14,7 +14,7 @@ from .axes import (
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
-from .comparison import plot_comparison
+from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .legend import add_legend
@@ -28,6 +28,7 @@ __all__ = [
     "COLOURS",
     "ERROR_LABELS",
     "LABELS",
+    "LIMIT",
     "REFERENCE",
     "abscissa_of",
     "add_legend",

@@ -37,7 +37,8 @@ BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 POINT = 72.0  # an inch
 GAP = 0.05  # between a panel and the one below it
-NUDGE = 0.012  # of the abscissa, between points that would cover each other
+NUDGE = 0.012  # of the abscissa, between points that would cover each other ...
+CROWDED = 0.7  # ... and at most this share of the way to the next, all together
 
 
 def axes(ax: "Axes | None") -> "Axes":
@@ -110,13 +111,15 @@ def from_zero(ax: "Axes") -> None:
     ax.set_ylim(0, 1.06 * top if np.isfinite(top) and top > 0 else None)
 
 
-def nudged(x: Array, places: float) -> Array:
-    """``x`` moved to the side by a few thousandths of its range, ``places`` times."""
-    if x.size < 2:
+def nudged(x: Array, places: float, among: int = 1) -> Array:
+    """``x`` moved to the side by a few thousandths of its range, ``places`` times; of so many side
+    by side by less, where they would lie among those of the next ``x``."""
+    at = np.log(x) if is_logarithmic(x) else x
+    if at.size < 2:
         return x
-    if is_logarithmic(x):
-        return np.asarray(x * (x.max() / x.min()) ** (NUDGE * places))
-    return np.asarray(x + NUDGE * places * np.ptp(x))
+    apart = np.diff(np.unique(at)).min(initial=np.ptp(at))
+    at = at + min(NUDGE * np.ptp(at), CROWDED * apart / among) * places
+    return np.asarray(np.exp(at) if is_logarithmic(x) else at)
 
 
 def finish(

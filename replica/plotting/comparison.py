@@ -1,5 +1,8 @@
 """The figure of a comparison: theory as lines, simulation as points with error bars, and below
-them how far the points are from the lines."""
+them how far the points are from the lines.
+
+Of several theories the first is drawn as full lines, another as thin ones, and a limit as pale
+broad ones, on which a line that has reached its limit lies."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,15 +28,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"fmt": "s", "markerfacecolor": "white"}}
-THIN = (0.8, 0.4)  # widths of the lines of other theories
+LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
+THIN: dict[str, Any] = {"linewidth": 0.8}  # lines of a second theory ...
+PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # ... and of a limit
 
 
 def plot_comparison(
     points: "xarray.Dataset",
-    theory: "xarray.Dataset | None" = None,
+    theories: "Mapping[str, xarray.Dataset] | None" = None,
     ax: "Axes | None" = None,
     *,
-    beside: "Mapping[str, xarray.Dataset] | None" = None,
     error: str | None = None,
     simulated: str = "simulated",
 ) -> "Axes":
@@ -46,14 +50,13 @@ def plot_comparison(
         points, theory_<name>, if their differences are to be drawn; <name> is test and train, or
         classification_error.  As :meth:`~validation.Comparison.dataset` of a comparison has them;
         any parameter may be a dimension.
-    theory : xarray.Dataset, optional
+    theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
-        longest.
+        longest; NaN where a theory is of no use.  The first is drawn as full lines, others as thin
+        ones, that of the label ``LIMIT`` as pale ones.
     ax : matplotlib Axes, optional
         Where to draw; its lower quarter is cut off for the differences in standard errors, over a
         band of two.
-    beside : dict of label -> xarray.Dataset, optional
-        Other theories, drawn as thinner lines: the sRF's, the limit d -> inf.
     error : str, optional
         test_error, with the training error beside it, or classification_error, which is drawn
         unless asked otherwise where labels are +-1.
@@ -76,36 +79,43 @@ def plot_comparison(
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
     below = panel_below(ax) if f"theory_{_short(name)}" in points else None
-    others = dict(beside or {})
+    main, *others = theories or [""]
     for line in lines:
         for kind in kinds:
-            if theory is not None:
-                label = line.label if kind == name else ""
-                draw_line(ax, theory, abscissa, line, kind, label=label)
-            for width, other in zip(THIN, others.values(), strict=False):
-                draw_line(ax, other, abscissa, line, kind, linewidth=width)
+            for label, theory in (theories or {}).items():
+                style = _style(label) if label in others else {}
+                own = line.label if kind == name and not style else ""
+                draw_line(ax, theory, abscissa, line, kind, label=own, **style)
             at, short = points.sel(line.at), _short(kind)
             x, mean, stderr = (
                 at[one] for one in (abscissa, f"simulated_{short}", f"stderr_{short}")
             )
-            draw_points(ax, x, mean, stderr, color=line.colour, **MARKERS.get(kind, {}))
+            style = {"color": line.colour} | MARKERS.get(kind, {})
+            if not theories and kind == name:  # no line has the label
+                style["label"] = line.label
+            draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)
     if below is not None:
         _draw_differences(below, points, abscissa, lines, kinds)
-    if theory is not None:
-        label_kinds(ax, lines, kinds, "theory")
-    style: dict[str, Any] = {"color": "0.3" if len(lines) > 1 else lines[0].colour}
-    for width, label in zip(THIN, others, strict=False):
-        ax.plot([], [], linewidth=width, label=label, **style)
+    if theories:
+        label_kinds(ax, lines, kinds, main)
+    colour = "0.3" if len(lines) > 1 else lines[0].colour
+    for label in others:
+        ax.plot([], [], color=colour, label=label, **_style(label))
     for kind in kinds:
         label = f"{KINDS.get(kind, ERROR_LABELS[kind])}, {simulated} (±{BARS} s.e.)"
-        draw_points(ax, [], [], [], label=label, **style, **MARKERS.get(kind, {}))
-    finish_lines(ax, points, lines, abscissa, kinds)
+        draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
+    finish_lines(ax, points, lines, abscissa, kinds, [below] if below is not None else [])
     if below is not None:
         below.set_xlabel(ax.get_xlabel())
         ax.set_xlabel("")
     return ax
+
+
+def _style(label: str) -> dict[str, Any]:
+    """How the lines of another theory than the first are drawn."""
+    return PALE if label == LIMIT else THIN
 
 
 def _short(name: str) -> str:
@@ -124,7 +134,7 @@ def _draw_differences(
         off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
             z = off / at[f"stderr_{name}"].values
-        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2)
+        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
         style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
         ax.plot(x, z, style.pop("fmt"), **style)
         reach += np.abs(z[np.isfinite(z)]).tolist()

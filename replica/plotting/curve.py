@@ -154,12 +154,18 @@ def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: 
 
 
 def finish_lines(
-    ax: "Axes", curve: "xarray.Dataset", lines: Sequence[Line], abscissa: str, kinds: Sequence[str]
+    ax: "Axes",
+    curve: "xarray.Dataset",
+    lines: Sequence[Line],
+    abscissa: str,
+    kinds: Sequence[str],
+    below: Sequence["Axes"] = (),
 ) -> "Axes":
-    """``ax`` with its labels, what tells the lines apart, and the settings that all share."""
+    """``ax`` with its labels, what tells the lines apart, beside the panels ``below`` it, too, and
+    the settings that all share."""
     varying = [dim for dim in lines[0].at if curve.sizes[dim] > 1]
     if len(lines) > MANY:
-        _colour_bar(ax, curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
+        _colour_bar([ax, *below], curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
     ordinate = SQUARED_ERROR if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     fixed = {dim: _plain(value) for dim, value in lines[0].at.items() if dim not in varying}
     described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
@@ -178,9 +184,9 @@ def _norm(values: Any) -> Any:
     return (LogNorm if is_logarithmic(values) else Normalize)(values.min(), values.max())
 
 
-def _colour_bar(ax: "Axes", values: Any, label: str) -> None:
-    """The colour bar of lines over ``values``."""
+def _colour_bar(panels: Sequence["Axes"], values: Any, label: str) -> None:
+    """The colour bar of lines over ``values``, beside all panels: these stay of one width."""
     from matplotlib.cm import ScalarMappable
 
     shades = ScalarMappable(_norm(values), COLOUR_MAP)
-    ax.get_figure().colorbar(shades, ax=ax, label=label)  # type: ignore[union-attr]
+    panels[0].get_figure().colorbar(shades, ax=panels, label=label)  # type: ignore[union-attr]

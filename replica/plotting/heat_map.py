@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LONG = 12  # values of a parameter from which it is an axis of a heat map
 CONTOURS = 8
+DIGITS = ((1, 1.5, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))  # of a logarithmic scale
 WIDE_RANGE = 5.0  # largest over smallest error from which the colours are logarithmic
 
 
@@ -48,7 +49,9 @@ def plot_heat_map(
     grid = curve[error]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
-        raise InvalidArgument("a heat map", ", ".join(long), "of two parameters with many values")
+        raise InvalidArgument(
+            "a heat map", ", ".join(long), "of two parameters, with a single value of each other"
+        )
     y_name, x_name = sorted(long, key=lambda dim: (dim == "alpha", grid.sizes[dim]))
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
@@ -66,8 +69,8 @@ def plot_heat_map(
 
 
 def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> None:
-    """``values`` (y, x) as colours with a bar called ``label``, and labelled contours; grey where
-    nothing is known."""
+    """``values`` (y, x) as colours with a bar called ``label``, and contours at its ticks; grey
+    where nothing is known."""
     from matplotlib.colors import LogNorm
 
     known = values[np.isfinite(values)]
@@ -76,14 +79,39 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
     mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
-    ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
+    bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
     if known.size and known.max() > known.min():
-        spaced = np.geomspace if wide else np.linspace
-        levels = spaced(known.min(), known.max(), CONTOURS + 2)[1:-1]
-        lines = ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7)
-        ax.clabel(lines, fontsize="x-small", fmt="%.3g", inline_spacing=2)
+        levels = round_values(float(known.min()), float(known.max()), logarithmic=wide)
+        bar.add_lines(ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7))
+        texts = [f"${number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
+        bar.set_ticks(levels, labels=texts)
+        bar.minorticks_off()
     set_scale(ax, x)
     set_scale(ax, y, "y")
+
+
+def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[float]:
+    """Some values of few digits between ``low`` and ``high``, ``CONTOURS`` at most.
+
+    Examples
+    --------
+    >>> [round(one, 9) for one in round_values(0.142, 0.208)]
+    [0.15, 0.16, 0.17, 0.18, 0.19, 0.2]
+    >>> [round(one, 9) for one in round_values(0.02, 0.9, logarithmic=True)]
+    [0.03, 0.05, 0.1, 0.2, 0.3, 0.5]
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if not logarithmic:
+        ticks = MaxNLocator(CONTOURS, steps=[1, 2, 5, 10]).tick_values(low, high)
+        return [float(one) for one in ticks if low < one < high]
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)))
+    for digits in DIGITS:
+        values = np.outer(decades, digits).ravel()
+        values = values[(low < values) & (values < high)]
+        if values.size <= CONTOURS:
+            break
+    return [float(one) for one in values[:: -(-values.size // CONTOURS) or 1]]
 
 
 def mark_optimum(ax: "Axes", x: float, y: float) -> None:

@@ -89,7 +89,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         elif name == "model":
             pieces.append("theory of the network")
         elif name == "seeds":
-            pieces.append(f"{value} seeds")
+            pieces.append(f"{'/'.join(map(str, np.atleast_1d(value)))} seeds")
         elif value is True:
             pieces.append(name.replace("_", " "))
         else:

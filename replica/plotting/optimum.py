@@ -24,7 +24,8 @@ def plot_optima(
     Parameters
     ----------
     points : sequence of mappings
-        "alpha", "lam", "eta" (NaN where it was not varied) and "test_error".
+        "alpha", "lam", "eta" (NaN where it was not varied), "test_error" and, where one of the
+        first two lies at an end of the range searched, its name in "at_edge": its marker is open.
     ax : matplotlib Axes, optional
     described : mapping, optional
         Settings to state in a title.
@@ -50,6 +51,10 @@ def plot_optima(
         if np.isfinite(best).any():
             style: dict[str, Any] = {"color": COLOURS[i + 1], "markersize": 4}
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
+            ends = np.array([name in point.get("at_edge", "").split() for point in points])
+            if ends.any():
+                style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
+                below.plot(alpha[ends], best[ends], marker, **style)
     below.set_yscale("log")
     below.margins(y=0.2)
     set_scale(ax, alpha)

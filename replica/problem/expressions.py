@@ -21,7 +21,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .checks import real
 from .kinks import crossings
-from .named import ACTIVATIONS
+from .named import ACTIVATIONS, near
 
 # Levels of brackets and operations inside each other, of which a chain of n terms has n: far fewer
 # than Python's calls may be deep, wherever the expression is evaluated.
@@ -45,10 +45,11 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     **ACTIVATIONS,
 }
 KINKS = {"abs": (0.0,)} | {name: function.kinks for name, function in ACTIVATIONS.items()}
+SIGNS = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # of mathematics, and what is written here
 GRAMMAR = (  # what may be written, for messages
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
     f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2, "
-    f"at most {MOST_LEVELS} terms or levels of brackets"
+    f"at most {MOST_LEVELS} terms or levels of brackets; or a function of a module, module:function"
 )
 
 
@@ -79,7 +80,8 @@ class Expression:
                     raise ValueError
                 self(*np.ones(4))  # meets every part of the text
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            allowed = "written with ** for a power" if "^" in self.text else GRAMMAR
+            signs = [f"written with {here}" for sign, here in SIGNS.items() if sign in self.text]
+            allowed = signs[0] if signs else near(self.text) or GRAMMAR
             raise InvalidArgument("target", self.text, allowed) from None
 
     @cached_property

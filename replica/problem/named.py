@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any
 
@@ -82,6 +83,13 @@ ACTIVATIONS = {
 }
 
 _registry.update(ACTIVATIONS)
+
+# What others call the activations.
+ELSEWHERE = {
+    "max": "relu", "maximum": "relu", "sgn": "sign", "heaviside": "sign", "step": "sign",
+    "logistic": "sigmoid", "expit": "sigmoid", "identity": "linear", "sine": "sin",
+}  # fmt: skip
+OWN = "a function of your own, mymodule:act with def act(x) in mymodule.py"
 
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
@@ -167,7 +175,28 @@ def _meant(text: str, argument: str) -> str:
         return f"{text.lower()}, in small letters"
     if argument == "target" and re.search(r"\b[xyz]\b", text):
         return "in the variables z1, z2, ..., as in z1**2"
-    return f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or module:function"
+    if argument == "student" and re.search(r"\bz\d", text):
+        return f"a name or {OWN}; expressions are for targets"
+    return near(text) or (
+        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or {OWN}"
+    )
+
+
+def near(text: str) -> str:
+    """What may be written in the place of ``text`` where a word of it comes close to a name; empty
+    where none does.
+
+    Examples
+    --------
+    >>> near("max(z1, 0)").partition(", or")[0], near("tanhh").partition(", or")[0], near("swish")
+    ('written with relu', 'written with tanh', '')
+    """
+    for word in re.findall("[a-z_]{3,}", text.lower()):
+        usual = "relu" if "relu" in word else ELSEWHERE.get(word, word if len(word) > 3 else "")
+        close = get_close_matches(usual, ACTIVATIONS, n=1, cutoff=0.8)
+        if close and word not in ACTIVATIONS:
+            return f"written with {close[0]}, or {OWN}"
+    return ""
 
 
 def names_code(text: Any) -> bool:

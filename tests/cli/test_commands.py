@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from replica import MultiIndex, SpikedRandomFeatures, solve
+from replica import MultiIndex, SpikedRandomFeatures, learning_curve, solve
 from replica import documents as files
 from tests.cli.commands import document, refusal, theory
 from tests.problems import PUBLISHED
@@ -77,6 +77,23 @@ def test_files(tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a.csv", "a.json", "a.nc", "a.pdf", "a.png", "a.svg",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "grids"),
+    [("", {}), ("--noise 0,.1", {"noise": [0, 0.1]}), ("--beta .5,2", {"beta": [0.5, 2]})],
+)
+def test_a_data_set_is_that_of_python(more, grids, tmp_path, capsys):
+    """Its dimensions, numbers and attributes; a single width is no dimension."""
+    import xarray
+
+    assert theory(f"{STEP} {more} --alpha 1,2 --lam .1 --out {tmp_path / 'a.nc'}") == 0
+    capsys.readouterr()
+    expected = learning_curve(PUBLISHED.srf(beta=1.0), alpha=[1, 2], lam=0.1, **grids)
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as found:
+        assert list(found.sizes) == list(expected.sizes)
+        xarray.testing.assert_equal(found, expected)
+        assert found.attrs == expected.attrs
 
 
 def test_problem_file(tmp_path, capsys):

@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import fields
 from importlib import import_module
+from inspect import signature
 
 import pytest
 
@@ -124,6 +125,16 @@ def test_the_help_names_the_same_in_python(program, commands):
         names = re.findall(rf"\b{program}\.(\w+)", line)
         assert names, command
         assert all(callable(getattr(import_module(program), name)) for name in names)
+
+
+def test_the_help_of_optimum_has_the_ranges_searched(capsys):
+    """Those that Python's functions have unless given others."""
+    theory("optimum --help")
+    text = " ".join(capsys.readouterr().out.split())
+    known = signature(replica.optimal_eta).parameters
+    for name, of in (("lam", "lam_range"), ("eta", "eta")):
+        (found,) = re.findall(rf"\b{name} from ([\d.e-]+) to ([\d.e]+\d)", text)
+        assert tuple(map(float, found)) == known[of].default
 
 
 @pytest.mark.parametrize("name", ["init", "curve", "bounds", "optimum", "spectrum", "staircase"])

@@ -17,7 +17,7 @@ SMALL = "--alpha .5,1 --lam .1 --dimension 40 --seeds 2 --rng 0"
     [
         (validate, f"compare {STEP} --eta 3 {SMALL}", "stderr_train"),
         (validate, f"compare {SIGNS} {SMALL}", "stderr_classification_error"),
-        (validate, f"simulate {SIGNS} {SMALL}", "stderr_classification_error"),
+        (validate, f"simulate {SIGNS} {SMALL}", "stderr_train"),
     ],
 )
 def test_tables_fit_a_page_or_are_wide(command, line, left_out, capsys):
@@ -31,6 +31,23 @@ def test_tables_fit_a_page_or_are_wide(command, line, left_out, capsys):
     wide, noted = capsys.readouterr()
     assert left_out in wide.splitlines()[0]
     assert "--wide" not in noted
+
+
+def test_a_long_table_shows_its_ends(tmp_path, capsys):
+    """Up to 60 rows all; of more the ends, and it says how to have the rest."""
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha"
+    theory(f"{line} 0.2:3:60")
+    whole, noted = capsys.readouterr()
+    assert len(whole.splitlines()) == 61
+    assert "are shown" not in noted
+    theory(f"{line} 0.2:3:61 --out {tmp_path / 'a.csv'}")
+    table, noted = capsys.readouterr()
+    alpha = [row.split()[0] for row in table.splitlines()]
+    assert (len(alpha), alpha[1], alpha[21], alpha[-1]) == (42, "0.2", "...", "3")
+    assert "note: the first and the last 20 of 61 points are shown: --wide shows all" in noted
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 62
+    theory(f"{line} 0.2:3:61 --wide")
+    assert len(capsys.readouterr().out.splitlines()) == 62
 
 
 def test_scores_of_both_errors_have_room(capsys):
@@ -53,8 +70,12 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     command(line)
     table, noted = capsys.readouterr()
     assert "classification_error is the share of new labels, with their noise, that" in noted
+    names = table.splitlines()[0].split()
+    assert names[2].endswith("classification_error")  # which is what --plot draws
     if "compare" in line:
-        assert "z_classification_error" in table.splitlines()[0]
+        assert names[2:5] == [
+            f"{part}_classification_error" for part in ("theory", "simulated", "z")
+        ]
 
 
 def test_errors_above_that_of_zero_are_noted(capsys):
@@ -78,7 +99,7 @@ def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
     assert theory(f"{line} --plot {tmp_path / 'a.svg'}") == 0
     shift = capsys.readouterr().err.partition("differs by ")[2].split()[0]
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:
-        assert data.attrs["limit"] == f"d → ∞, up to {shift} from d = 1000"
+        assert data.attrs["limit"] == f"d → ∞ (at d = 1000 up to {shift})"
     point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=0.2, lam=100.0)
     assert f"{shift} from this limit d -> inf to d = 1000" in repr(point)
 
@@ -105,6 +126,9 @@ def test_optima_are_drawn(more, tmp_path, capsys):
 
 
 def test_more_lines_than_can_be_told_apart_are_refused(tmp_path, capsys):
+    """The numbers, which may have taken their time, are shown all the same."""
     line = f"curve {STEP} --eta 1,2,3 --beta 1,2,3 --alpha 1,2,3,4 --lam .1"
     assert theory(f"{line} --plot {tmp_path / 'a.png'}") == 2
-    assert "a figure must be of at most 8 lines" in capsys.readouterr().err
+    table, refused = capsys.readouterr()
+    assert len(table.splitlines()) == 37
+    assert "a figure must be of at most 8 lines" in refused

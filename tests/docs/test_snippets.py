@@ -1,9 +1,16 @@
-"""Every block of Python in the README and on the pages runs as it is, and prints what it says."""
+"""Every block of the README and the pages runs as it is, and Python's print what they say."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from replica.cli.common import run
+from replica.cli.main import app
+from validation.cli.main import app as validation_app
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 GENERATED = {"_build", "gallery"}
@@ -11,21 +18,42 @@ PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if not GENERATED & set(p.parts)),
 ]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CLAIM = re.compile(r"^\s*print\(.*\)  # ([\d{TF-].*)$")
 SLOW = {"docs/simulation.md"}  # networks of 500 inputs
+PROGRAMS = {"replica": app, "replica-validate": validation_app}
+# What no test runs: it installs, waits for Ctrl-C, takes hours, or needs what a reader has.
+NOT_HERE = re.compile(
+    r"pip install|replica explore|run\.py|figure cui/2 --plot|,2000 |problem\.toml"
+    r"|/scratch|FOLDER|#"
+)
+SECONDS = re.compile(r"replica-validate (compare|simulate|figure)|gaussian|python3")
 
 
-def blocks():
-    """Every block, under the name of its page and its place there."""
+def blocks(language):
+    """Every block, with the name of its page and its place there."""
+    fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
     for page in PAGES:
         name = page.relative_to(ROOT).as_posix()
-        marks = [pytest.mark.slow] if name in SLOW else []
-        for at, code in enumerate(BLOCK.findall(page.read_text("utf-8")), start=1):
-            yield pytest.param(name, code, id=f"{name}-{at}", marks=marks)
+        for at, code in enumerate(fenced.findall(page.read_text("utf-8")), start=1):
+            yield name, code, f"{name}-{at}"
 
 
-@pytest.mark.parametrize(("page", "code"), list(blocks()))
+def python_blocks():
+    for page, code, name in blocks("python"):
+        marks = [pytest.mark.slow] if page in SLOW else []
+        yield pytest.param(page, code, id=name, marks=marks)
+
+
+def shell_blocks():
+    """The lines of each that a test can run; slowly, where they are many or take their time."""
+    for _, code, name in blocks("sh"):
+        lines = [line for line in code.splitlines() if not NOT_HERE.search(line)]
+        slow = len(lines) > 2 or SECONDS.search(code)
+        if lines:
+            yield pytest.param(lines, id=name, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(("page", "code"), list(python_blocks()))
 def test_block_stands_alone(page, code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -37,3 +65,29 @@ def test_block_stands_alone(page, code, tmp_path, monkeypatch, capsys):
     for line, output in zip(printed, shown, strict=True):
         claim = CLAIM.match(line)
         assert not claim or output == claim[1], line
+
+
+@pytest.mark.parametrize("lines", list(shell_blocks()))
+def test_lines_of_a_shell_run(lines, tmp_path, monkeypatch):
+    """One after the other in an empty folder; a comparison may find that it does not agree."""
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        program, *words = shlex.split(line)
+        if program in PROGRAMS:
+            assert run(PROGRAMS[program], words) in ((0, 1) if words[0] == "compare" else (0,)), (
+                line
+            )
+        else:
+            subprocess.run(line.replace("python3", sys.executable), shell=True, check=True)
+
+
+def test_each_of_ten_tasks_takes_three_lines():
+    page = next(page for page in PAGES if page.name == "tasks.md")
+    tasks = page.read_text("utf-8").split("\n## ")[1:]
+    assert len(tasks) == 10
+    for task in tasks:
+        codes = re.findall(r"^```(?:sh|python)\n(.*?)^```$", task, re.DOTALL | re.MULTILINE)
+        assert codes, task
+        for code in codes:
+            lines = [line for line in code.splitlines() if line and not line.startswith("import ")]
+            assert len(lines) <= 3, task

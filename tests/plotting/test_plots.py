@@ -167,11 +167,18 @@ def test_two_long_axes_make_a_heat_map():
     assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
 
 
-def test_contours_of_close_errors_have_labels_of_their_own(ax):
-    x, values = np.linspace(0, 1, 13), np.linspace(0.14, 0.208, 13)
+@pytest.mark.parametrize(("low", "high"), [(0.14, 0.208), (1.0, 1.0001), (1e-9, 1e3), (0.02, 0.11)])
+def test_contours_are_at_the_ticks_of_the_colour_bar(ax, low, high):
+    """Round values with labels of their own, which cannot lie on one another as on the map."""
+    x, values = np.linspace(0, 1, 13), np.linspace(low, high, 13)
     draw_heat_map(ax, x, x, values[:, None] + 0 * x, "error")
-    labels = [text.get_text() for text in ax.texts]
-    assert len(set(labels)) == len(labels) > 3
+    bar = ax.figure.axes[1]
+    ax.figure.draw_without_rendering()
+    labels = [text.get_text() for text in bar.get_yticklabels()]
+    assert len(set(labels)) == len(labels) in range(3, 9)
+    contours = next(one for one in ax.collections if hasattr(one, "levels"))
+    assert bar.get_yticks() == pytest.approx(contours.levels)
+    assert not ax.texts
 
 
 @pytest.mark.parametrize(
@@ -257,13 +264,16 @@ def test_labels_of_two_values_show_their_classification_error():
 def test_optima(ax):
     """The error of each against alpha; below it, its penalty and its rate."""
     points = [
-        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e}
-        for a, lam, e in ((1, 0.2, 0.04), (2, 0.1, 0.03))
+        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e, "at_edge": edge}
+        for a, lam, e, edge in ((1, 0.2, 0.04, ""), (2, 0.1, 0.03, "lam"))
     ]
     assert plotting.plot_optima(points, ax) is ax
     below = ax.figure.axes[1]
     assert ax.get_lines()[0].get_ydata().tolist() == [0.04, 0.03]
-    assert [line.get_ydata().tolist() for line in below.get_lines()] == [[0.2, 0.1], [4.0, 4.0]]
+    lines = [line.get_ydata().tolist() for line in below.get_lines()]
+    assert lines == [[0.2, 0.1], [0.1], [4.0, 4.0]]
+    assert below.get_lines()[1].get_markerfacecolor() == "white"
+    assert labels(below)[1] == "at an end of the range searched"
 
 
 def test_results_draw_themselves():

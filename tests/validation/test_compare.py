@@ -8,8 +8,7 @@ import pytest
 import xarray
 from matplotlib.figure import Figure
 
-from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
-from replica.plotting import plot_comparison
+from replica import GradientStep, SpikedRandomFeatures, solve
 from validation import compare, simulate
 from validation.comparisons import compare_grid
 from validation.comparisons.checks import Check, differ, theory_at
@@ -215,39 +214,6 @@ def test_noise_of_the_step_alone():
         assert not replace(found.test, theory=errors).agrees(0.0).any()
 
 
-@pytest.mark.parametrize(("which", "thin"), [("network", ["sRF"]), ("srf", [])])
-def test_the_picture_shows_other_theories_as_thinner_lines(which, thin):
-    """The sRF beside the network's own theory, and the limit of either."""
-    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
-    found = compare(
-        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
-    )
-    ax, below = found.plot().figure.axes
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    limit = r"limit $d \to \infty$"
-    assert legend[:2] == ["test error, theory", "training error, theory"]
-    assert legend[2:-2] == [*thin, limit]
-    assert legend[-2:] == [
-        "test error, simulated (±2 s.e.)", "training error, simulated (±2 s.e.)"
-    ]  # fmt: skip
-    drawn = {
-        (round(line.get_linewidth(), 2), float(line.get_ydata()[-1]))
-        for line in ax.get_lines()
-        if len(line.get_xdata()) > 3
-    }
-    own = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
-    of = {1.5: replace(own, dimension=60), 0.8: own}
-    if thin:
-        of |= {0.8: replace(step.srf(beta=1.0), dimension=60), 0.4: own}
-    for width, model in of.items():
-        point = solve(model, alpha=2, lam=0.1)
-        for error in (point.test_error, point.train_error):
-            # solved with the curve's other points, which rounds differently
-            assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
-    shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
-    assert any(y == pytest.approx(found.test.z[-1, 0]) for y in shown)
-
-
 def test_results_show_themselves():
     """A few lines; the same as HTML; a data frame with a row for each point; axes given or new."""
     found = compare(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0)
@@ -261,30 +227,3 @@ def test_results_show_themselves():
     assert found.verdict.split(":")[0] in " ".join(repr(found).split())
     np.testing.assert_array_equal(found.to_dataframe().z, found.test.z.ravel())
     assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2}
-
-
-def test_points_over_any_parameters_lie_on_their_lines():
-    """Two rates and two numbers of samples: a colour for each, and the abscissa the longest."""
-    alpha0, eta, alpha = [1.0, 4.0], [1.0, 3.0], [0.5, 1.0, 2.0]
-    rows = []
-    for few in alpha0:
-        steps = [GradientStep(student="tanh", target="sin", alpha0=few, eta=rate) for rate in eta]
-        each = [
-            compare(step, alpha=alpha, lam=0.1, beta=1.0, dimension=40, seeds=2, rng=0)
-            for step in steps
-        ]
-        rows.append(xarray.concat([one.dataset() for one in each], xarray.Variable("eta", eta)))
-    points = xarray.concat(rows, xarray.Variable("alpha0", alpha0))
-    step = GradientStep(student="tanh", target="sin", alpha0=1.0, eta=1.0)
-    theory = learning_curve(
-        step.network(beta=1.0), alpha=np.linspace(0.5, 2, 20), lam=0.1, alpha0=alpha0, eta=eta
-    )
-    ax = plot_comparison(points, theory)
-    lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 20]
-    dots = [one for one in ax.containers if len(one.lines[0].get_xdata()) == 3]
-    assert (len(lines), len(dots)) == (8, 8)
-    for line, dot in zip(lines, dots, strict=True):
-        assert line.get_color() == dot.lines[0].get_color()
-    assert len({line.get_color() for line in lines}) == 4
-    first = ax.get_legend().get_texts()[0].get_text()
-    assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"

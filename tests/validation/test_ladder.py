@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from tests.cli.commands import document, refusal, validate
@@ -64,6 +65,14 @@ def test_the_limit_is_the_theory():
     )
     assert not other.agrees
     assert "disagree" in other.verdict
+    assert "48/24/12 seeds" in found.plot(Figure().subplots()).get_title()
+    # So are means that no line in 1/d fits.
+    assert "line in 1/d" not in found.verdict
+    bent = replace(found.test_line, p_value=np.full((2, 2), [[0.5, 0.5], [0.5, 1e-4]]))
+    verdict = replace(found, test_line=bent).verdict
+    assert (
+        "The means of 1 of 8 errors do not lie on a line in 1/d (p_value down to 0.0001)" in verdict
+    )
 
 
 def test_progress_counts_the_draws_of_all_sizes():
@@ -103,8 +112,9 @@ LINE = (
 def test_command(tmp_path, capsys):
     line = f"{LINE} --plot {tmp_path / 'a.png'} --out {tmp_path / 'a.csv'} --store {tmp_path / 's'}"
     assert validate(line) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "Theory and simulation agree" in out
+    assert "p_value is the chance of means as far off their line" in err
     assert (tmp_path / "a.png").stat().st_size > 5000
     assert len(list((tmp_path / "s").glob("*.json"))) == 16 + 8 + 4
     found = document(capsys, line, validate)

@@ -1,5 +1,6 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -40,6 +41,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if rng is None and store is not None:
         say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
         rng = STORED_RNG
+    logging.getLogger("validation.run").setLevel(logging.INFO)  # tells what the store had
     with watched("draws", store) as advance:
         yield {**options, "rng": rng, "progress": advance}
 
@@ -69,10 +71,21 @@ def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None
 
 def show_points(document: dict[str, Any], output: Output) -> None:
     """Write the points of a document to standard output as a table: first what tells most of
-    each, the test error and the scores, these to two digits."""
+    each, the classification error where labels are +-1, the test error and the scores, these to two
+    digits."""
     parts = ("theory_", "simulated_", "stderr_")
     names = list(document["points"][0])
-    last = [name for name in names if name.startswith(parts) and not name.endswith("_test")]
+    of_labels = [
+        f"{part}classification_error" for part in ("theory_", "simulated_", "z_", "stderr_")
+    ]
+    first = next(i for i, name in enumerate(names) if name.startswith(parts))
+    shares = [name for name in of_labels if name in names]
+    names = [*names[:first], *shares, *(name for name in names[first:] if name not in shares)]
+    last = [
+        name
+        for name in names
+        if name.startswith(parts) and not name.endswith("_test") and name not in shares
+    ]
 
     def shown(name: str, value: Any) -> Any:
         return round(value, 2) if name.startswith("z") and value is not None else value

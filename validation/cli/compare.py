@@ -13,6 +13,7 @@ from replica.cli import (
     command,
     note_worse_than_zero,
     parse_request,
+    say,
 )
 from replica.errors import InvalidArgument
 
@@ -31,9 +32,10 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error.  The theory is that of the simulated dimension; a
-    figure has its limit as thin lines.  With --ladder, the limit that simulations at several
-    dimensions point to; --seeds is then for the largest of them.  In Python: validation.compare
-    and validation.ladder.
+    figure has its limit as pale lines.  With --ladder, the limit that simulations at several
+    dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
+
+    In Python: validation.compare and validation.ladder.
 
     Examples
     --------
@@ -60,7 +62,13 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
 
     def show() -> None:
         show_points(document, output)
-        answer(f"{comparison.verdict}\nThe {comparison.note}.")
+        if ladder is not None:
+            say(
+                "note: simulated are the limits of lines in 1/d, from which size d differs by "
+                "slope/d; p_value is the chance of means as far off their line: small, it asks for "
+                "larger sizes"
+            )
+        answer(f"{comparison.verdict}\nCompared with the {comparison.note}.")
 
     output.write(
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset

@@ -72,7 +72,7 @@ def figure(
     with watched("curves", store) as advance:
         data = compute(quick=quick, progress=advance)
     output.write(data, lambda: None, figure=lambda: wanted.draw(data))
-    say(f"{name}: took {time.monotonic() - start:.0f} s")
+    say(f"{name}: took {time.monotonic() - start:.1f} s")
 
 
 def by_paper(texts: Mapping[str, str]) -> str:

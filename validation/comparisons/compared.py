@@ -118,14 +118,11 @@ class Compared(Displayed):
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`.
 
-        Thinner lines: the published sRF beside the network's own theory, and the limit d -> inf
+        Thin lines: the published sRF beside the network's own theory; pale ones: the limit d -> inf
         where the theory is that of the simulated dimension.
         """
-        at = spaced(self.alpha), self.lam, self.loss
-        theory, beside = curves([self.theory], {}, *at)
-        return plot_comparison(
-            self.dataset(), theory, ax, beside=beside, error=error, simulated=self.simulated
-        )
+        lines = curves([self.theory], {}, spaced(self.alpha), self.lam, self.loss)
+        return plot_comparison(self.dataset(), lines, ax, error=error, simulated=self.simulated)
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-SHOWN = 13  # values of a parameter between which a line is drawn: a continuous law takes .5 s each
+# Values of a parameter between which a line is drawn, other than alpha and lam, which cost nothing:
+# each takes .1 s, and several seconds with a continuous law of the readout.
+SHOWN, SHOWN_OF_LAWS = 31, 13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,18 +116,23 @@ class ComparisonGrid(Displayed):
         return xarray.Dataset(variables, coords=axes, attrs=attributes(known))
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
-        """A curve with its dots for every combination, along the longest dimension; thinner lines
-        as in the figure of one comparison."""
+        """A curve with its dots for every combination, along the longest dimension; thin and pale
+        lines as in the figure of one comparison, so that each shows which theory it is of."""
         points = self.dataset()
         along = abscissa_of(points, "simulated_test")
         places = {str(name): points[name].values for name in points.simulated_test.dims}
-        places[along] = spaced(places[along], SHOWN)
+        places[along] = spaced(places[along], *([self._shown] if along in self.axes else []))
         alpha, lam = places.pop("alpha"), places.pop("lam")
         first = self.each[0]
-        theory, beside = curves(self.theories(places), places, alpha, lam, first.loss)
-        return plot_comparison(
-            points, theory, ax, beside=beside, error=error, simulated=first.simulated
-        )
+        lines = curves(self.theories(places), places, alpha, lam, first.loss)
+        return plot_comparison(points, lines, ax, error=error, simulated=first.simulated)
+
+    @property
+    def _shown(self) -> int:
+        """Between how many values of a parameter of the problem a line is drawn."""
+        step = self.problem.step
+        laws = "readout" in self.axes or (step is not None and step.readout.continuous)
+        return SHOWN_OF_LAWS if laws else SHOWN
 
     def _facts(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "theory": self.note}

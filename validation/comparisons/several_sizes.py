@@ -24,9 +24,11 @@ from solvers.results import Array
 
 from ..draws import seed_count, whole
 from ..run import Simulation, simulate
-from .checks import ALLOWANCE, Check, theory_at
+from .checks import ALLOWANCE, CHANCE, Check, theory_at
 from .compared import Compared
 from .theory import Theory, theory_of
+
+SIZES = ("dimension", "seeds")  # settings in which the simulations differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +88,27 @@ class Ladder(Compared):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the sizes of the simulations, in plain values."""
-        sizes = [one.dimension for one in self.simulations]
-        return self._simulation.settings | {"dimension": sizes}
+        sizes = {name: [getattr(one, name) for one in self.simulations] for name in SIZES}
+        return self._simulation.settings | sizes
 
     @property
     def size(self) -> str:
         """What ``allowance`` is for."""
         sizes = ", ".join(str(one.dimension) for one in self.simulations)
         return f"terms in 1/d^2 at d = {sizes}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether theory and limit agree; and, in a second sentence, where the means are too far
+        from lines in 1/d for a limit to be known."""
+        p = np.array([self.test_line.p_value, self.train_line.p_value])
+        off = p < CHANCE / p.size
+        if not off.any():
+            return super().verdict
+        return (
+            f"{super().verdict} The means of {off.sum()} of {p.size} errors do not lie on a line "
+            f"in 1/d (p_value down to {p[off].min():.1g}): of these, larger sizes tell the limit."
+        )
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, and the simulations they come from."""

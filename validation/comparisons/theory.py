@@ -9,8 +9,8 @@ import numpy as np
 from replica.convex import Loss
 from replica.errors import InvalidArgument
 from replica.observables import sweep
-from replica.plotting import ERROR_LABELS
-from replica.problem import Problem, SpikedRandomFeatures
+from replica.plotting import ERROR_LABELS, LIMIT
+from replica.problem import Problem, SpikedRandomFeatures, positive
 from replica.steps import MODELS, GradientStep, unsuited
 from solvers.results import Array
 
@@ -18,6 +18,8 @@ from ..draws import spiked_model
 
 if TYPE_CHECKING:
     import xarray
+
+NETWORK, SRF = "theory of the network", "theory of the sRF"  # labels of lines, in this order
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,14 @@ class Theory:
         return Theory(model, published, f"{self.note}; taken at d = {dimension}, not in the limit")
 
     @property
-    def beside(self) -> dict[str, SpikedRandomFeatures]:
-        """Other theories by their labels in a figure: the published sRF beside the network's own,
-        and the limit of what has a finite dimension."""
-        others = {} if self.published is None else {"sRF": self.published}
+    def lines(self) -> dict[str, SpikedRandomFeatures]:
+        """What a figure shows of it, by label: the network's own theory, the published sRF's, and
+        the limit of the first of them that there is, where its dimension is finite."""
+        own = {} if self.published is None else {NETWORK: self.model}
+        lines = own | {SRF: self.published or self.model}
         if np.isfinite(self.model.dimension):
-            others[r"limit $d \to \infty$"] = replace(self.model, dimension=np.inf)
-        return others
+            lines[LIMIT] = replace(self.model, dimension=np.inf)
+        return lines
 
 
 def theory_of(
@@ -100,23 +103,25 @@ def theory_of(
 
 def curves(
     theories: Sequence[Theory], axes: Mapping[str, Array], alpha: Array, lam: Array, loss: Loss
-) -> "tuple[xarray.Dataset, dict[str, xarray.Dataset]]":
-    """The lines of a figure: of the ``theories`` of all combinations on ``axes``, as a data set
-    over these, alpha and lam, and of those beside them."""
+) -> "dict[str, xarray.Dataset]":
+    """The lines of a figure by their labels: of the ``theories`` of all combinations on ``axes``,
+    as data sets over these, alpha and lam; NaN where a theory has no such line."""
     import xarray
 
-    def solved(models: Sequence[SpikedRandomFeatures]) -> "xarray.Dataset":
-        parts = [sweep(one, alpha=alpha, lam=lam, grids={}, loss=loss) for one in models]
-        over = {**axes, "alpha": parts[0].axes["alpha"], "lam": parts[0].axes["lam"]}
-        shape = [values.size for values in over.values()]
-        names = [name for name in ERROR_LABELS if name in parts[0].columns]
-        variables = {
-            name: (tuple(over), np.reshape([part.columns[name] for part in parts], shape))
-            for name in names
-        }
+    over = {**axes, "alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    shape = [values.size for values in over.values()]
+    unknown = np.full(shape[-2:], np.nan).ravel()
+
+    def solved(models: Sequence[SpikedRandomFeatures | None]) -> "xarray.Dataset":
+        parts = [
+            {} if one is None else sweep(one, alpha=alpha, lam=lam, grids={}, loss=loss).columns
+            for one in models
+        ]
+        known = {name for part in parts for name in part} & ERROR_LABELS.keys()
+        columns = {name: [part.get(name, unknown) for part in parts] for name in known}
+        variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)
 
-    beside = [theory.beside for theory in theories]
-    labels = [label for label in beside[0] if all(label in each for each in beside)]
-    others = {label: solved([each[label] for each in beside]) for label in labels}
-    return solved([theory.model for theory in theories]), others
+    each = [theory.lines for theory in theories]
+    labels = [label for label in (NETWORK, SRF, LIMIT) if any(label in one for one in each)]
+    return {label: solved([one.get(label) for one in each]) for label in labels}

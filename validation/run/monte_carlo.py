@@ -252,8 +252,12 @@ def run_cells(
         shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
         measured = cell_store.read(folder, described, shape, bounds)
     left = [index for index in indices if index not in measured]
-    if folder is not None and left:
-        cell_store.check_writable(folder, len(left))
+    if folder is not None:
+        logger.info(
+            "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, len(left)
+        )
+        if left:
+            cell_store.check_writable(folder, len(left))
     if progress is not None:
         progress(len(measured), len(indices))
     processes = 1

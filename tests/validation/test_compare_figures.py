@@ -1,0 +1,120 @@
+"""Figures of comparisons: which theory a line is of, points on their lines, panels of one width."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray
+from matplotlib.figure import Figure
+
+from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
+from replica.plotting import plot_comparison
+from validation import compare, simulate
+from validation.comparisons import compare_grid
+
+MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
+SRF, LIMIT = "theory of the sRF", r"limit $d \to \infty$"
+
+
+@pytest.mark.parametrize(("which", "thin"), [("network", [SRF]), ("srf", [])])
+def test_the_picture_shows_other_theories_as_other_lines(which, thin):
+    """The sRF thin beside the network's own theory, and the limit of either pale."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
+    found = compare(
+        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
+    )
+    ax, below = found.plot().figure.axes
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    name = "theory of the network" if which == "network" else SRF
+    assert legend[:2] == [f"test error, {name}", f"training error, {name}"]
+    assert legend[2:-2] == [*thin, LIMIT]
+    assert legend[-2:] == [
+        "test error, simulated (±2 s.e.)", "training error, simulated (±2 s.e.)"
+    ]  # fmt: skip
+    drawn = {
+        (round(line.get_linewidth(), 2), float(line.get_ydata()[-1]))
+        for line in ax.get_lines()
+        if len(line.get_xdata()) > 3
+    }
+    own = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
+    of = {1.5: replace(own, dimension=60), 4.0: own}
+    if thin:
+        of |= {0.8: replace(step.srf(beta=1.0), dimension=60)}
+    for width, model in of.items():
+        point = solve(model, alpha=2, lam=0.1)
+        for error in (point.test_error, point.train_error):
+            # solved with the curve's other points, which rounds differently
+            assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
+    shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
+    assert any(y == pytest.approx(found.test.z[-1, 0]) for y in shown)
+
+
+def test_panels_of_many_lines_keep_one_width():
+    """Beside their colour bar; and differences side by side stay next to their abscissa."""
+    eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
+    parts = {name: (("eta", "alpha"), np.ones((9, 10))) for name in (
+        "simulated_test", "stderr_test", "theory_test", "simulated_train", "stderr_train",
+        "theory_train",
+    )}  # fmt: skip
+    ax, below, bar = plot_comparison(
+        xarray.Dataset(parts, {"eta": eta, "alpha": alpha})
+    ).figure.axes
+    ax.figure.draw_without_rendering()
+    assert bar.get_ylabel() == r"learning rate $\tilde\eta$"
+    assert ax.get_position().x0 == pytest.approx(below.get_position().x0)
+    assert ax.get_position().x1 == pytest.approx(below.get_position().x1)
+    drawn = [line.get_xdata() for line in below.get_lines() if len(line.get_xdata()) == 10]
+    assert len(drawn) == 18
+    assert np.abs(np.array(drawn) - alpha).max() < 0.25  # half the way to the next
+
+
+def test_points_without_lines_have_labels():
+    found = simulate(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=20, seeds=2, rng=0).plot()
+    legend = [text.get_text() for text in found.get_legend().get_texts()]
+    assert legend[:2] == [r"$\lambda = 0.1$", r"$\lambda = 1$"]
+
+
+def test_points_over_any_parameters_lie_on_their_lines():
+    """Two rates and two numbers of samples: a colour for each, and the abscissa the longest."""
+    alpha0, eta, alpha = [1.0, 4.0], [1.0, 3.0], [0.5, 1.0, 2.0]
+    rows = []
+    for few in alpha0:
+        steps = [GradientStep(student="tanh", target="sin", alpha0=few, eta=rate) for rate in eta]
+        each = [
+            compare(step, alpha=alpha, lam=0.1, beta=1.0, dimension=40, seeds=2, rng=0)
+            for step in steps
+        ]
+        rows.append(xarray.concat([one.dataset() for one in each], xarray.Variable("eta", eta)))
+    points = xarray.concat(rows, xarray.Variable("alpha0", alpha0))
+    step = GradientStep(student="tanh", target="sin", alpha0=1.0, eta=1.0)
+    theory = learning_curve(
+        step.network(beta=1.0), alpha=np.linspace(0.5, 2, 20), lam=0.1, alpha0=alpha0, eta=eta
+    )
+    ax = plot_comparison(points, {"theory": theory})
+    lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 20]
+    dots = [one for one in ax.containers if len(one.lines[0].get_xdata()) == 3]
+    assert (len(lines), len(dots)) == (8, 8)
+    for line, dot in zip(lines, dots, strict=True):
+        assert line.get_color() == dot.lines[0].get_color()
+    assert len({line.get_color() for line in lines}) == 4
+    first = ax.get_legend().get_texts()[0].get_text()
+    assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
+
+
+def test_a_grid_of_several_theories_shows_which_a_line_is_of():
+    """The network's own for one readout, a full line; the sRF's for another, a thin one."""
+    step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
+    at = {"alpha": [0.5, 1], "lam": 0.1, "beta": 0.5}
+    grid = compare_grid(step, grids={"readout": ["equal", "box"]}, **at, dimension=30, seeds=2)
+    ax = grid.plot(Figure().subplots())
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend[2:6] == [
+        "test error, theory of the network", "training error, theory of the network", SRF, LIMIT,
+    ]  # fmt: skip
+    ends = [(line.get_linewidth(), line.get_ydata()[-1]) for line in ax.get_lines()
+            if len(line.get_xdata()) > 2]  # fmt: skip
+    full, thin = ([y for w, y in ends if w == width and np.isfinite(y)] for width in (1.5, 0.8))
+    first, second = (one.test.theory[-1, 0] for one in grid.each)
+    assert len(full) == 2  # test and training error of the one that has it
+    assert pytest.approx(first, rel=1e-9) in full
+    assert pytest.approx(second, rel=1e-9) in thin
