@@ -82,6 +82,25 @@ class Evaluation(NamedTuple):
         """Boolean array (P,)."""
         return self.points.status == Status.CONVERGED
 
+    @property
+    def columns(self) -> dict[str, Array]:
+        """What is known of each point, (P,), by the names that ``Solution`` has for it."""
+        points, losses = self.points, self.losses
+        return {
+            "trained_bias": self.bias,
+            "test_error": points.errors.test,
+            "train_error": points.errors.train,
+            "loss_error": losses.test,
+            "train_loss": losses.train,
+            "classification_error": self.classification_error,
+            "converged": self.converged,
+            "residual": points.residual,
+            "quadrature_error": self.quadrature_error,
+            "iterations": points.iterations,
+            "nodes": self.nodes,
+            "status": points.status,
+        }
+
     def at(self, rows: Array) -> "Evaluation":
         """Some of the points, by a copy."""
         return _combine(lambda part: part[rows], self)

@@ -17,13 +17,14 @@ solves the same equations at complex lam, and derivatives are taken by complex s
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import Limits, fixed_point
+from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
 
@@ -274,10 +275,10 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits = Limits(patience=PATIENCE * self.groups)
+            limits = {"patience": PATIENCE * self.groups}
         else:
-            limits = Limits(max_iterations=1)
-        first = fixed_point(step, start, tol=tol, size=self.magnitude, limits=limits)
+            limits = {"max_iterations": 1}
+        first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         usable = np.isfinite(first.value) & ((first.value > 0) | self.signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
         if slow.size == 0:
@@ -290,10 +291,5 @@ class Responses(ABC):
             tol=max(tol, 1e-13),
             max_iterations=NEWTON_STEPS,
         )
-        value, residual = first.value.copy(), first.residual.copy()
-        iterations, status = first.iterations.copy(), first.status.copy()
-        value[slow], status[slow] = second.value, second.status
-        iterations[slow] += second.iterations
         error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
-        residual[slow] = largest(error)
-        return Result(value, residual, iterations, status)
+        return first.continued(slow, replace(second, residual=largest(error)))
