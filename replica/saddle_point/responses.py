@@ -19,7 +19,7 @@ solves the same equations at complex lam, and derivatives are taken by complex s
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,6 @@ class Responses(ABC):
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = _upper(self.groups)
-        self._workspace: dict[Any, Array] = {}
 
     @cached_property
     def products(self) -> Array:
@@ -160,19 +159,9 @@ class Responses(ABC):
         root = np.sqrt(np.abs(np.diagonal(first, axis1=1, axis2=2)))
         return self.pack(root[:, :, None] * root[:, None, :], np.abs(second))
 
-    def workspace(self, V: Array) -> Array:
-        """An array (P, N) for an intermediate that is used up before the next one: fresh
-        memory of this size would cost as much as the arithmetic."""
-        kind = np.result_type(V, self.coefficients)
-        array = self._workspace.get(kind)
-        if array is None or len(array) < len(V):
-            array = self._workspace[kind] = np.empty((len(V), self.table.weights.size), kind)
-        return array[: len(V)]
-
-    def shrinkage(self, V: Array, out: Array | None = None) -> Array:
+    def shrinkage(self, V: Array) -> Array:
         """1 / (1 + V(kappa)), (P, N): what training leaves of a sample's error."""
-        total = np.matmul(V, self.coefficients, out=out)  # Eq. (4.1)
-        total += 1
+        total = 1 + V @ self.coefficients  # Eq. (4.1)
         return np.asarray(np.reciprocal(total, out=total))
 
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
@@ -182,7 +171,7 @@ class Responses(ABC):
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D).  Eqs. (4.1)-(4.2)"""
-        return self.conjugates_from(self.shrinkage(V, self.workspace(V)), alpha)
+        return self.conjugates_from(self.shrinkage(V), alpha)
 
     @abstractmethod
     def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
