@@ -28,7 +28,7 @@ from ..saddle_point import (
     ridge,
     theta_from_p_hat,
 )
-from .averages import Losses, at_once, losses, scores
+from .averages import Losses, losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .local_field import Field, Scores, field_on
@@ -62,7 +62,6 @@ class Equations:
         self.table, self.labels, self.loss = *label_table, loss
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
-        self.points_at_once = at_once(self.labels, loss)  # at one kappa after the other, at least
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
@@ -182,13 +181,10 @@ class Equations:
         return error @ table.weights, losses(self.labels, table.weights, self.loss, field)
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """One pass, in coordinates (P, k) of order one, as many points at a time as averages are
-        taken of; NaN where it leads out of all bounds."""
-        size, after = self.points_at_once, np.empty_like(x)
+        """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
         with np.errstate(all="ignore"):
-            for b in (slice(i, i + size) for i in range(0, len(x), size)):
-                update = self.update(alpha[b], lam[b], self.coordinates.unpack(x[b]))
-                after[b] = self.coordinates.pack(update.overlaps)
+            update = self.update(alpha, lam, self.coordinates.unpack(x))
+            after = self.coordinates.pack(update.overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:

@@ -12,8 +12,7 @@ from ..equivalence import table_at
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
-from .equations import Equations
-from .label_tables import LabelTable, is_odd
+from .label_tables import is_odd
 from .losses import Loss
 
 Record = TypeVar("Record")  # of arrays, or of records
@@ -57,10 +56,6 @@ class Task(NamedTuple):
         table = table_at(self.model, 0)
         assert table is not None
         return ridge.solve_points(table, self.alpha, self.lam)
-
-    def on(self, given: LabelTable) -> Equations:
-        """The equations on one table."""
-        return Equations(given, self.loss)
 
 
 class Evaluation(NamedTuple):
