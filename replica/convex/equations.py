@@ -43,8 +43,8 @@ SLOPE_FLOOR = 1e-6
 SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
 LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
 DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
-# A step that is too long is cut until the slope at its end is no more than this part of that at its
-# start, in as many trials at most.
+# A step that is too long is halved, so often at most, until the slope at its end is no steeper than
+# this part of that at its start.
 SLOPE_LEFT, TRIALS = 0.5, 10
 
 
@@ -155,21 +155,11 @@ class Equations:
             score = scores(self.labels, self.loss, moved).mean
             return np.asarray((score * along) @ weights - penalty - t * rise)
 
-        low, high, falls = np.zeros(far.size), part[far], slope
-        trial, now = high, slope_at(high)
-        rises, searched = now, now < -SLOPE_LEFT * slope
         for _ in range(TRIALS):
-            if not searched.any():
+            rises = slope_at(part[far]) < -SLOPE_LEFT * slope
+            if not rises.any():
                 break
-            # where a straight line between the slopes at both ends is 0
-            share = np.clip(falls / (falls - rises), 0.1, 0.9)
-            trial = np.where(searched, low + share * (high - low), trial)
-            now = slope_at(trial)
-            before = now > 0
-            low, falls = np.where(before, trial, low), np.where(before, now, falls)
-            high, rises = np.where(before, high, trial), np.where(before, rises, now)
-            searched &= np.abs(now) > SLOPE_LEFT * slope
-        part[far] = trial
+            part[far[rises]] /= 2
         return part
 
     def errors(self, o: Overlaps) -> tuple[Array, Losses]:
