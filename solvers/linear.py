@@ -55,7 +55,8 @@ def least_squares(design: Array, target: Array) -> Array:
     scale = np.where(scale > 0, scale, 1.0)
     scaled = design / scale[:, None]
     n = design.shape[2]
-    both = np.linalg.qr(np.concatenate([scaled.real, target.real[..., None]], axis=2), mode="r")
+    columns = np.concatenate([scaled.real, target.real[..., None]], axis=2)
+    both = np.asarray(np.linalg.qr(columns, mode="r"))
     U, sigma, Vt = np.linalg.svd(both[:, :n, :n])
     kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
     along = (both[:, None, :n, n] @ U)[:, 0] / kept

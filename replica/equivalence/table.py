@@ -110,11 +110,6 @@ class Table:
         return OneGroup(self.weights, *columns, self.spread, *means, *constants, rows)
 
     @cached_property
-    def members(self) -> Array:
-        """One group of each kind, (A,)."""
-        return np.unique(self.classes, return_index=True)[1]
-
-    @cached_property
     def power(self) -> Array:
         """k = E_tau sigma_*^2, (N,).  Eq. (3.3)"""
         return self.h**2 + self.spread

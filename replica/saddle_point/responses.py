@@ -123,11 +123,6 @@ class Responses(ABC):
         return twice[:, None] * self.products
 
     @cached_property
-    def weighted_products(self) -> Array:
-        """``products`` times the quadrature weights, as columns (N, D)."""
-        return (self.table.weights * self.products).T
-
-    @cached_property
     def signed(self) -> Array:
         """Which unknowns may be negative: V1 between two groups, (D,)."""
         a, b = self.upper
@@ -167,7 +162,8 @@ class Responses(ABC):
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D), from 1 / (1 + V(kappa)) (P, N), or -E[s' | kappa] of a
         convex loss."""
-        return alpha[:, None] / self.beta * (shrinkage @ self.weighted_products)  # Eq. (4.2)
+        averages = (shrinkage * self.table.weights) @ self.products.T
+        return alpha[:, None] / self.beta * averages  # Eq. (4.2)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D).  Eqs. (4.1)-(4.2)"""

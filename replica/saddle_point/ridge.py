@@ -168,7 +168,8 @@ def sources(
     X1 += signal.X1
     X2 += signal.X2
     if np.isfinite(table.dimension):
-        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, table.members] ** 2
+        _, one_of_each = np.unique(table.classes, return_index=True)
+        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
     return X1, X2
 
 
