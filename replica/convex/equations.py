@@ -10,8 +10,6 @@ enters E[s | kappa] with the known slope E[s' | kappa].  ``solve`` finds the fix
 unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from solvers.linear import solve_rows
@@ -48,13 +46,6 @@ DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few
 SLOPE_LEFT, TRIALS = 0.5, 10
 
 
-class Update(NamedTuple):
-    """What one pass makes of overlaps: the new ones, and the conjugates on the way."""
-
-    overlaps: Overlaps
-    conjugates: Conjugates
-
-
 class Equations:
     """The saddle point of one table of labels and one loss, for any number of points."""
 
@@ -67,8 +58,9 @@ class Equations:
         """C, P, S^2 and V at every point and kappa."""
         return field_on(self.table, self.responses, o)
 
-    def update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
-        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
+    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
+        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): overlaps, and the
+        conjugates on the way."""
         table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.labels, self.loss, field)
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
@@ -85,10 +77,8 @@ class Equations:
         X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
         Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))  # Eq. (4.9)
         Q1, q2 = responses.unpack(Q)
-        return Update(
-            Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2),
-            Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2),
-        )
+        conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
+        return Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2), conjugates
 
     def _signal(
         self,
@@ -173,8 +163,8 @@ class Equations:
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
         """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
         with np.errstate(all="ignore"):
-            update = self.update(alpha, lam, self.coordinates.unpack(x))
-            after = self.coordinates.pack(update.overlaps)
+            overlaps, _ = self.update(alpha, lam, self.coordinates.unpack(x))
+            after = self.coordinates.pack(overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:

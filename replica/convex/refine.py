@@ -171,7 +171,7 @@ def _solve_on(
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
     """Conjugates, errors, losses and the slope in the bias of points that are solved."""
     points = found.at(rows).points
-    conjugates = equations.update(part.alpha, part.lam, points.overlaps).conjugates
+    _, conjugates = equations.update(part.alpha, part.lam, points.overlaps)
     test, losses = equations.errors(points.overlaps)
     points = points._replace(
         conjugates=conjugates, errors=points.errors._replace(test=test, train=losses.train_square)
