@@ -23,7 +23,7 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
-from typing import Any, NamedTuple
+from typing import Any
 
 MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
 UNGUARDED = 86  # how a worker leaves that is told to start workers while it imports the script
@@ -37,13 +37,6 @@ Results = Iterator[tuple[int, Any]]
 
 class WorkerDied(ChildProcessError):
     """Workers died again and again, or an executor given by the caller failed."""
-
-
-class _Outcome(NamedTuple):
-    """What became of a cell: its result, or the error that it raised itself."""
-
-    result: Any
-    error: Exception | None
 
 
 def cores() -> int:
@@ -91,14 +84,14 @@ def results(
     elif executor is None:
         yield from ((cell, task(cell)) for cell in cells)
     else:
-        for cell, outcome in _outcomes(executor, task, cells):
-            if outcome.error is not None:
-                raise outcome.error
-            yield cell, outcome.result
+        for cell, (result, error) in _outcomes(executor, task, cells):
+            if error is not None:
+                raise error
+            yield cell, result
 
 
 def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
-    """The outcomes from an executor; whatever it raises is no error of a cell.
+    """What ``_attempt`` returns, from an executor; whatever that raises is no error of a cell.
 
     Raises
     ------
@@ -115,12 +108,12 @@ def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[in
             future.cancel()
 
 
-def _attempt(task: Callable[[int], Any], cell: int) -> _Outcome:
-    """Run a cell in an executor."""
+def _attempt(task: Callable[[int], Any], cell: int) -> tuple[Any, Exception | None]:
+    """The result of a cell, or the error that it raises itself."""
     try:
-        return _Outcome(task(cell), None)
+        return task(cell), None
     except Exception as error:
-        return _Outcome(None, error)
+        return None, error
 
 
 def _completed(

@@ -10,7 +10,6 @@ iteration is not mistaken for a finished one.
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,50 +18,17 @@ from .results import Array, Result, Rows, Status, largest
 Map = Callable[[Array, Rows], Array]
 
 
-class Anderson(NamedTuple):
-    """How steps are combined with earlier ones, by Anderson acceleration.
-
-    Attributes
-    ----------
-    memory : int
-        Number of earlier steps that are combined; 0 is the plain iteration.
-    near : float
-        Steps of a larger residual are not combined: far from the fixed point, where T is not
-        nearly linear, extrapolation may lead anywhere.
-    longest : float
-        Largest relative change of an unknown by combined steps, where the newest alone is
-        shorter.
-    """
-
-    memory: int = 0
-    near: float = np.inf
-    longest: float = np.inf
-
-
-class Limits(NamedTuple):
-    """When a row is given up short of the fixed point.
-
-    Attributes
-    ----------
-    max_iterations : int
-    patience : int, optional
-        Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
-        further iterations.
-    """
-
-    max_iterations: int = 500
-    patience: int | None = None
-
-
 def fixed_point(
     step: Map,
     start: Array,
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
-    damping: float = 0.0,
-    anderson: Anderson | None = None,
-    limits: Limits | None = None,
+    memory: int = 0,
+    near: float = np.inf,
+    longest: float = np.inf,
+    max_iterations: int = 500,
+    patience: int | None = None,
 ) -> Result:
     """Iterate ``x <- T(x)``, or combinations of such steps, until it stands still.
 
@@ -75,12 +41,17 @@ def fixed_point(
         Bound on the estimated relative error of every unknown.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
-    damping : float
-        Share of x that is kept in each step; the residual is that of the undamped map.
-    anderson : Anderson, optional
-        The plain iteration unless given.
-    limits : Limits, optional
-        500 iterations unless given.
+    memory : int
+        Number of earlier steps that are combined by Anderson's method; 0 is the plain iteration.
+    near : float
+        Steps of a larger residual are not combined: far from the fixed point, where T is not
+        nearly linear, extrapolation may lead anywhere.
+    longest : float
+        Largest relative change of an unknown by combined steps, where the newest alone is shorter.
+    max_iterations : int
+    patience : int, optional
+        Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
+        further iterations.
 
     Returns
     -------
@@ -93,8 +64,6 @@ def fixed_point(
     >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
     (0.739085133215, True)
     """
-    memory, near, longest = anderson or Anderson()
-    max_iterations, patience = limits or Limits()
     value = np.array(start, dtype=float, ndmin=2)
     count = len(value)
     residual = np.full(count, np.inf)
@@ -126,8 +95,6 @@ def fixed_point(
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
         rows, x, image = rows[active], x[active], image[active]
-        if damping:
-            image = image + damping * (x - image)
         far = np.maximum(current, previous)[active] >= near
         steps = deque(((x0[active], image0[active]) for x0, image0 in steps), maxlen=memory + 1)
         for x0, image0 in steps:

@@ -1,8 +1,4 @@
-"""Many small linear systems at once: square ones, and least-norm solutions of singular ones.
-
-The latter may be complex if their imaginary parts are those of a complex step, of which only the
-first order matters: ranks and scales are then those of the real parts.
-"""
+"""Many small linear systems at once: square ones, and least squares."""
 
 import numpy as np
 
@@ -39,36 +35,16 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
         )
 
 
-def least_norm(gram: Array, moment: Array) -> Array:
-    """Least-norm solutions (P, n) of positive semidefinite systems, ``gram`` (P, n, n) and
-    ``moment`` (P, n).
-
-    The norm, and what counts as singular, are those of the unknowns for which ``gram`` has a unit
-    diagonal: nothing depends on their units.
-
-    Examples
-    --------
-    >>> least_norm(np.array([[[1.0, 1.0], [1.0, 1.0]]]), np.array([[1.0, 1.0]])).round(12).tolist()
-    [[0.5, 0.5]]
-    """
-    scale = np.sqrt(np.diagonal(gram, axis1=1, axis2=2).real)
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = gram / (scale[:, :, None] * scale[:, None, :])
-    target = (moment / scale)[..., None]
-    inverse = np.linalg.pinv(scaled.real, rcond=1e-15, hermitian=True)
-    solution = inverse @ target.real
-    # One refinement: the residual to rounding, and the whole of a complex step.
-    solution = solution + inverse @ (target - scaled @ solution)
-    return np.asarray(solution[..., 0] / scale)
-
-
 def least_squares(design: Array, target: Array) -> Array:
     """Least-norm minimisers x (P, n) of |target - design x|, ``design`` (P, N, n) and ``target``
     (P, N).
 
-    As in :func:`least_norm` for columns scaled to norm 1; these count as dependent where a
-    singular value is below 1e-10 of the largest.  Forming the Gram matrix would lose half of the
-    digits of nearly dependent columns, which this does not.
+    The norm is that of the unknowns of columns scaled to norm 1: nothing depends on their units.
+    Columns count as dependent where a singular value is below 1e-10 of the largest.  Forming the
+    Gram matrix would lose half of the digits of nearly dependent columns, which this does not.
+
+    Both may be complex if their imaginary parts are those of a complex step, of which only the
+    first order matters: ranks and scales are then those of the real parts.
 
     Examples
     --------
@@ -78,9 +54,12 @@ def least_squares(design: Array, target: Array) -> Array:
     scale = np.linalg.norm(design.real, axis=1)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = design / scale[:, None]
-    U, sigma, Vt = np.linalg.svd(scaled.real, full_matrices=False)
+    n = design.shape[2]
+    columns = np.concatenate([scaled.real, target.real[..., None]], axis=2)
+    both = np.asarray(np.linalg.qr(columns, mode="r"))
+    U, sigma, Vt = np.linalg.svd(both[:, :n, :n])
     kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-    along = (target.real[:, None] @ U)[:, 0] / kept
+    along = (both[:, None, :n, n] @ U)[:, 0] / kept
     solution = (along[:, None] @ Vt)[:, 0]
     if np.iscomplexobj(scaled):  # a complex step: its change of the normal equations
         gap = target - (scaled @ solution[..., None])[..., 0]

@@ -62,6 +62,13 @@ class Result:
         """Boolean array (rows,): which rows met the tolerance."""
         return np.asarray(self.status == Status.CONVERGED)
 
+    def continued(self, rows: Rows, further: "Result") -> "Result":
+        """This result, with what a ``further`` solve from some of its rows has made of them."""
+        value, residual, iterations, status = map(np.copy, vars(self).values())
+        value[rows], residual[rows], status[rows] = further.value, further.residual, further.status
+        iterations[rows] += further.iterations
+        return Result(value, residual, iterations, status)
+
 
 class ConvergenceError(RuntimeError):
     """Raised on request when a result did not converge; ``result`` holds it."""

@@ -28,7 +28,7 @@ def bounds(options: Options, output: Output) -> None:
     """
     request = parse_request(options, required=())
     request.refuse_grids(allowed=("eta",))
-    models = list(models_on_grid(request.problem, request.grids))
+    models = models_on_grid(request.problem, request.grids)
     rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
     of_each = [bounds_of(model) for model in models]
     points = []

@@ -89,7 +89,7 @@ def _farthest_limit(grid: Grid) -> tuple[float, dict[str, Any]]:
     alpha, lam = grid.axes["alpha"], grid.axes["lam"]
     point = {"alpha": float(alpha.min()), "lam": float(lam.max())}
     errors = grid.columns[error_shown(grid.models[0])].reshape(-1, alpha.size, lam.size)
-    each = zip(places_on_grid(grid.problem, axes), grid.models, errors, strict=True)
+    each = zip(places_on_grid(axes), grid.models, errors, strict=True)
     farthest, there, deadline = 0.0, point, monotonic() + NOTE_TIME
     for place, model, of_model in each:
         if (left := deadline - monotonic()) <= 0:

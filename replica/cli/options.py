@@ -16,7 +16,7 @@ from solvers.results import Array
 
 from ..convex import LOSSES, Loss, loss
 from ..errors import InvalidArgument
-from ..observables import models_on_grid
+from ..observables import grid_axes, models_on_grid
 from ..problem import (
     FINITE,
     Activation,
@@ -179,6 +179,7 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
             grids.setdefault("beta", np.array([beta]))
     else:
         problem = SpikedRandomFeatures(**values)
+    grids = grid_axes(problem, grids)
     return Request(problem, alpha, lam, grids, model, loss(options.get("loss")))
 
 

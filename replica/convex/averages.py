@@ -67,7 +67,7 @@ def at_once(labels: Labels, loss: Loss) -> int:
     if labels.steps is not None:
         width = labels.steps.values.size * components
     else:  # most components of Student's t take a few nodes in the place of many
-        width = labels.width * (1 + (components - 1) // 4)
+        width = labels.weights.shape[1] * (1 + (components - 1) // 4)
     if loss.pieces is not None:
         return max(1, PIECEWISE_NODES // width)
     return max(1, MAP_NODES // (PANELS * labels.order * width))

@@ -10,8 +10,6 @@ enters E[s | kappa] with the known slope E[s' | kappa].  ``solve`` finds the fix
 unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from solvers.linear import solve_rows
@@ -28,7 +26,7 @@ from ..saddle_point import (
     ridge,
     theta_from_p_hat,
 )
-from .averages import Losses, at_once, losses, scores
+from .averages import Losses, losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .local_field import Field, Scores, field_on
@@ -43,16 +41,9 @@ SLOPE_FLOOR = 1e-6
 SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
 LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
 DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
-# A step that is too long is cut until the slope at its end is no more than this part of that at its
-# start, in as many trials at most.
+# A step that is too long is halved, so often at most, until the slope at its end is no steeper than
+# this part of that at its start.
 SLOPE_LEFT, TRIALS = 0.5, 10
-
-
-class Update(NamedTuple):
-    """What one pass makes of overlaps: the new ones, and the conjugates on the way."""
-
-    overlaps: Overlaps
-    conjugates: Conjugates
 
 
 class Equations:
@@ -62,14 +53,14 @@ class Equations:
         self.table, self.labels, self.loss = *label_table, loss
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
-        self.points_at_once = at_once(self.labels, loss)  # at one kappa after the other, at least
 
     def field(self, o: Overlaps) -> Field:
         """C, P, S^2 and V at every point and kappa."""
         return field_on(self.table, self.responses, o)
 
-    def update(self, alpha: Array, lam: Array, o: Overlaps) -> Update:
-        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
+    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
+        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): overlaps, and the
+        conjugates on the way."""
         table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.labels, self.loss, field)
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
@@ -86,10 +77,8 @@ class Equations:
         X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
         Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))  # Eq. (4.9)
         Q1, q2 = responses.unpack(Q)
-        return Update(
-            Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2),
-            Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2),
-        )
+        conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
+        return Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2), conjugates
 
     def _signal(
         self,
@@ -156,21 +145,11 @@ class Equations:
             score = scores(self.labels, self.loss, moved).mean
             return np.asarray((score * along) @ weights - penalty - t * rise)
 
-        low, high, falls = np.zeros(far.size), part[far], slope
-        trial, now = high, slope_at(high)
-        rises, searched = now, now < -SLOPE_LEFT * slope
         for _ in range(TRIALS):
-            if not searched.any():
+            rises = slope_at(part[far]) < -SLOPE_LEFT * slope
+            if not rises.any():
                 break
-            # where a straight line between the slopes at both ends is 0
-            share = np.clip(falls / (falls - rises), 0.1, 0.9)
-            trial = np.where(searched, low + share * (high - low), trial)
-            now = slope_at(trial)
-            before = now > 0
-            low, falls = np.where(before, trial, low), np.where(before, now, falls)
-            high, rises = np.where(before, high, trial), np.where(before, rises, now)
-            searched &= np.abs(now) > SLOPE_LEFT * slope
-        part[far] = trial
+            part[far[rises]] /= 2
         return part
 
     def errors(self, o: Overlaps) -> tuple[Array, Losses]:
@@ -182,13 +161,10 @@ class Equations:
         return error @ table.weights, losses(self.labels, table.weights, self.loss, field)
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """One pass, in coordinates (P, k) of order one, as many points at a time as averages are
-        taken of; NaN where it leads out of all bounds."""
-        size, after = self.points_at_once, np.empty_like(x)
+        """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
         with np.errstate(all="ignore"):
-            for b in (slice(i, i + size) for i in range(0, len(x), size)):
-                update = self.update(alpha[b], lam[b], self.coordinates.unpack(x[b]))
-                after[b] = self.coordinates.pack(update.overlaps)
+            overlaps, _ = self.update(alpha, lam, self.coordinates.unpack(x))
+            after = self.coordinates.pack(overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
 
     def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:

@@ -12,8 +12,7 @@ from ..equivalence import table_at
 from ..problem import Model
 from ..saddle_point import ridge
 from .averages import Losses
-from .equations import Equations
-from .label_tables import LabelTable, is_odd
+from .label_tables import is_odd
 from .losses import Loss
 
 Record = TypeVar("Record")  # of arrays, or of records
@@ -58,10 +57,6 @@ class Task(NamedTuple):
         assert table is not None
         return ridge.solve_points(table, self.alpha, self.lam)
 
-    def on(self, given: LabelTable) -> Equations:
-        """The equations on one table."""
-        return Equations(given, self.loss)
-
 
 class Evaluation(NamedTuple):
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
@@ -81,6 +76,25 @@ class Evaluation(NamedTuple):
     def converged(self) -> Any:
         """Boolean array (P,)."""
         return self.points.status == Status.CONVERGED
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """What is known of each point, (P,), by the names that ``Solution`` has for it."""
+        points, losses = self.points, self.losses
+        return {
+            "trained_bias": self.bias,
+            "test_error": points.errors.test,
+            "train_error": points.errors.train,
+            "loss_error": losses.test,
+            "train_loss": losses.train,
+            "classification_error": self.classification_error,
+            "converged": self.converged,
+            "residual": points.residual,
+            "quadrature_error": self.quadrature_error,
+            "iterations": points.iterations,
+            "nodes": self.nodes,
+            "status": points.status,
+        }
 
     def at(self, rows: Array) -> "Evaluation":
         """Some of the points, by a copy."""

@@ -58,8 +58,3 @@ class Labels(NamedTuple):
             mean=self.mean[rows],
             steps=steps and Steps(steps.edges[rows], steps.values),
         )
-
-    @property
-    def width(self) -> int:
-        """The number of nodes of tau at every kappa."""
-        return self.weights.shape[1]

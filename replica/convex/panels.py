@@ -7,8 +7,6 @@ these averages (``solvers.adaptive``), over tau at every kappa, and over kappa. 
 held fixed, and the equations solved on them.  docs/theory.md 6
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from solvers.adaptive import NODES, WEIGHTS, Panels, adapt, between
@@ -52,7 +50,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     """
     averages = _Averages(task, overlaps, order)
     kappa, weights = averages.kappa_panels(accuracy).gauss
-    table = _moments(task.model, kappa)
+    table = _moments(task.model, kappa.ravel())
     if averages.fitted:
         tau = averages.rule_over_tau(table.kappa[0])
         nodes = tau.weights.size
@@ -81,7 +79,7 @@ class _Averages:
         )
         self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
-        table = _moments(self.model, self.first.nodes)
+        table = _moments(self.model, self.first.nodes.ravel())
         rule = gaussian_weights(table.kappa[0], (self.first.half * WEIGHTS).ravel())
         table = table.at(slice(None), rule.weights)
         self.combine = Coordinates(table).combine
@@ -105,7 +103,7 @@ class _Averages:
         accuracy = min(accuracy, self.accuracy)
 
         def integrands(panels: Panels) -> Array:
-            table = _moments(self.model, panels.nodes)
+            table = _moments(self.model, panels.nodes.ravel())
             field = field_on(table, responses_of(table), self.overlaps)
             factors = self._multipliers(table) * table.weights / self.units
             if self.along_tau:
@@ -196,12 +194,5 @@ def _found(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
 
 
 def _moments(model: Model, kappa: Array) -> Table:
-    """The moments at all of kappa, with the density for weights: panels are halved at the same
-    places again and again."""
-    return _moments_at(model, np.ascontiguousarray(kappa).tobytes())
-
-
-@lru_cache(maxsize=64)  # of up to 1 MB each
-def _moments_at(model: Model, kappa: bytes) -> Table:
-    nodes = np.frombuffer(kappa)
-    return tabulate(model, Rule(nodes, np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)))
+    """The moments at all of kappa (N,), with the density for weights."""
+    return tabulate(model, Rule(kappa, np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)))

@@ -15,6 +15,7 @@ from solvers.results import Rows, Status
 from ..equivalence import table_at
 from ..saddle_point import Overlaps
 from .coordinates import Coordinates
+from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
@@ -97,6 +98,6 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
         given = None
     if given is None:
         return None
-    at = task.on(given), task.alpha, task.lam, near
+    at = Equations(given, task.loss), task.alpha, task.lam, near
     overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=task.check_time)
     return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None

@@ -75,7 +75,7 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     grid = np.clip(np.sort(grid, axis=-1), first, last)
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside)  # not beyond a kink
-    bent = sum(_graded((grid - bend) / (longest * GRADED_PANELS)) for bend in bends)
+    bent = sum(np.arcsinh((grid - bend) / (longest * GRADED_PANELS)) for bend in bends)
     t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + GRADED_PANELS * bent, grid))
     second, score = loss.second(t), -np.asarray(loss.derivative(t), dtype=float)
     stretch = 1 + V * second
@@ -89,11 +89,6 @@ def _around(at: float, scale: float, first: Array, last: Array) -> Array:
     longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
     cells = int(np.clip(np.ceil(longest / CELL_LENGTH), FEWEST_CELLS, MOST_CELLS))
     return np.asarray(at + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
-
-
-def _graded(x: Array) -> Array:
-    """arcsinh x, computed in half the time that numpy's takes."""
-    return np.asarray(np.copysign(np.log(np.abs(x) + np.sqrt(x * x + 1)), x))
 
 
 def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:

@@ -92,7 +92,7 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     last, error = None, np.full(len(task.alpha), COARSE)
     try:
         for given in shared_tables(task.model, task.folded):
-            equations, new = task.on(given), ~found.converged
+            equations, new = Equations(given, task.loss), ~found.converged
             _solve_on(task, found, rows, last, equations)
             now = found.quadrature_error
             on = ~(found.converged & (now <= task.tol))
@@ -120,7 +120,7 @@ def _on_own_panels(
         for accuracy, order in fits:
             near = found.at(rows).points.overlaps
             given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
-            equations = task.on(given)
+            equations = Equations(given, task.loss)
             _solve_on(task, found, rows, last, equations)
             found.quadrature_error[rows] *= PANEL_SAFETY
             last, done = equations, done + 1
@@ -171,7 +171,7 @@ def _solve_on(
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
     """Conjugates, errors, losses and the slope in the bias of points that are solved."""
     points = found.at(rows).points
-    conjugates = equations.update(part.alpha, part.lam, points.overlaps).conjugates
+    _, conjugates = equations.update(part.alpha, part.lam, points.overlaps)
     test, losses = equations.errors(points.overlaps)
     points = points._replace(
         conjugates=conjugates, errors=points.errors._replace(test=test, train=losses.train_square)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.fixed_point import Anderson, Limits, fixed_point
+from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Rows, Status
 
@@ -76,8 +76,10 @@ def solve_points(
         first,
         tol=tol,
         size=np.ones_like,
-        anderson=Anderson(memory, ANDERSON_BEGINS, ANDERSON_LONGEST),
-        limits=Limits(max_iterations=passes),
+        memory=memory,
+        near=ANDERSON_BEGINS,
+        longest=ANDERSON_LONGEST,
+        max_iterations=passes,
     )
     if not many:
         result = _by_newton(system, first, result, tol)
@@ -101,8 +103,4 @@ def _by_newton(system: System, start: Array, first: Result, tol: float) -> Resul
     # differences, and layers of the averages, leave Newton's residual some rounding
     small = second.residual <= 0.1 * LOSS_RESIDUAL_TOLERANCE
     second.status[(second.status == Status.NO_PROGRESS) & small] = Status.CONVERGED
-    value, residual = first.value.copy(), first.residual.copy()
-    iterations, status = first.iterations.copy(), first.status.copy()
-    value[rows], residual[rows], status[rows] = second.value, second.residual, second.status
-    iterations[rows] += second.iterations
-    return Result(value, residual, iterations, status)
+    return first.continued(rows, second)

@@ -87,21 +87,9 @@ class Table:
         return np.concatenate([self.offsets, self.loadings.reshape(-1, self.weights.size)])
 
     @cached_property
-    def regressor_pairs(self) -> Array:
-        """Products of two regressors, (N, (G + A K)^2).  Eq. (4.5)"""
-        pairs = np.einsum("in,jn->nij", self.regressors, self.regressors)
-        return pairs.reshape(self.weights.size, -1)
-
-    @cached_property
     def slope_target(self) -> Array:
         """mu_1^b g, (A K', N): what p_hat averages.  Eq. (4.6)"""
         return np.einsum("an,kn->akn", self.mu1, self.g).reshape(-1, self.weights.size)
-
-    @cached_property
-    def slope_pairs(self) -> Array:
-        """mu_1^a mu_1^b, (N, A^2).  Eq. (4.2)"""
-        pairs = np.einsum("an,bn->nab", self.mu1, self.mu1)
-        return pairs.reshape(self.weights.size, -1)
 
     @cached_property
     def one_group(self) -> OneGroup | None:
@@ -120,11 +108,6 @@ class Table:
         means = float(self.weights @ a), float(self.weights @ b), float(self.c[0])
         constants = float(self.beta), float(self.noise), float(self.dimension)
         return OneGroup(self.weights, *columns, self.spread, *means, *constants, rows)
-
-    @cached_property
-    def members(self) -> Array:
-        """One group of each kind, (A,)."""
-        return np.unique(self.classes, return_index=True)[1]
 
     @cached_property
     def power(self) -> Array:

@@ -8,7 +8,7 @@ from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
 from .learning_curve import (
     Grid,
-    grid_axis,
+    grid_axes,
     learning_curve,
     models_on_grid,
     places_on_grid,
@@ -38,7 +38,7 @@ __all__ = [
     "calibration",
     "error_shown",
     "gradient",
-    "grid_axis",
+    "grid_axes",
     "learned_function",
     "learning_curve",
     "models_on_grid",

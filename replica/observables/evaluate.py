@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.results import Array, Rows, Status
+from solvers.results import Array, Status
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
@@ -29,7 +29,7 @@ from ..convex import (
 from ..equivalence import Table, table_at, tables
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import Overlaps, check, ridge, solve_and_check, solve_damped
+from ..saddle_point import check, ridge, solve_and_check, solve_damped
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -112,12 +112,11 @@ def evaluate_ridge(
     for coarse, fine in pairwise(tables(model, scheme.rule)):
         size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
         blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
-        found = concatenate(
-            [
-                _on(model, (fine, coarse), alpha[at], lam[at], _guess(kept, at), scheme)
-                for at in blocks
-            ]
-        )
+        each = [
+            _on(model, (fine, coarse), alpha[at], lam[at], kept and kept.at(at), scheme)
+            for at in blocks
+        ]
+        found = concatenate(each)
         kept = found if kept is None else assign(kept, rows, found)
         # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.  What a
         # table did not solve is not a matter of quadrature.
@@ -139,11 +138,13 @@ def _on(
     tables: tuple[Table, Table],
     alpha: Array,
     lam: Array,
-    start: Overlaps | None,
+    before: Evaluation | None,
     scheme: Scheme,
 ) -> Evaluation:
-    """The points on the first of two ``tables``, checked on both."""
+    """The points on the first of two ``tables``, checked on both; from those ``before``, where all
+    of them are usable."""
     fine = tables[0]
+    start = before.points.overlaps if before is not None and before.converged.all() else None
     if scheme.method == "damped" and fine.one_group is not None:
         points, error = check(solve_damped(fine.one_group, alpha, lam), *tables, alpha, lam)
     else:
@@ -154,13 +155,6 @@ def _on(
     nodes, bias = np.full(len(alpha), fine.weights.size), np.zeros(len(alpha))
     slope = slope_in_bias(model, fine, alpha, points, partial(scores_of_ridge, fine))
     return Evaluation(points, losses, unknown, error, nodes, slope, bias)
-
-
-def _guess(kept: Evaluation | None, rows: Rows) -> Overlaps | None:
-    """The overlaps found on the previous table, where every one of them is usable."""
-    if kept is None or not kept.converged[rows].all():
-        return None
-    return kept.at(rows).points.overlaps
 
 
 def _finished(

@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -32,7 +32,7 @@ from ..problem import (
     positive,
 )
 from .evaluate import TIME_LIMIT, Scheme
-from .solution import evaluate
+from .solution import columns_shown, evaluate
 
 if TYPE_CHECKING:
     import xarray
@@ -131,12 +131,11 @@ def sweep(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.solution.evaluate`.
     """
-    _check_names(problem, grids)
-    axes = {name: grid_axis(name, grid) for name, grid in grids.items()}
+    axes = grid_axes(problem, grids)
     ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
     check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
-    models = list(models_on_grid(problem, axes))
+    models = models_on_grid(problem, axes)
     axes |= ends
     a, b = (x.ravel() for x in np.meshgrid(axes["alpha"], axes["lam"], indexing="ij"))
     minimised, count = as_loss(loss), len(a)
@@ -178,21 +177,9 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
     block = blocks[index]
     with one_thread():
         evaluated = block()
-    model, loss = block.args[0], block.keywords["loss"]
-    points, losses = evaluated.points, evaluated.losses
-    columns: dict[str, Array] = {"trained_bias": evaluated.bias} if model.train_bias else {}
-    columns |= {"test_error": points.errors.test, "train_error": points.errors.train}
-    if not loss.is_square:
-        columns |= {"loss_error": losses.test, "train_loss": losses.train}
-    if model.labels.binary:
-        columns["classification_error"] = evaluated.classification_error
-    return columns | {
-        "converged": evaluated.converged,
-        "residual": points.residual,
-        "quadrature_error": evaluated.quadrature_error,
-        "iterations": points.iterations,
-        "status": np.array([status.value for status in points.status]),
-    }
+    shown = columns_shown(block.args[0], block.keywords["loss"])
+    columns = {name: evaluated.columns[name] for name in shown}
+    return columns | {"status": np.array([status.value for status in columns["status"]])}
 
 
 def learning_curve(
@@ -276,21 +263,9 @@ def learning_curve(
     return dataset
 
 
-def grid_axis(name: str, values: Any) -> Array:
-    """The values of a parameter as they stand on an axis: numbers, or laws by name."""
-    return laws_by_name(name, values) if name == "readout" else axis(name, values)
-
-
-def places_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
-    """The values of each combination of the fields in ``axes``, the last varying fastest; a name
-    of no field that may vary is refused."""
-    _check_names(problem, axes)
-    for values in itertools.product(*(grid.tolist() for grid in axes.values())):
-        yield dict(zip(axes, values, strict=True))
-
-
-def _check_names(problem: Problem, grids: Mapping[str, Any]) -> None:
-    """Refuse ``grids`` over what is no field that may vary."""
+def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
+    """The values in ``grids`` as they stand on the axes: numbers, or laws by name; a name of no
+    field of the problem that may vary is refused."""
     check_problem(problem)
     for name, values in grids.items():
         if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
@@ -298,8 +273,16 @@ def _check_names(problem: Problem, grids: Mapping[str, Any]) -> None:
             raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
         if name not in problem.varying:
             raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
+    kinds = {"readout": laws_by_name}
+    return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
-def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> Iterator[SpikedRandomFeatures]:
-    """The model of each combination; what a step needs and is missing is refused, too."""
-    return (problem.model(**values) for values in places_on_grid(problem, axes))
+def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """The values of each combination of the fields in ``axes``, the last varying fastest."""
+    each = itertools.product(*(grid.tolist() for grid in axes.values()))
+    return [dict(zip(axes, values, strict=True)) for values in each]
+
+
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
+    """The model of each combination; what a step needs and is missing is refused."""
+    return [problem.model(**values) for values in places_on_grid(axes)]

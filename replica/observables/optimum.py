@@ -27,6 +27,7 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
+from .learning_curve import learning_curve
 from .solution import Solution, evaluate, solve
 
 if TYPE_CHECKING:
@@ -92,19 +93,10 @@ class Optimum(Displayed):
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
-        import xarray
-
-        of = self.point.model
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
-        axes = {name: getattr(self, name) * AROUND for name in varied}
-        lam, rates = axes.get("lam", np.array([self.lam])), axes.get("eta", [self.eta])
-        models = [of if np.isnan(rate) else of.model(eta=rate) for rate in rates]
-        alpha = np.full(lam.size, self.point.alpha)
-        errors = np.array([evaluate(model, alpha, lam).points.errors.test for model in models])
-        grid = {"test_error": (("eta", "lam"), errors)}
-        settings = {name: value for name, value in self.settings.items() if name not in axes}
-        curve = xarray.Dataset(grid, {"eta": rates, "lam": lam}, settings)
-        ax = plot_curve(curve.squeeze("eta", drop=True) if "eta" not in varied else curve, ax)
+        grids = {"lam": self.lam} | {name: getattr(self, name) * AROUND for name in varied}
+        curve = learning_curve(self.point.model, alpha=self.point.alpha, **grids)
+        ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
             mark_optimum(ax, getattr(self, varied[0]), self.test_error)
         return ax

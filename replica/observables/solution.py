@@ -116,12 +116,8 @@ class Solution(Displayed):
         import xarray
 
         alpha, name = self.alpha * AROUND, error_shown(self.model)
-        at = evaluate(self.model, alpha, np.full(alpha.size, self.lam), loss=self.loss)
-        errors = at.points.errors
-        known = {"test_error": errors.test, "train_error": errors.train}
-        if self.model.labels.binary:
-            known["classification_error"] = at.classification_error
-        variables = {key: ("alpha", values) for key, values in known.items()}
+        at = evaluate(self.model, alpha, np.full(alpha.size, self.lam), loss=self.loss).columns
+        variables = {key: ("alpha", at[key]) for key in columns_shown(self.model, self.loss)}
         settings = {key: value for key, value in self.settings.items() if key != "alpha"}
         ax = plot_curve(xarray.Dataset(variables, {"alpha": alpha}, settings), ax)
         mark_optimum(ax, self.alpha, getattr(self, name))
@@ -138,11 +134,8 @@ class Solution(Displayed):
         return facts
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("alpha", "lam", "test_error", "train_error")
-        losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        binary = ("classification_error",) if self.model.labels.binary else ()
-        accuracy = ("converged", "residual", "quadrature_error", "iterations")
-        row = {name: getattr(self, name) for name in (*names, *losses, *binary, *accuracy)}
+        names = ["alpha", "lam", *columns_shown(self.model, self.loss)]
+        row = {name: getattr(self, name) for name in names}
         return [row | {"status": self.status.value}]
 
 
@@ -155,6 +148,15 @@ def point_settings(alpha: float, lam: float, loss: Loss) -> dict[str, Any]:
 def error_shown(model: SpikedRandomFeatures) -> str:
     """The name of the error that matters most: of the classification where labels are +-1."""
     return "classification_error" if model.labels.binary else "test_error"
+
+
+def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
+    """The names of what tables show of a point."""
+    bias = ["trained_bias"] if model.train_bias else []
+    losses = [] if loss.is_square else ["loss_error", "train_loss"]
+    binary = ["classification_error"] if model.labels.binary else []
+    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
+    return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]
 
 
 def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> float:
@@ -231,26 +233,14 @@ def solve(
         scheme=Scheme(method, rule),
         time_limit=time_limit,
     )
-    points, losses = evaluated.points, evaluated.losses
     solution = Solution(
         model=model,
         alpha=float(alpha),
         lam=float(lam),
-        test_error=float(points.errors.test[0]),
-        train_error=float(points.errors.train[0]),
         loss=as_loss(loss),
-        loss_error=float(losses.test[0]),
-        train_loss=float(losses.train[0]),
-        classification_error=float(evaluated.classification_error[0]),
-        overlaps=Overlaps(*(part[0] for part in points.overlaps)),
-        conjugates=Conjugates(*(part[0] for part in points.conjugates)),
-        converged=bool(evaluated.converged[0]),
-        status=points.status[0],
-        residual=float(points.residual[0]),
-        quadrature_error=float(evaluated.quadrature_error[0]),
-        iterations=int(points.iterations[0]),
-        nodes=int(evaluated.nodes[0]),
-        trained_bias=float(evaluated.bias[0]),
+        overlaps=Overlaps(*(part[0] for part in evaluated.points.overlaps)),
+        conjugates=Conjugates(*(part[0] for part in evaluated.points.conjugates)),
+        **{name: column.item() for name, column in evaluated.columns.items()},
     )
     if raise_on_failure and not solution.converged:
         raise ConvergenceError(

@@ -9,7 +9,7 @@ solution.  ``ridge`` solves the same equations at once.
 
 import numpy as np
 
-from solvers.fixed_point import Limits, fixed_point
+from solvers.fixed_point import fixed_point
 from solvers.marchenko_pastur import resolvent_averages
 from solvers.results import Array, Rows
 
@@ -28,15 +28,16 @@ def solve_damped(t: OneGroup, alpha: Array, lam: Array) -> Points:
     """The points (alpha, lam), arrays of shape (P,), on a table of one group, in the limit of
     infinite dimension."""
 
-    def image(x: Array, rows: Rows) -> Array:
-        return _sweep(t, x, alpha[rows], lam[rows])[0]
+    def damped(x: Array, rows: Rows) -> Array:
+        return DAMPING * x + (1 - DAMPING) * _sweep(t, x, alpha[rows], lam[rows])[0]
 
     def size(x: Array) -> Array:
-        return np.maximum(np.abs(x), np.array([0, 0, 1, 1, 1, 0, 0]) * SMALLEST)
+        """Such that what a damped step changes is, relative to it, the undamped residual."""
+        return (1 - DAMPING) * np.maximum(np.abs(x), np.array([0, 0, 1, 1, 1, 0, 0]) * SMALLEST)
 
-    start, limits = np.tile(START, (len(alpha), 1)), Limits(MOST_SWEEPS)
+    start = np.tile(START, (len(alpha), 1))
     with np.errstate(all="ignore"):  # rows that diverge are flagged
-        found = fixed_point(image, start, tol=TOLERANCE, size=size, damping=DAMPING, limits=limits)
+        found = fixed_point(damped, start, tol=TOLERANCE, size=size, max_iterations=MOST_SWEEPS)
         _, conjugates, errors = _sweep(t, found.value, alpha, lam)
     overlaps = record_of_one(Overlaps, found.value.T)
     return Points(overlaps, conjugates, errors, found.residual, found.iterations, found.status)

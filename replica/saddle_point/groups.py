@@ -168,7 +168,7 @@ class Groups(Responses):
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:
         """K = -d V_hat / d V of (4.2), (P, D, D): row j holds how all V_hat change with V_j."""
-        W = self.shrinkage(V, self.workspace(V)) ** 2
+        W = self.shrinkage(V) ** 2
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
 

@@ -13,7 +13,6 @@ are used in two equivalent forms without differences of nearly equal numbers.  A
 singular and the solution is unique.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,18 +61,6 @@ class Isotropic(Responses):
         as a function of V1 / V2, and its derivative in log(V1 / V2)."""
         return ratio / self.c, ratio / self.c
 
-    @cached_property
-    def means(self) -> Array:
-        """1 and mu_2^2 times the quadrature weights, as columns (N, 2)."""
-        m2 = self.coefficients[1]
-        return (self.table.weights * np.stack([np.ones_like(m2), m2])).T
-
-    @cached_property
-    def curvatures(self) -> Array:
-        """mu_1^2, mu_2^2 and their product times the weights, as columns (N, 3)."""
-        m1, m2 = self.coefficients
-        return (self.table.weights * np.stack([m1, m2, m1 * m2])).T
-
     @property
     def c(self) -> Any:
         """Bulk variance."""
@@ -91,14 +78,13 @@ class Isotropic(Responses):
         A negative constant is moved to the other side, so that all four are positive.
         """
         V1, V2 = V[:, 0], V[:, 1]
-        W = self.shrinkage(V, self.workspace(V))
-        # E[{1, m2} W], then E[{m1, m2, m1 m2} W^2], with m1 = mu_1^2, m2 = mu_2^2, W = 1 / (1 + V)
-        E, E2 = (W @ self.means).T
-        np.multiply(W, W, out=W)
-        F1, F2, F12 = (W @ self.curvatures).T
+        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.coefficients
+        # E[{1, m2} R], then E[{m1, m2, m1 m2} R^2], with m1 = mu_1^2, m2 = mu_2^2, R = 1 / (1 + V)
+        E, E2 = R @ w, R @ (w * m2)
+        F1, F2, F12 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T
         ratio = alpha / self.beta
         left_over, slope = self.unresolved(V1 / V2) if unresolved is None else unresolved
-        kind = np.result_type(V, alpha, lam, self.beta, W)
+        kind = np.result_type(V, alpha, lam, self.beta, R)
         left, right = np.empty((2, len(V), 2), kind)
         left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
         left[:, 1] = left_over + np.maximum(alpha - 1, 0)

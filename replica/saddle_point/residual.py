@@ -10,6 +10,7 @@ from .overlaps import Overlaps
 from .responses import Responses
 from .ridge import (
     Points,
+    averaged_pairs,
     compiled_points,
     conditional_error,
     responses_of,
@@ -17,7 +18,6 @@ from .ridge import (
     sources,
 )
 from .rows import Rows
-from .signal import normal_equations
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
 # than that part of the terms it is a sum of.
@@ -66,8 +66,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
         # near a threshold that map hardly moves V: Newton's step is the distance left
         np.abs(solve_rows(slope, log_residual)),
         *_of_signal(table, points, W),
-        # last, as it overwrites the arrays
-        *_of_errors(responses, alpha, lam, points, (R, W, V_hat)),
+        *_of_errors(responses, alpha, lam, points, W * R, V_hat),
     ]
     return np.max([largest(part.reshape(len(V), -1)) for part in parts], axis=0)
 
@@ -84,7 +83,8 @@ def _of_signal(table: Table, points: Points, W: Array) -> tuple[Array, Array]:
     overlaps, conjugates = points.overlaps, points.conjugates
     P = len(W)
     # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms
-    gram, moment = normal_equations(table, W)
+    gram = averaged_pairs(W, table.regressors)
+    moment = W @ (table.regressors * table.h).T
     readout = np.concatenate([overlaps.m, overlaps.theta.reshape(P, -1)], axis=1)
     unbalanced = moment - (gram @ readout[..., None])[..., 0]
     unbalanced -= np.concatenate([conjugates.m, conjugates.theta.reshape(P, -1)], axis=1)
@@ -100,27 +100,26 @@ def _of_errors(
     alpha: Array,
     lam: Array,
     points: Points,
-    at: tuple[Array, Array, Array],
+    W: Array,
+    V_hat: Array,
 ) -> tuple[Array, Array]:
-    """Changes of (Q1, q2), packed (P, D), by (4.7)-(4.9), and of the errors (P, 2) by (4.11), with
-    1 / (1 + V), the quadrature weights times it, both (P, N), and V_hat (P, D) in ``at``.  The
-    first two are overwritten."""
+    """Changes of (Q1, q2), packed (P, D), by (4.7)-(4.9), and of the errors (P, 2) by (4.11), given
+    the quadrature weights times 1 / (1 + V)^2, ``W`` (P, N), and V_hat (P, D)."""
     table, overlaps, conjugates = responses.table, points.overlaps, points.conjugates
-    R, W, V_hat = at
     V = responses.pack(overlaps.V1, overlaps.V2)
     signal = responses.signal_sources(V, V_hat, alpha, conjugates.theta, conjugates.p)
     Q = responses.pack(overlaps.Q1, overlaps.q2)
-    W *= R
-    spare = responses.workspace(V)
-    error = conditional_error(table, overlaps.m, overlaps.theta, overlaps.psi, out=R, spare=spare)
-    error += np.matmul(Q, responses.coefficients, out=spare)  # Eq. (4.7)
+    error = conditional_error(table, overlaps.m, overlaps.theta, overlaps.psi)
+    error += Q @ responses.coefficients  # Eq. (4.7)
     power = table.power + table.noise
     floor = SMALLEST_ERROR * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
-    W *= error
-    X = sources(table, W, alpha, conjugates.m, signal)  # Eq. (4.8)
+    weighted = W * error
+    X = sources(table, weighted, alpha, conjugates.m, signal)  # Eq. (4.8)
     Q_again = responses.second_moments_at(V_hat, lam, responses.pack(*X))  # Eq. (4.9)
     Q_again += responses.pack(signal.Q1, np.zeros_like(overlaps.q2))
-    errors = np.stack([error @ table.weights - table.noise, W.sum(axis=1)], axis=1)  # Eq. (4.11)
+    errors = np.stack(
+        [error @ table.weights - table.noise, weighted.sum(axis=1)], axis=1
+    )  # Eq. (4.11)
     return (
         relative_change(Q_again, Q, responses.magnitude(Q)),
         relative_change(errors, np.stack(points.errors, axis=1), floor),

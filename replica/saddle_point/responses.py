@@ -17,13 +17,14 @@ solves the same equations at complex lam, and derivatives are taken by complex s
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import Limits, fixed_point
+from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
 
@@ -106,7 +107,6 @@ class Responses(ABC):
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = _upper(self.groups)
-        self._workspace: dict[Any, Array] = {}
 
     @cached_property
     def products(self) -> Array:
@@ -121,11 +121,6 @@ class Responses(ABC):
         a, b = self.upper
         twice = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
         return twice[:, None] * self.products
-
-    @cached_property
-    def weighted_products(self) -> Array:
-        """``products`` times the quadrature weights, as columns (N, D)."""
-        return (self.table.weights * self.products).T
 
     @cached_property
     def signed(self) -> Array:
@@ -159,29 +154,20 @@ class Responses(ABC):
         root = np.sqrt(np.abs(np.diagonal(first, axis1=1, axis2=2)))
         return self.pack(root[:, :, None] * root[:, None, :], np.abs(second))
 
-    def workspace(self, V: Array) -> Array:
-        """An array (P, N) for an intermediate that is used up before the next one: fresh
-        memory of this size would cost as much as the arithmetic."""
-        kind = np.result_type(V, self.coefficients)
-        array = self._workspace.get(kind)
-        if array is None or len(array) < len(V):
-            array = self._workspace[kind] = np.empty((len(V), self.table.weights.size), kind)
-        return array[: len(V)]
-
-    def shrinkage(self, V: Array, out: Array | None = None) -> Array:
+    def shrinkage(self, V: Array) -> Array:
         """1 / (1 + V(kappa)), (P, N): what training leaves of a sample's error."""
-        total = np.matmul(V, self.coefficients, out=out)  # Eq. (4.1)
-        total += 1
+        total = 1 + V @ self.coefficients  # Eq. (4.1)
         return np.asarray(np.reciprocal(total, out=total))
 
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D), from 1 / (1 + V(kappa)) (P, N), or -E[s' | kappa] of a
         convex loss."""
-        return alpha[:, None] / self.beta * (shrinkage @ self.weighted_products)  # Eq. (4.2)
+        averages = (shrinkage * self.table.weights) @ self.products.T
+        return alpha[:, None] / self.beta * averages  # Eq. (4.2)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D).  Eqs. (4.1)-(4.2)"""
-        return self.conjugates_from(self.shrinkage(V, self.workspace(V)), alpha)
+        return self.conjugates_from(self.shrinkage(V), alpha)
 
     @abstractmethod
     def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
@@ -274,10 +260,10 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits = Limits(patience=PATIENCE * self.groups)
+            limits = {"patience": PATIENCE * self.groups}
         else:
-            limits = Limits(max_iterations=1)
-        first = fixed_point(step, start, tol=tol, size=self.magnitude, limits=limits)
+            limits = {"max_iterations": 1}
+        first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         usable = np.isfinite(first.value) & ((first.value > 0) | self.signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
         if slow.size == 0:
@@ -290,10 +276,5 @@ class Responses(ABC):
             tol=max(tol, 1e-13),
             max_iterations=NEWTON_STEPS,
         )
-        value, residual = first.value.copy(), first.residual.copy()
-        iterations, status = first.iterations.copy(), first.status.copy()
-        value[slow], status[slow] = second.value, second.status
-        iterations[slow] += second.iterations
         error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
-        residual[slow] = largest(error)
-        return Result(value, residual, iterations, status)
+        return first.continued(slow, replace(second, residual=largest(error)))

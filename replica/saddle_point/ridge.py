@@ -109,24 +109,19 @@ def trained_readout(
     signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
 
     W *= R  # from here on the weights times 1 / (1 + V)^2
-    spare = responses.workspace(V)
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0 = conditional_error(table, m, theta, psi, out=R, spare=spare)
+    error0 = conditional_error(table, m, theta, psi)
     if signal.Q1.any():
         error0 += responses.pack(signal.Q1, np.zeros_like(V2)) @ responses.coefficients
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    weighted = np.multiply(W, error0)
-    X = sources(table, weighted, alpha, m_hat, signal)  # Eq. (4.8)
+    X = sources(table, W * error0, alpha, m_hat, signal)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
-    np.matmul(Q, responses.coefficients, out=weighted)
-    weighted += error0  # Eq. (4.7)
-    weighted *= W
-    X1, X2 = sources(table, weighted, alpha, m_hat, signal)  # Eq. (4.8)
+    error = error0 + Q @ responses.coefficients  # Eq. (4.7)
+    X1, X2 = sources(table, W * error, alpha, m_hat, signal)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))
-    error = np.matmul(Q, responses.coefficients, out=weighted)
-    error += error0  # Eq. (4.7)
+    error = error0 + Q @ responses.coefficients  # Eq. (4.7)
     Q1, q2 = responses.unpack(Q)
 
     overlaps = Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2)
@@ -144,24 +139,19 @@ def responses_of(table: Table) -> Responses:
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
-def conditional_error(
-    table: Table, m: Array, theta: Array, psi: Array, *, out: Array, spare: Array
-) -> Array:
-    """epsilon(kappa) of Eq. (4.7), (P, N), without its terms in Q1 and q2; written to ``out``.
-
-    ``spare`` is overwritten: at this size, fresh memory costs more than the arithmetic.
-    """
+def conditional_error(table: Table, m: Array, theta: Array, psi: Array) -> Array:
+    """epsilon(kappa) of Eq. (4.7), (P, N), without its terms in Q1 and q2."""
     P = len(m)
-    minus_one = np.full((P, 1), -1.0)
-    # (C - h)^2, with C = mu_0 . m + sum_b mu_1^b kappa . theta_b of Eq. (4.5)
-    readout = np.concatenate([m, theta.reshape(P, -1), minus_one], axis=1)
-    error = np.matmul(readout, np.vstack([table.regressors, table.h]), out=out)
-    error *= error
-    # k - h^2 + Delta - 2 sum_b mu_1^b psi_b . g
-    rest = np.concatenate([-2 * psi.reshape(P, -1), -minus_one], axis=1)
-    rows = np.vstack([table.slope_target, table.spread + table.noise])
-    error += np.matmul(rest, rows, out=spare)
-    return error
+    # C = mu_0 . m + sum_b mu_1^b kappa . theta_b of Eq. (4.5)
+    C = np.concatenate([m, theta.reshape(P, -1)], axis=1) @ table.regressors
+    variance = table.spread + table.noise - 2 * psi.reshape(P, -1) @ table.slope_target
+    return np.asarray((C - table.h) ** 2 + variance)
+
+
+def averaged_pairs(weights: Array, rows: Array) -> Array:
+    """Averages (P, n, n) of products of two of the ``rows`` (n, N), with ``weights`` (P, N)."""
+    pairs = (rows[:, None] * rows).reshape(-1, rows.shape[1])
+    return (weights @ pairs.T).reshape(-1, len(rows), len(rows))
 
 
 def sources(
@@ -172,14 +162,14 @@ def sources(
 
     At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
     """
-    A = len(table.mu1)
     ratio = alpha / table.beta
-    X1 = ratio[:, None, None] * (weighted @ table.slope_pairs).reshape(-1, A, A)
+    X1 = ratio[:, None, None] * averaged_pairs(weighted, table.mu1)
     X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
     X1 += signal.X1
     X2 += signal.X2
     if np.isfinite(table.dimension):
-        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, table.members] ** 2
+        _, one_of_each = np.unique(table.classes, return_index=True)
+        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
     return X1, X2
 
 

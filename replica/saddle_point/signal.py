@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.linear import least_norm, least_squares
+from solvers.linear import least_squares
 from solvers.results import Array
 
 from ..equivalence import Table
@@ -44,7 +44,7 @@ def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
 
 
 def newton_system(
-    gram: Array, moment: Array, root: Array, penalty: Array, before: Array | None = None
+    gram: Array, moment: Array, root: Array, penalty: Array, before: Array
 ) -> tuple[Array, Array]:
     """Matrix (P, n, n) and right side (P, n) of Newton's step in (m, phi) on Eq. (4.5).
 
@@ -58,8 +58,8 @@ def newton_system(
         Of :class:`Susceptibility`.
     penalty : (P, n - k, n - k)
         Matrix of the quadratic penalty on m.
-    before : (P, n), optional
-        (m, phi) to step from; 0 unless given.
+    before : (P, n)
+        (m, phi) to step from.
     """
     P, k = root.shape[:2]
     free = gram.shape[1] - k
@@ -71,9 +71,8 @@ def newton_system(
     matrix[:, :free, :free] += penalty
     matrix[:, range(free, free + k), range(free, free + k)] += 1.0
     right = (turned @ moment[..., None])[..., 0]
-    if before is not None:
-        right[:, :free] -= (penalty @ before[:, :free, None])[..., 0]
-        right[:, free:] -= before[:, free:]
+    right[:, :free] -= (penalty @ before[:, :free, None])[..., 0]
+    right[:, free:] -= before[:, free:]
     return matrix, right
 
 
@@ -89,22 +88,17 @@ def ridge_signal(
     offset = theta_from_p_hat(susceptibility, p_hat)  # theta = root phi + offset
     penalty = penalty_on_m(table, alpha, V2)
     root = susceptibility.root
-    if count == 1:
-        gram, moment = normal_equations(table, W)
-        moment -= (gram[:, :, count:] @ offset[..., None])[..., 0]
-        solution = least_norm(*newton_system(gram, moment, root, penalty[..., None]))
-    else:
-        # Many mu_0 are nearly dependent: as a least-squares problem, which does not square their
-        # singular values, it keeps half the digits more.
-        penalties = np.concatenate([penalty, np.ones((len(W), A * K), V2.dtype)], axis=1)
-        weight = np.sqrt(W)[..., None]
-        offsets = np.broadcast_to(table.offsets.T, (len(W), *table.offsets.T.shape))
-        columns = np.concatenate([offsets, loadings.T @ root], axis=2)
-        rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
-        design = np.concatenate([weight * columns, rows], axis=1)
-        target = weight[..., 0] * (table.h - offset @ loadings)
-        target = np.concatenate([target, np.zeros_like(penalties)], axis=1)
-        solution = least_squares(design, target)
+    # Many mu_0 are nearly dependent: as a least-squares problem, which does not square their
+    # singular values, it keeps half the digits more.
+    penalties = np.concatenate([penalty, np.ones((len(W), A * K), V2.dtype)], axis=1)
+    weight = np.sqrt(W)[..., None]
+    offsets = np.broadcast_to(table.offsets.T, (len(W), *table.offsets.T.shape))
+    columns = np.concatenate([offsets, loadings.T @ root], axis=2)
+    rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
+    design = np.concatenate([weight * columns, rows], axis=1)
+    target = weight[..., 0] * (table.h - offset @ loadings)
+    target = np.concatenate([target, np.zeros_like(penalties)], axis=1)
+    solution = least_squares(design, target)
     m, phi = solution[:, :count], solution[:, count:, None]
     theta = (root @ phi)[..., 0] + offset
     theta_hat = (susceptibility.inverse_root @ phi)[..., 0]
@@ -119,13 +113,6 @@ def ridge_signal(
             theta = (root @ (root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0] + offset
     shape = (-1, A, K)
     return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
-
-
-def normal_equations(table: Table, W: Array) -> tuple[Array, Array]:
-    """E[F F' / (1 + V)] (P, n, n) and E[F h / (1 + V)] (P, n) of the n regressors F."""
-    size = len(table.regressors)
-    gram = (W @ table.regressor_pairs).reshape(-1, size, size)
-    return gram, W @ (table.regressors * table.h).T
 
 
 def theta_from_p_hat(susceptibility: Susceptibility, p_hat: Array) -> Array:

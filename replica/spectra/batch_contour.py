@@ -17,12 +17,11 @@ real rule at positive arguments; where nothing does, that rule is taken as it is
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import gauss_hermite, gauss_legendre, graded, interval, trapezoid
+from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Activation, LabelLaw, Target
 from ..saddle_point import GroupRows, Rows
@@ -44,13 +43,6 @@ DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
 TARGET_PANEL = 0.25  # of s, for labels without noise
 
 
-class Nodes(NamedTuple):
-    """rho and its weights, both (M,)."""
-
-    rho: Array
-    weights: Array
-
-
 def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
     """The ``rows`` after a single ``step`` with its batch on nodes beside the real line, where
     these give the same averages for positive arguments."""
@@ -60,18 +52,18 @@ def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
     if isinstance(rows, GroupRows):
         batch = rows.batch
         own = first._replace(linear=batch.linear, square=batch.square)
-        nodes = _beside(step.step_labels, own, batch.alpha, Nodes(batch.rho, batch.weights))
-        return replace(rows, batch=batch._replace(rho=nodes.rho, weights=nodes.weights))
+        nodes = _beside(step.step_labels, own, batch.alpha, Rule(batch.rho, batch.weights))
+        return replace(rows, batch=batch._replace(rho=nodes.nodes, weights=nodes.weights))
     (one,), (_, linear, square) = rows.batches, first
     if not (linear.any() or square.any()):
         return rows
     rho = one.t12 / linear if linear.any() else np.sqrt(one.t11 / square)
-    rho, weights = _beside(step.step_labels, first, one.alpha, Nodes(rho, one.weights))
+    rho, weights = _beside(step.step_labels, first, one.alpha, Rule(rho, one.weights))
     turned = one._replace(weights=weights, t11=square * rho**2, t12=linear * rho)
     return replace(rows, batches=(turned,))
 
 
-def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Nodes) -> Nodes:
+def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> Rule:
     """Nodes beside the line that give the averages of the ``real`` ones, or those."""
     scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
     mean = partial(_shifted, labels.target, first.offset[0])
@@ -91,7 +83,7 @@ def _shifted(target: Target, offset: float, z: Array) -> Array:
     return np.asarray(target.function(z)) - offset
 
 
-def _averages(nodes: Nodes, scale: float, *, odd: bool) -> tuple[Array, float]:
+def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     """Averages over rho of the kind that the pencil takes, with ``odd`` ones or without, and what
     they are compared with."""
     rho, weights = nodes
@@ -102,8 +94,8 @@ def _averages(nodes: Nodes, scale: float, *, odd: bool) -> tuple[Array, float]:
 
 
 @lru_cache(maxsize=64)
-def _candidates(labels: LabelLaw, scale: float) -> tuple[Nodes, ...]:
-    """Nodes to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
+def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
+    """Rules to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
     there is noise enough, and for the rest on a contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
@@ -111,11 +103,11 @@ def _candidates(labels: LabelLaw, scale: float) -> tuple[Nodes, ...]:
     for plain in (_continued(target), _values(target, TARGET_PANEL)):
         each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
         shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
-        candidates.append(Nodes(np.concatenate([one.rho for one in each]), np.concatenate(shares)))
+        candidates.append(Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares)))
     return tuple(candidates)
 
 
-def _continued(target: Target) -> Nodes:
+def _continued(target: Target) -> Rule:
     """Labels without noise, on a contour for s, which meets the line at the target's kinks; NaN if
     the target cannot be continued."""
     if target.kinks:
@@ -126,10 +118,10 @@ def _continued(target: Target) -> Nodes:
     try:
         values, which = np.unique(target.function(s), return_inverse=True)
     except (TypeError, ValueError):  # not made for complex numbers
-        return Nodes(np.full(s.shape, np.nan), weights)
+        return Rule(np.full(s.shape, np.nan), weights)
     shares = np.zeros(values.size, complex)
     np.add.at(shares, which, weights)  # one node for all of a piece on which the target is constant
-    return Nodes(values, shares)
+    return Rule(values, shares)
 
 
 def _by_pieces(target: Target) -> tuple[Array, Array]:
@@ -146,24 +138,24 @@ def _by_pieces(target: Target) -> tuple[Array, Array]:
     return s, weights / weights.sum()
 
 
-def _blurred(nodes: Nodes, noise: float) -> Nodes:
+def _blurred(nodes: Rule, noise: float) -> Rule:
     """Labels with a Gaussian noise of that variance added, so little that a few values of it
     suffice."""
     if not noise:
         return nodes
     xi, w = gauss_hermite(NOISE_NODES)
-    rho = nodes.rho[:, None] + np.sqrt(noise) * xi
-    return Nodes(rho.ravel(), (nodes.weights[:, None] * w).ravel())
+    rho = nodes.nodes[:, None] + np.sqrt(noise) * xi
+    return Rule(rho.ravel(), (nodes.weights[:, None] * w).ravel())
 
 
-def _values(target: Target, panel: float) -> Nodes:
+def _values(target: Target, panel: float) -> Rule:
     """The values that the target has on a fine rule for s."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
     values, which = np.unique(target(rule.nodes), return_inverse=True)
-    return Nodes(values, np.bincount(which, rule.weights, values.size))
+    return Rule(values, np.bincount(which, rule.weights, values.size))
 
 
-def _rotated(target: Target, noise: float, scale: float) -> Nodes | None:
+def _rotated(target: Target, noise: float, scale: float) -> Rule | None:
     """rho = u exp(-i phi), dense where 1 / (1 + scale rho^2) varies, weighed by its density; None
     where the noise is so small that this takes too many nodes."""
     mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
@@ -181,4 +173,4 @@ def _rotated(target: Target, noise: float, scale: float) -> Nodes | None:
     rho = turn * np.sinh(u) / root
     cell = turn * np.cosh(u) / root * (u[1] - u[0])
     density = np.exp(-((rho[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
-    return Nodes(rho, (density @ weights) * cell)
+    return Rule(rho, (density @ weights) * cell)

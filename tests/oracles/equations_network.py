@@ -1,4 +1,4 @@
-"""Eqs. (15.2)-(15.8) typed as they stand, one point at a time, with numerical derivatives.
+"""Eqs. (15.2)-(15.8) typed as they stand, one point at a time.
 
 The row norms enter as in (15.9)-(15.13): one more coordinate of every neuron, of
 variance v/d and covariance k/d with its row, on which Vh1 does not act.  ``of`` are the ``Rows`` of
@@ -7,6 +7,8 @@ variance v/d and covariance k/d with its row, on which Vh1 does not act.  ``of``
 
 import numpy as np
 from scipy.optimize import brentq
+
+from tests.oracles import equations_rows
 
 
 def kappa_t(of, t):
@@ -67,56 +69,6 @@ def M_block(of, beta, V1_hat, Lam):
     return M if of.norms else M[np.ix_([0, 2], [0, 2])]
 
 
-def derivative(f, x):
-    """Central difference of fourth order."""
-    h = 1e-3 * x
-    return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
-
-
 def solve(of, table, alpha, lam):
-    """Test and training error, with V1 and V2 found by plain iteration."""
-    t, beta = table, table.beta
-    w, m1, m2 = t.weights, t.mu1[0], t.mu2sq[0]
-    V1 = V2 = 1.0
-    for _ in range(3000):
-        R = 1 / (1 + m1**2 * V1 + m2 * V2)
-        V1_hat = alpha / beta * (w @ (m1**2 * R))
-        Lam = lam + alpha / beta * (w @ (m2 * R))
-        new = resolvent(of, beta, V1_hat, Lam)
-        change = abs(new[0] / V1 - 1) + abs(new[1] / V2 - 1)
-        V1, V2 = new
-        if change < 1e-14:
-            break
-    assert change < 1e-12
-    W = w / (1 + m1**2 * V1 + m2 * V2)
-    F, free = t.regressors, len(t.offsets)
-    p_hat = W @ (m1 * t.g[0])
-    M = alpha / beta * M_block(of, beta, V1_hat, Lam)
-    # E[F (h - C) / (1 + V)] = (0, theta_hat), C = m F_0 + theta . F_1, theta by (15.7)
-    gram, moment = (F * W) @ F.T, (F * W) @ t.h
-    system = gram.copy()
-    system[:, free:] = gram[:, free:] @ M[:-1, :-1]
-    system[free:, free:] += np.eye(len(F) - free)
-    found = np.linalg.solve(system, moment - gram[:, free:] @ M[:-1, -1] * p_hat)
-    m, nu = found[:free], np.append(found[free:], p_hat)
-    overlaps = M @ nu
-    C = m @ t.offsets + overlaps[:-1] @ F[free:]
-    error = (t.h - C) ** 2 + t.spread + t.noise - 2 * overlaps[-1] * m1 * t.g[0]
-    # (15.8), the part of X in Q moved to the left
-    products = np.stack([m1**2, m2])
-    by_hat = derivative(lambda x: np.array(resolvent(of, beta, x, Lam)), V1_hat)
-    by_lam = derivative(lambda x: np.array(resolvent(of, beta, V1_hat, x)), Lam)
-    response = -np.stack([by_hat, by_lam], axis=1)
-    direct = -((alpha / beta) ** 2) * np.array(
-        [
-            derivative(lambda x: nu @ M_block(of, beta, x, Lam) @ nu, V1_hat),
-            derivative(lambda x: nu @ M_block(of, beta, V1_hat, x) @ nu, Lam),
-        ]
-    )
-    W2 = alpha / beta * w / (1 + m1**2 * V1 + m2 * V2) ** 2
-    feedback = (products * W2) @ products.T
-    Q = np.linalg.solve(
-        np.eye(2) - response @ feedback, response @ ((products * W2) @ error) + direct
-    )
-    error = error + Q @ products
-    return w @ error - t.noise, beta / alpha * (W2 @ error)
+    """Test and training error.  (15.7), (15.8)"""
+    return equations_rows.solve(of, table, alpha, lam, V=resolvent, M=M_block)

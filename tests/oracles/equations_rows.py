@@ -151,20 +151,21 @@ def derivative(f, x):
     return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
 
 
-def solve(of, table, alpha, lam, start=(1.0, 1.0)):
+def resolvent(of, beta, V1_hat, Lam):
+    """V1, V2 of (16.6)."""
+    V2 = of.V2(beta, V1_hat, Lam)
+    return (1 - of.p(beta * V2 * V1_hat)) / (beta * V1_hat), V2
+
+
+def solve(of, table, alpha, lam, start=(1.0, 1.0), V=resolvent, M=Rows.M):
     """Test and training error, with V1 and V2 found by plain iteration.  (4.7), (16.10), (15.8)"""
     t, beta = table, table.beta
     w, m1, m2 = t.weights, t.mu1[0], t.mu2sq[0]
-
-    def V(V1_hat, Lam):
-        V2 = of.V2(beta, V1_hat, Lam)
-        return np.array([(1 - of.p(beta * V2 * V1_hat)) / (beta * V1_hat), V2])
-
     V1, V2 = start
-    for _ in range(400):
+    for _ in range(3000):
         R = 1 / (1 + m1**2 * V1 + m2 * V2)
         V1_hat, Lam = alpha / beta * (w @ (m1**2 * R)), lam + alpha / beta * (w @ (m2 * R))
-        new = V(V1_hat, Lam)
+        new = V(of, beta, V1_hat, Lam)
         change = abs(new[0] / V1 - 1) + abs(new[1] / V2 - 1)
         V1, V2 = new
         if change < 1e-13:
@@ -173,26 +174,27 @@ def solve(of, table, alpha, lam, start=(1.0, 1.0)):
     W = w / (1 + m1**2 * V1 + m2 * V2)
     F, free = t.regressors, len(t.offsets)
     p_hat = W @ (m1 * t.g[0])
-    M = alpha / beta * of.M(beta, V1_hat, Lam)
+    block = alpha / beta * M(of, beta, V1_hat, Lam)
+    # E[F (h - C) / (1 + V)] = (0, theta_hat), C = m F_0 + theta . F_1, theta by (15.7)
     gram, moment = (F * W) @ F.T, (F * W) @ t.h
     system = gram.copy()
-    system[:, free:] = gram[:, free:] @ M[:-1, :-1]
+    system[:, free:] = gram[:, free:] @ block[:-1, :-1]
     system[free:, free:] += np.eye(len(F) - free)
-    found = np.linalg.solve(system, moment - gram[:, free:] @ M[:-1, -1] * p_hat)
+    found = np.linalg.solve(system, moment - gram[:, free:] @ block[:-1, -1] * p_hat)
     m, nu = found[:free], np.append(found[free:], p_hat)
-    overlaps = M @ nu
+    overlaps = block @ nu
     C = m @ t.offsets + overlaps[:-1] @ F[free:]
     error = (t.h - C) ** 2 + t.spread + t.noise - 2 * overlaps[-1] * m1 * t.g[0]
     products = np.stack([m1**2, m2])
     by_hat, by_lam = (
-        derivative(lambda x: V(x, Lam), V1_hat),
-        derivative(lambda x: V(V1_hat, x), Lam),
+        derivative(lambda x: np.array(V(of, beta, x, Lam)), V1_hat),
+        derivative(lambda x: np.array(V(of, beta, V1_hat, x)), Lam),
     )
     response = -np.stack([by_hat, by_lam], axis=1)
     direct = -((alpha / beta) ** 2) * np.array(
         [
-            derivative(lambda x: nu @ of.M(beta, x, Lam) @ nu, V1_hat),
-            derivative(lambda x: nu @ of.M(beta, V1_hat, x) @ nu, Lam),
+            derivative(lambda x: nu @ M(of, beta, x, Lam) @ nu, V1_hat),
+            derivative(lambda x: nu @ M(of, beta, V1_hat, x) @ nu, Lam),
         ]
     )
     W2 = alpha / beta * w / (1 + m1**2 * V1 + m2 * V2) ** 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.display import Displayed, text
-from replica.observables import grid_axis, places_on_grid
+from replica.observables import grid_axes, places_on_grid
 from replica.plotting import abscissa_of, plot_comparison, spaced
 from replica.problem import Problem, attributes
 from solvers.results import Array
@@ -50,7 +50,7 @@ class ComparisonGrid(Displayed):
     @property
     def places(self) -> list[dict[str, Any]]:
         """The parameters of ``each``."""
-        return list(places_on_grid(self.problem, self.axes))
+        return places_on_grid(self.axes)
 
     @property
     def agrees(self) -> bool:
@@ -182,7 +182,7 @@ def compare_grid(
     >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)
     {'eta': 2, 'alpha': 2, 'lam': 1}
     """
-    axes = {name: grid_axis(name, values) for name, values in grids.items()}
+    axes = grid_axes(problem, grids)
     each: list[Comparison | Ladder] = []
     count = int(np.prod([axis.size for axis in axes.values()]))
 
@@ -206,7 +206,7 @@ def problems_on_grid(
     problem: Problem, axes: Mapping[str, Array], beta: float | None
 ) -> Iterator[tuple[Problem, float | None]]:
     """The problem of every combination, and its width where that is not its own."""
-    for values in places_on_grid(problem, axes):
+    for values in places_on_grid(axes):
         if problem.schedule:
             width = values.pop("beta", beta)
             yield problem.step.at(width, values), width
