@@ -53,7 +53,7 @@ def scan(resolvent: Resolvent) -> Array:
     # rows have in no direction more variance than the largest eigenvalue of their covariance
     top = _bound(
         resolvent,
-        table.c if table.covariance is None else table.covariance.largest,
+        table.c if table.covariance is None else resolvent.real.analytic.table.covariance.largest,
     )
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)

@@ -287,14 +287,14 @@ def _resolvent(
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
     if table.covariance is not None and not model.rows.step.steps:
-        table = replace(table, covariance=beside_line(model.rows.step, table.covariance))
+        table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside), alpha, deadline)
+            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
             probes = scan(resolvent)[::PROBE_STRIDE]
             U = resolvent.at(probes.astype(complex))
             inside = probes * resolvent.transform(U).imag > NEGLIGIBLE_MASS
             if (np.nan_to_num(resolvent.winding(U[inside])) < 0.5).all():
                 return resolvent
-    return Resolvent(real, ridge.responses_of(table), alpha, deadline)
+    return Resolvent(real, ridge.responses_of(table).analytic, alpha, deadline)

@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.saddle_point.correlated_groups import CorrelatedGroups
+from replica.saddle_point.correlated import CorrelatedGroups
 from replica.steps.network import _group_rows
 from replica.steps.row_samples import Kinds
 
@@ -43,7 +43,7 @@ def several_times(model, fractions):
     rows = {name: np.repeat(getattr(one, name), count, axis=0) for name in names}
     kinds = Kinds(np.ones(count), np.full(count, model.rows.step.bias.values[0]))
     covariance = _group_rows(model.rows.step, model.rows.row_norms, kinds)
-    covariance = replace(covariance, basis=one.covariance.basis)  # zeta has a sign
+    covariance = replace(covariance, basis=one.covariance.rows.basis)  # zeta has a sign
     rows |= dict(fractions=np.array(fractions), covariance=covariance)
     return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
 
