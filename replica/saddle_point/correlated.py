@@ -161,21 +161,21 @@ class CorrelatedGroup(Correlated, Isotropic):
         derivative in c; as many as there are ``like`` these.  Of complex functions to the first
         order in the imaginary part; NaN where there is no such q."""
 
-        def system(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            q, dq = q_of(c[:, 0], rows)
+        def equation(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+            """log (c / c_e(q)), and its derivative in log c."""
+            q, dq = q_of(c, rows)
             value, slope = self.tables.effective(np.where(q.real < 0, 0.0, q))
-            return np.log(c / value[:, None]), (1 - c[:, 0] * slope / value * dq)[:, None, None]
+            return np.log(c / value), 1 - c * slope / value * dq
 
-        def real(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            rest, slope = system(c, rows)
-            return rest.real, slope.real
+        def system(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+            rest, slope = equation(c[:, 0], rows)
+            return rest.real[:, None], slope.real[:, None, None]
 
-        found = newton(real, np.full((len(like), 1), self.tables.c), tol=1e-15)
-        c = np.where(found.residual[:, None] < SOLVED, found.value, np.nan)
         rows = np.arange(len(like))
-        rest, slope = system(c, rows)
-        c = c - c * rest / slope[:, 0]
-        q = q_of(c[:, 0], rows)[0]
+        found = newton(system, np.full((len(like), 1), self.tables.c), tol=1e-15)
+        c = np.where(found.residual < SOLVED, found.value[:, 0], np.nan)
+        rest, slope = equation(c, rows)
+        q = q_of(c * (1 - rest / slope), rows)[0]
         return q, *self.tables.effective(q)
 
 

@@ -44,18 +44,16 @@ class _Seen:
         self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
         self.Q[:, i, j] = self.Q[:, j, i] = rows.resolvent(t, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
-        J = Gh[:, None] @ self.rest.swapaxes(1, 2)
         self.of_delta = rows.norms * self._times_Y(self.rest)
-        on_delta = rows.norms * self._times_Y(self._times_Y(J).swapaxes(1, 2))
+        on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
 
         scale = np.ones((len(b.pairs) - 1, 1, 1))
         scale[-1] = b.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
         on_x, mixed = _average(b.pairs[1:, 1:], self.Q), _average(b.pairs[0, 1:], self.of_delta)
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
         self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
-        self.block = (self.along @ (Gh @ self.solved)[:, None])[:, :, None] @ self.along[
-            :, None
-        ].swapaxes(3, 4)
+        moved = self.along @ (Gh @ self.solved)[:, None]
+        self.block = moved[:, :, None] @ self.along[:, None].swapaxes(3, 4)
         self.block[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
         self.block[:, :-1, -1] += scale * mixed
         self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
@@ -106,9 +104,8 @@ class Special:
             H[:, S, S, step, step] = 0.0  # of delta, g takes the place of the links within a step
             labels = b.directions.T @ b.directions  # and E Q is not on what the labels know
             H[:, :S, :S, step, step] -= labels[..., None, None] * EQ[:, None, None, step, step]
-            H[..., step, step] += np.einsum(
-                "ia,jb,pijkl->pabkl", seen.places, seen.places, seen.block
-            )
+            turn = seen.places
+            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", turn, turn, seen.block)
         u, *zeta = np.vstack([rows.basis, null_space(rows.basis).T])
         self.turn = np.zeros((S + 1, S + 1))
         self.turn[0, :S], self.turn[1, S], self.turn[2:, :S] = u, 1.0, zeta
@@ -127,14 +124,10 @@ class Special:
 
     def by_trace(self, w: Array) -> Array:
         """-d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all directions."""
-        rows, (P, size) = self.rows, w.shape
+        rows, (P, size), directions = self.rows, w.shape, len(self.turn)
         z = np.zeros((P, 2 * len(self.seen) * size), np.result_type(w, self.back))
         z[:, :size], z[:, self.kept] = w, (self.back @ w[..., None])[..., 0]
-        z = (
-            z.reshape(P, -1, len(self.turn), rows.groups)
-            .swapaxes(1, 2)
-            .reshape(P, len(self.turn), -1)
-        )
+        z = z.reshape(P, -1, directions, rows.groups).swapaxes(1, 2).reshape(P, directions, -1)
         z, total = self.turn.T @ z, np.zeros((P, *rows.links.shape), z.dtype)
         for step, seen in zip(rows.steps, self.seen, strict=True):
             total[:, step, step] = seen.by_trace(z[..., step])
