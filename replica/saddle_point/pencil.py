@@ -39,17 +39,16 @@ class Batch(NamedTuple):
         Samples over input dimension.
     pairs : (D + 2, D + 2, M)
         Weights times the products of (1, x_1, ..., x_D, phi): the projections of the input on the
-        D ``directions``, and the sample's share in the batch's noise vector.
+        D directions that labels know, and the sample's share in the batch's noise vector.
     t11, t12 : (A, M)
         What a sample adds to the pencil.
     F, lam, L : (A, M)
         The sample's weights in the vectors of a row.
     g, v : (A,)
         How delta is passed on, and d times the variance of what is added to it.
-    directions : (D, S)
-        All that the labels know, in the coordinates of the special directions.
-    own : int
-        Which special direction is the batch's noise vector.
+    directions : (D + 1, S)
+        All that the labels know and, last, the batch's noise vector, in the coordinates of the
+        special directions.
     """
 
     alpha: float
@@ -62,7 +61,6 @@ class Batch(NamedTuple):
     g: Array
     v: Array
     directions: Array
-    own: int
 
     @property
     def weights(self) -> Array:

@@ -59,8 +59,7 @@ class _Seen:
         self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
         own = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
         self.block[:, -1, -1] += own - _average(b.weights, on_delta)
-        e = np.eye(b.directions.shape[1])[b.own]
-        self.places = block_diag(np.vstack([b.directions, e]), 1.0)
+        self.places = block_diag(b.directions, 1.0)
 
     def _times_Y(self, f: Array) -> Array:
         """f Y at every node, Y = [[F, lam], [L, 0]], rows of x and columns of delta."""
@@ -79,7 +78,7 @@ class _Seen:
         r[:, -1] *= b.alpha**-0.5
         r[:, -1] += np.einsum("pijm,pj->pim", self.rest, kappa[..., 0])
         known = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
-        others = z[:, :-1] - b.directions.T @ at[:, : len(b.directions)]
+        others = z[:, :-1] - b.directions[:-1].T @ at[:, :-2]
         r = np.einsum("pijm,paj->paim", self.Q, others)
         return (known + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
 
@@ -102,7 +101,7 @@ class Special:
         H[:, S, S] = rows.links
         for step, b, seen in zip(rows.steps, rows.batches, self.seen, strict=True):
             H[:, S, S, step, step] = 0.0  # of delta, g takes the place of the links within a step
-            labels = b.directions.T @ b.directions  # and E Q is not on what the labels know
+            labels = b.directions[:-1].T @ b.directions[:-1]  # E Q is on all that these do not know
             H[:, :S, :S, step, step] -= labels[..., None, None] * EQ[:, None, None, step, step]
             turn = seen.places
             H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", turn, turn, seen.block)

@@ -231,5 +231,6 @@ def _after(
     kept = (squares > NEGLIGIBLE * squares.sum(axis=(1, 2), keepdims=True)).any(axis=0)
     t11, t12, F, lam, L = (part[:, kept] for part in (t11, t12, F, lam, L))
     g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
-    batch = Batch(alpha, pairs[:, :, kept], t11, t12, F, lam, L, g, v, directions, own)
+    known = np.vstack([directions, np.eye(len(spike))[own]])
+    batch = Batch(alpha, pairs[:, :, kept], t11, t12, F, lam, L, g, v, known)
     return batch, State(spike, moved.c)

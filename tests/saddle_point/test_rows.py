@@ -102,8 +102,8 @@ def test_covariance_proportional_to_one(beta, lam):
     """Many more samples of one size than dimensions: B = 1, so C = 1 + b."""
     b, one, none = 0.8, np.ones((1, 1)), np.zeros((1, 1))
     pairs = np.diag([1.0, 1.0, 0.0])[..., None]
-    known = np.eye(1, 2)  # the labels know w_*
-    batch = Batch(1e30, pairs, b * one, none, none, none, none, one[0], none[0], known, 1)
+    known = np.eye(2)  # the labels know w_*
+    batch = Batch(1e30, pairs, b * one, none, none, none, none, one[0], none[0], known)
     rows = Rows((batch,), np.array([[0.6, 0.8], [0.8, -0.6]]), norms=False)
     many = TabulatedRows(rows)
     model = replica.SpikedRandomFeatures(
