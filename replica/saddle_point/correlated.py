@@ -18,19 +18,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
-from solvers.newton import newton
 from solvers.results import Array
 
 from ..equivalence import Table
-from .groups import SOLVED, Averages, Groups, Resolvent, geometric_means
+from .groups import Averages, Groups, Resolvent, geometric_means
 from .isotropic import Isotropic
 from .pencil import Rows
 from .responses import Responses, SignalSources, Susceptibility
 from .rows import TabulatedRows
 from .special import Special
+
+NEWTON, NEARLY = 40, 1e-8  # steps at most; and the last of log c_e: what is left is its square
 
 
 class OnSpecial(NamedTuple):
@@ -131,7 +131,7 @@ class CorrelatedGroup(Correlated, Isotropic):
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = c_e p; NaN above its largest value c."""
         inverse = 1 / np.where(ratio.real <= self.tables.c * (1 + 1e-12), ratio, np.nan)
-        q, c, slope = self._consistent(lambda c, rows: (inverse[rows] - 1 / c, 1 / c**2), ratio)
+        q, c, slope = self._consistent(lambda c: (inverse - 1 / c, 1 / c**2), ratio)
         p = ratio / c
         dp = -(c + q * slope) * p  # of log p in q
         return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
@@ -146,36 +146,33 @@ class CorrelatedGroup(Correlated, Isotropic):
         """The averages of (5.2) with the c_e that they imply; q, c_e and its derivative (P,)."""
         V1_hat, level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
 
-        def q_of(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            v = V1_hat[rows]
-            r = resolvent_averages(level[rows], v, c, beta)
-            return beta * v * r.inverse, -beta * v**2 * r.mixed / c
+        def q_of(c: Array) -> tuple[Array, Array]:
+            r = resolvent_averages(level, V1_hat, c, beta)
+            return beta * V1_hat * r.inverse, -beta * V1_hat**2 * r.mixed / c
 
         q, c, slope = self._consistent(q_of, lam)
         return resolvent_averages(level, V1_hat, c, beta), q, c, slope
 
     def _consistent(
-        self, q_of: Callable[[Array, NDArray[np.int64]], tuple[Array, Array]], like: Array
+        self, q_of: Callable[[Array], tuple[Array, Array]], like: Array
     ) -> tuple[Array, Array, Array]:
-        """q, c_e(q) and its derivative where q is that of ``q_of`` (c, rows), which has its own
-        derivative in c; as many as there are ``like`` these.  Of complex functions to the first
-        order in the imaginary part; NaN where there is no such q."""
+        """q, c_e(q) and its derivative where q is that of ``q_of`` (c), which has its derivative in
+        c beside it, for as many points as ``like``; by Newton's method in log c.  Of complex
+        functions to the first order in the imaginary part; NaN where there is no such q."""
 
-        def equation(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            """log (c / c_e(q)), and its derivative in log c."""
-            q, dq = q_of(c, rows)
+        def step(c: Array) -> Array:
+            q, dq = q_of(c)
             value, slope = self.tables.effective(np.where(q.real < 0, 0.0, q))
-            return np.log(c / value), 1 - c * slope / value * dq
+            return np.asarray(np.log(value / c) / (1 - c * slope / value * dq))
 
-        def system(c: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            rest, slope = equation(c[:, 0], rows)
-            return rest.real[:, None], slope.real[:, None, None]
-
-        rows = np.arange(len(like))
-        found = newton(system, np.full((len(like), 1), self.tables.c), tol=1e-15)
-        c = np.where(found.residual < SOLVED, found.value[:, 0], np.nan)
-        rest, slope = equation(c, rows)
-        q = q_of(c * (1 - rest / slope), rows)[0]
+        c = np.full(len(like), self.tables.c)
+        for _ in range(NEWTON):
+            change = step(c)
+            c = c * np.exp(change.real)
+            if not (np.abs(change.real) > NEARLY).any():
+                break
+        c = np.where(np.abs(change.real) <= NEARLY, c, np.nan)
+        q = q_of(c * np.exp(1j * step(c).imag) if np.iscomplexobj(change) else c)[0]
         return q, *self.tables.effective(q)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebder, chebpts1, chebval, chebvander
+from numpy.polynomial.chebyshev import chebder, chebpts1, chebvander
 
 from solvers.results import Array
 
@@ -19,6 +19,7 @@ from .special import Special
 
 # Of the table: panels in s, Chebyshev points in each, and the scales A, B of q over those of 1/c.
 PANEL, PANELS, POINTS = 2.0, 11, 14
+DERIVATIVE = chebder(np.eye(POINTS))  # of a series, as a matrix on its coefficients
 A, B = np.exp(10.0), np.exp(-12.0)  # A / B = exp(PANEL * PANELS)
 
 
@@ -111,9 +112,10 @@ class TabulatedRows:
         ds = (A - B) * self.c / ((1 + Aq) * (1 + Bq))
         panel = np.clip((s.real / PANEL).astype(int), 0, PANELS - 1)
         x = 2 * (s / PANEL - panel) - 1
-        c, x = self._coefficients[panel, :, columns].swapaxes(0, 1), x[:, None]
-        value = chebval(x, c, tensor=False)
-        slope = chebval(x, chebder(c), tensor=False) * (2 / PANEL * ds)[:, None]
+        c = self._coefficients[panel, :, columns]
+        T = chebvander(x, POINTS - 1)[:, None]
+        value = (T @ c)[:, 0]
+        slope = (T[..., :-1] @ DERIVATIVE @ c)[:, 0] * (2 / PANEL * ds)[:, None]
         for factor, other in self.tangent:
             further = other._tabulated(q, columns)
             value, slope = value + factor * further[0], slope + factor * further[1]
