@@ -64,7 +64,7 @@ class Equations:
         table, responses, field = self.table, self.responses, self.field(o)
         s = scores(self.labels, self.loss, field)
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
-        V = responses.from_conjugates(V_hat, lam)  # Eqs. (4.3)-(4.4)
+        V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
         V1, V2 = responses.unpack(V)
         pulled = s.pulled(field) * table.weights[:, None]
         p_hat = np.einsum("pnk,an->pak", pulled, table.mu1)  # Eq. (6.2)

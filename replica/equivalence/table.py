@@ -53,7 +53,7 @@ class Table:
         Share of the neurons of each kind, and their bulk variance.
     beta, noise, dimension : float
         p/d, the variance of what labels add to the target, and d.
-    covariance : Rows or GroupRows, optional
+    covariance : Rows or TabulatedRows, optional
         Of the network's own bulk; that of an sRF is isotropic.
     classes, shares : (G,)
         For each of the model's G groups, its place among the A here and its share of that one.

@@ -62,7 +62,8 @@ def curve_view(state: State, simulated: Simulated | None = None) -> View:
         ax = plot_curve(found)
     else:
         dots = simulated.points.assign_attrs(found.attrs)
-        ax = plot_comparison(dots, found, simulated=f"networks, d = {SIMULATION['dimension']}")
+        size = f"networks, d = {SIMULATION['dimension']}"
+        ax = plot_comparison(dots, {"theory": found}, simulated=size)
         typed += f"\n{simulated.command}"
     if found.alpha.size < request.alpha.size:
         _show_points(ax)

@@ -128,7 +128,7 @@ def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
     """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
     that V (P, D) solves the equations for."""
     responses = ridge.responses_of(table)
-    residual, slope = responses.residual_near(V, alpha, lam)
+    residual, slope = responses.analytic_residual(V, alpha, lam)
     step = solve_rows(slope.real, -residual.imag)
     return ridge.trained_readout(responses, V + 1j * step, alpha, lam)[2]
 

@@ -71,7 +71,7 @@ def plot_comparison(
     >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
     >>> report = compare(model, alpha=[0.5, 1, 2], lam=0.1, dimension=60, seeds=3, rng=0)
     >>> theory = learning_curve(model, alpha=[0.3, 0.5, 1, 2, 3], lam=0.1)
-    >>> ax = plot_comparison(report.dataset(), theory)
+    >>> ax = plot_comparison(report.dataset(), {"theory": theory})
     """
     ax = axes(ax)
     name = error_drawn([one for one in ERROR_LABELS if f"simulated_{_short(one)}" in points], error)

@@ -8,7 +8,7 @@ C_b/d.  With K = sqrt(tau) V1_hat sqrt(tau), tau_b = beta V2_b, and an effective
     Lambda_b V2_b + (K S)_bb / beta = pi_b,    V1 = sqrt(tau) S sqrt(tau) / beta.      (17.2)
 
 Of an sRF C is diag(c_b), and these are A equations for V2, given the conjugates.  Of a network, C
-is a function of n averages x over the first batch, which depend on K in turn: ``correlated_groups``
+is a function of n averages x over the first batch, which depend on K in turn: ``correlated``
 adds n equations.  Newton's method solves all at once; the linear response is one more linear system
 with the same matrix.
 """
@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from solvers.newton import newton
 from solvers.results import Array
 
-from ..equivalence import Table
 from .responses import Responses
 
 
 class Resolvent(NamedTuple):
     """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
-    (P, A, A) each; o (P, 2A, A) with dC = o^T dx o; and the inverse of the pencil's second block
-    (P, A, A)."""
+    (P, A, A) each; and o (P, m, A) with dC = o^T dx o."""
 
     x: Array
     K: Array
@@ -37,7 +35,9 @@ class Resolvent(NamedTuple):
     S: Array
     N: Array
     outer: Array
-    second: Array
+
+
+SOLVED = 1e-10  # of the logarithm of an inner equation: a residual above this is no rounding
 
 
 class Averages(NamedTuple):
@@ -53,19 +53,18 @@ class Averages(NamedTuple):
 class Groups(Responses):
     """Any number of groups."""
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(table)
-        self.last = np.empty((0, self.groups)), np.empty((0, 0))  # V2 and x that were found last
-
-    def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
-        """(V1, V2) from their conjugates: V2 by Newton from below, then V1.  Eq. (17.2)"""
+    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """(V1, V2) from their conjugates: V2 by Newton, from below unless there is a guess, then
+        V1.  Eq. (17.2)"""
         V1_hat, V2_hat = self.unpack(V_hat)
         Lam, pi = lam[:, None] + V2_hat, self.table.fractions  # Lambda_b
         smallest = pi / (Lam + self.table.c * np.diagonal(V1_hat, axis1=1, axis2=2))
         # what is not a number stays so, without keeping the other points from their answer
         invalid = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
         smallest[invalid], Lam[invalid], V1_hat[invalid] = 1.0, 1.0, 0.0
-        start, x = self.start(smallest)
+        guess = smallest if near is None else self.unpack(near)[1]
+        start = np.where(np.isfinite(guess) & (guess > 0), guess, smallest)
+        x = self.averages_at(self.scale(start) * V1_hat)
 
         def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
             K = self.scale(V2) * V1_hat[rows]
@@ -78,11 +77,10 @@ class Groups(Responses):
             slope[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
             return np.log(total / pi), slope / total[..., None]
 
-        V2 = newton(system, start, tol=1e-14).value
-        self.last = V2, x
-        scale = self.scale(V2)
-        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
-        V[invalid] = np.nan
+        found = newton(system, start, tol=1e-14)
+        scale = self.scale(found.value)
+        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, found.value)
+        V[invalid | ~(found.residual < SOLVED)] = np.nan
         return V
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
@@ -98,7 +96,7 @@ class Groups(Responses):
         invalid = np.any(self.shrinkage(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
         V = np.where(invalid[:, None], np.where(self.signed, 0.0, 1.0), V)
         V_hat = self.conjugates(V, alpha)
-        image = self.from_conjugates(V_hat, lam)
+        image = self.from_conjugates(V_hat, lam, V)
         before, after = self.magnitude(V), self.magnitude(image)
         residual = np.where(self.signed, V / before - image / after, np.log(before / after))
         residual[invalid] = np.nan
@@ -113,6 +111,22 @@ class Groups(Responses):
             for group in self.upper:
                 slope[:, :, self.diagonal[group[ab]]] += half
         return residual, np.eye(V.shape[1]) - slope
+
+    def magnitude(self, V: Array) -> Array:
+        """What errors of each unknown are compared with: of (x, V), of x 1 and its largest."""
+        n = V.shape[1] - len(self.signed)
+        size = 1 + np.abs(V[:, :n]).max(axis=1, keepdims=True, initial=0.0)
+        return np.concatenate([np.repeat(size, n, axis=1), super().magnitude(V[:, n:])], axis=1)
+
+    def to_analytic(self, V: Array, alpha: Array) -> Array:
+        """(x, V)."""
+        V1_hat = self.unpack(self.conjugates(V, alpha))[0]
+        K = self.scale(self.unpack(V)[1]) * V1_hat
+        return np.concatenate([self.resolvent(K).x, V], axis=1)
+
+    def from_analytic(self, U: Array) -> Array:
+        """V, the last of the coordinates."""
+        return U[:, -len(self.signed) :]
 
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """The equations for x; V1 against its image; and V2 Lambda + diag(V1_hat V1) = pi, which is
@@ -172,19 +186,15 @@ class Groups(Responses):
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
 
-    def start(self, smallest: Array) -> tuple[Array, Array]:
-        """V2 (P, A), the ``smallest`` or closer to the solution, and averages x (P, n) to start
-        from; of isotropic rows there are none."""
-        return smallest, np.empty((len(smallest), 0))
+    def averages_at(self, K: Array, start: Array | None = None) -> Array:
+        """The averages x (P, n) that real K implies, found from ``start`` or those of K = 0; of
+        isotropic rows there are none."""
+        return np.empty((len(K), 0))
 
-    def averages_at(self, K: Array, start: Array) -> Array:
-        """The averages x (P, n) that real K implies, found from ``start``."""
-        return start
-
-    def effective(self, x: Array) -> tuple[Array, Array, Array]:
-        """C, o (P, 2A, A) with dC = o^T dx o, and the inverse of the pencil's second block."""
+    def effective(self, x: Array) -> tuple[Array, Array]:
+        """C, and o (P, m, A) with dC = o^T dx o."""
         C = np.broadcast_to(np.diag(self.table.c), (len(x), self.groups, self.groups))
-        return C, C, C
+        return C, C
 
     def averages(self, at: Resolvent) -> Averages:
         """The equations for x."""
@@ -193,18 +203,15 @@ class Groups(Responses):
 
     def scale(self, V2: Array) -> Array:
         """sqrt(tau_a tau_b), (P, A, A)."""
-        root = np.sqrt(V2)
-        if np.iscomplexobj(V2):  # Im V2 >= 0 up to rounding: continuous there, as sqrt is not
-            root = np.where(V2.real < 0, 1j * np.sqrt(-V2), root)
-        return np.asarray(self.beta * root[:, :, None] * root[:, None])
+        return np.asarray(self.beta * geometric_means(V2))
 
     def resolvent(self, K: Array, x: Array | None = None) -> Resolvent:
         """What (17.2) is made of, for averages x or those that K implies."""
-        x = self.averages_at(K, self.start(K[:, 0])[1]) if x is None else x
-        C, outer, second = self.effective(x)
+        x = self.averages_at(K) if x is None else x
+        C, outer = self.effective(x)
         W = np.linalg.inv(np.eye(self.groups) + K @ C)
         N = W @ K
-        return Resolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer, second)
+        return Resolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer)
 
     def _trace(self, at: Resolvent, of: Averages) -> tuple[Array, Array, Array]:
         """(K S)_bb / beta (P, A), and its derivatives in x (P, A, n) and in log V2 (P, A, A)."""
@@ -248,3 +255,11 @@ class Groups(Responses):
         q2 = -V2[:, None] * e
         flat = self.pack(Q1.reshape(-1, groups, groups), q2.reshape(-1, groups))
         return flat.reshape(shape)
+
+
+def geometric_means(V2: Array) -> Array:
+    """sqrt(V2_a V2_b), (P, A, A)."""
+    root = np.sqrt(V2)
+    if np.iscomplexobj(V2):  # Im V2 >= 0 up to rounding: continuous there, as sqrt is not
+        root = np.where(V2.real < 0, 1j * np.sqrt(-V2), root)
+    return np.asarray(root[:, :, None] * root[:, None])

@@ -27,7 +27,7 @@ from .responses import Responses
 class Isotropic(Responses):
     """One group; packed vectors are pairs (V1, V2)."""
 
-    def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
+    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         return np.array([averages.weighted, averages.inverse]).T
@@ -66,13 +66,7 @@ class Isotropic(Responses):
         """Bulk variance."""
         return self.table.c[0]
 
-    def _sides(
-        self,
-        V: Array,
-        alpha: Array,
-        lam: Array,
-        unresolved: tuple[Array, Array] | None = None,
-    ) -> tuple[Array, Array, Array, Array]:
+    def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
         """The two sides of (i), (ii), (P, 2) each, and their derivatives in log V, (P, 2, 2).
 
         A negative constant is moved to the other side, so that all four are positive.
@@ -83,7 +77,7 @@ class Isotropic(Responses):
         E, E2 = R @ w, R @ (w * m2)
         F1, F2, F12 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T
         ratio = alpha / self.beta
-        left_over, slope = self.unresolved(V1 / V2) if unresolved is None else unresolved
+        left_over, slope = self.unresolved(V1 / V2)
         kind = np.result_type(V, alpha, lam, self.beta, R)
         left, right = np.empty((2, len(V), 2), kind)
         left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)

@@ -17,7 +17,7 @@ from .ridge import (
     solve_points,
     sources,
 )
-from .rows import Rows
+from .rows import TabulatedRows
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
 # than that part of the terms it is a sum of.
@@ -33,7 +33,7 @@ def solve_and_check(
         points, error = compiled_points(fine, coarse, alpha, lam)
     else:
         points, error = check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
-    if isinstance(fine.covariance, Rows) and not fine.covariance.tangent:
+    if isinstance(fine.covariance, TabulatedRows) and not fine.covariance.tangent:
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, fine.covariance.error(q))
     return points, error
@@ -60,7 +60,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     W = R * table.weights
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     log_residual, slope = responses.log_residual(V, alpha, lam)
-    V_again = responses.from_conjugates(V_hat, lam)  # Eqs. (4.3)-(4.4)
+    V_again = responses.from_conjugates(V_hat, lam, V)  # Eqs. (4.3)-(4.4)
     parts = [
         relative_change(V_again, V, responses.magnitude(V)),
         # near a threshold that map hardly moves V: Newton's step is the distance left

@@ -9,8 +9,8 @@ differ in is (4.3)-(4.4), its linear response, and how the overlaps answer the s
 
 * ``isotropic.Isotropic``, one group of neurons, in closed form;
 * ``groups.Groups``, any number of groups;
-* ``correlated.Correlated`` and ``correlated_groups.CorrelatedGroups``, the same with the row
-  covariance that a gradient step leaves, where theta and psi answer together (15.6).
+* ``correlated.CorrelatedGroup`` and ``CorrelatedGroups``, the same with the row covariance that
+  gradient steps leave, where theta and psi answer together (15.6).
 
 Where a docstring does not say otherwise, V, alpha, lam and the table may be complex: the spectrum
 solves the same equations at complex lam, and derivatives are taken by complex steps.
@@ -170,8 +170,8 @@ class Responses(ABC):
         return self.conjugates_from(self.shrinkage(V), alpha)
 
     @abstractmethod
-    def from_conjugates(self, V_hat: Array, lam: Array) -> Array:
-        """(V1, V2), packed (P, D), from their conjugates; all real.  Eqs. (4.3)-(4.4)"""
+    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """(V1, V2), packed (P, D), from their conjugates, all real, and a guess.  (4.3)-(4.4)"""
 
     @abstractmethod
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
@@ -200,10 +200,10 @@ class Responses(ABC):
         something that V1 is an explicit function of."""
         return V
 
-    def residual_near(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """What ``analytic_residual`` is in V itself, no further from real V and parameters than a
-        complex step."""
-        return self.analytic_residual(V, alpha, lam)
+    @property
+    def analytic(self) -> "Responses":
+        """The same, by equations that hold at any complex lam and not only close to real ones."""
+        return self
 
     def from_analytic(self, U: Array) -> Array:
         """V (P, D) at the coordinates U (P, D) of ``to_analytic``."""
@@ -254,7 +254,7 @@ class Responses(ABC):
         """
 
         def step(V: Array, rows: NDArray[np.int64]) -> Array:
-            return self.from_conjugates(self.conjugates(V, alpha[rows]), lam[rows])
+            return self.from_conjugates(self.conjugates(V, alpha[rows]), lam[rows], V)
 
         if start is None:
             ones = np.ones((len(alpha), self.groups))

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from solvers.results import Array, Status
 
 from ..equivalence import Table
-from .correlated import Correlated
-from .correlated_groups import CorrelatedGroups
+from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps, record_of_one
 from .responses import Responses, SignalSources
-from .rows import Rows
+from .rows import TabulatedRows
 from .signal import psi_from_conjugates, ridge_signal
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
@@ -134,8 +133,8 @@ def trained_readout(
 def responses_of(table: Table) -> Responses:
     """The responses of the table's neurons: in closed form for one group, general for more."""
     if table.covariance is not None:
-        one_group = isinstance(table.covariance, Rows)
-        return Correlated(table) if one_group else CorrelatedGroups(table)
+        tabulated = isinstance(table.covariance, TabulatedRows)
+        return CorrelatedGroup(table) if tabulated else CorrelatedGroups(table)
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 

@@ -24,8 +24,8 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Activation, LabelLaw, Target
-from ..saddle_point import GroupRows, Rows
-from ..steps import FirstSample, Step, first_sample, one_kind
+from ..saddle_point import Rows
+from ..steps import FirstSample, NetworkRows, first_sample
 from .contour import beside, contour, sides
 
 AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
@@ -43,23 +43,25 @@ DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
 TARGET_PANEL = 0.25  # of s, for labels without noise
 
 
-def beside_line(step: Step, rows: Rows | GroupRows) -> Rows | GroupRows:
-    """The ``rows`` after a single ``step`` with its batch on nodes beside the real line, where
-    these give the same averages for positive arguments."""
-    first = first_sample(step, one_kind(step))
+def beside_line(network: NetworkRows, rows: Rows) -> Rows:
+    """The ``rows`` of groups of a ``network`` after a single step, with their batch on nodes beside
+    the real line, where these give the same averages for positive arguments."""
+    step, (one,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
+    first = first_sample(step, network.kinds)
     if step.step_labels.channel or step.target.dimension > 1:
         return rows  # signs: there is nothing but the nodes of two labels
-    if isinstance(rows, GroupRows):
-        batch = rows.batch
-        own = first._replace(linear=batch.linear, square=batch.square)
-        nodes = _beside(step.step_labels, own, batch.alpha, Rule(batch.rho, batch.weights))
-        return replace(rows, batch=batch._replace(rho=nodes.nodes, weights=nodes.weights))
-    (one,), (_, linear, square) = rows.batches, first
-    if not (linear.any() or square.any()):
+    group = int(np.argmax(np.abs(first.linear) if first.linear.any() else first.square))
+    if first.linear.any():
+        rho = all_groups.t12[group] / first.linear[group]
+    elif first.square.any():
+        rho = np.sqrt(all_groups.t11[group] / first.square[group])
+    else:
         return rows
-    rho = one.t12 / linear if linear.any() else np.sqrt(one.t11 / square)
-    rho, weights = _beside(step.step_labels, first, one.alpha, Rule(rho, one.weights))
-    turned = one._replace(weights=weights, t11=square * rho**2, t12=linear * rho)
+    linear, square = one.t12 @ rho / (rho @ rho), one.t11 @ rho**2 / (rho**2 @ rho**2)
+    own = first._replace(linear=linear, square=square)
+    rho, weights = _beside(step.step_labels, own, one.alpha, Rule(rho, one.weights))
+    t11, t12 = square[:, None] * rho**2, linear[:, None] * rho
+    turned = one._replace(pairs=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(turned,))
 
 

@@ -41,7 +41,7 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     of_m = table.offsets[:groups]
     of_theta = table.loadings.reshape(-1, len(weights))
     # theta = response E[kappa mu_1 s], without a spike as with one
-    response = resolvent.real.loading_response(U, np.array([alpha]))[0].real
+    response = resolvent.real.analytic.loading_response(U, np.array([alpha]))[0].real
     mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
     taken = mixed @ response @ np.linalg.solve(np.eye(len(own)) + own @ response, mixed.T)
     size = np.sqrt(-penalty)  # above the bulk V_2 < 0

@@ -95,7 +95,7 @@ class Resolvent:
 
         return follow(
             self.residual,
-            self.real.to_analytic(first, np.full(len(z), self.alpha)).astype(complex),
+            self.real.analytic.to_analytic(first, np.full(len(z), self.alpha)).astype(complex),
             path,
             self.admissible,
             size=self.responses.magnitude,

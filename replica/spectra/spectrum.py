@@ -293,16 +293,16 @@ def _scanned(
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
     if table.covariance is not None and not model.rows.step.steps:
-        table = replace(table, covariance=beside_line(model.rows.step, table.covariance))
-    x, start = (scan(real.table, alpha), None) if last is None else last[1:]
+        table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
+    x, start = (scan(real.analytic.table, alpha), None) if last is None else last[1:]
     if len(table.kappa) == 1 and model.geometry.r.any():
         beside = contour_table(model, table, len(table.weights))
         if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside), alpha, deadline)
+            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
             U = resolvent.at(x.astype(complex), start)
             inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
             probed = U[::PROBE_STRIDE][inside[::PROBE_STRIDE]]
             if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
                 return Scan(resolvent, x, U)
-    resolvent = Resolvent(real, ridge.responses_of(table), alpha, deadline)
+    resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha, deadline)
     return Scan(resolvent, x, resolvent.at(x.astype(complex), start))

@@ -1,7 +1,7 @@
 """What giant gradient steps make of a network, and what they learn."""
 
 from .gradient_step import GradientStep
-from .network import MODELS, Network, unsuited
+from .network import MODELS, Network, NetworkRows, unsuited
 from .one_step import GROUPS
 from .row_samples import FirstSample, first_sample, one_kind
 from .several_steps import AfterStep, after_each_step
@@ -17,6 +17,7 @@ __all__ = [
     "FirstSample",
     "GradientStep",
     "Network",
+    "NetworkRows",
     "Stage",
     "Staircase",
     "Step",

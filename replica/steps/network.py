@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import FINITE, SpikedRandomFeatures, number, remainder
-from ..saddle_point import GroupRows, Rows
+from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .row_samples import Kinds, first_effects
 from .row_steps import group_step, row_steps
 from .several_steps import srf_after_steps
@@ -55,7 +55,7 @@ class NetworkRows:
         return srf_after_steps(self.step, 1.0)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> TabulatedRows:
         """The rows, where all neurons are of one kind.  docs/theory.md 18"""
         return _rows(self.step, self.row_norms)
 
@@ -68,13 +68,11 @@ class NetworkRows:
         return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
 
     @cached_property
-    def all_groups(self) -> GroupRows:
-        """The rows of all groups of ``published``, where there are several.  docs/theory.md 17"""
-        return _group_rows(self.step, self.row_norms, self.kinds)
-
-    @property
-    def _all_rows(self) -> Rows | GroupRows:
-        return self.all_groups if _several_kinds(self.step) else self.rows
+    def all_groups(self) -> Rows:
+        """The rows of all groups of ``published``.  docs/theory.md 17"""
+        if _several_kinds(self.step):
+            return _group_rows(self.step, self.row_norms, self.kinds)
+        return self.rows.rows
 
     @property
     def apart(self) -> Array:
@@ -84,17 +82,16 @@ class NetworkRows:
     @property
     def gamma(self) -> Any:
         """Cosines of u, the direction of the spike, with those of the target."""
-        return self._all_rows.basis[0, : self.step.target.dimension, None]
+        return self.all_groups.basis[0, : self.step.target.dimension, None]
 
-    @property
+    @cached_property
     def v(self) -> float:
         """d times the variance of the squared row norms; 0 where it is not kept."""
-        return self._all_rows.v
+        return norm_variance(self.all_groups)
 
-    def covariance_of(self, groups: NDArray[np.int64]) -> Rows | GroupRows:
+    def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """The rows of some of the groups of ``published``."""
-        rows = self._all_rows
-        return rows.of(groups) if isinstance(rows, GroupRows) else rows
+        return self.all_groups.of(groups) if _several_kinds(self.step) else self.rows
 
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one
@@ -190,22 +187,19 @@ def _initial_norms(step: Step) -> float:
 
 
 @lru_cache(maxsize=64)
-def _rows(step: Step, norms: bool) -> Rows:
+def _rows(step: Step, norms: bool) -> TabulatedRows:
     """The rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
     basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
-    return Rows(batches, basis, norms=norms, initial_norms=_initial_norms(step) if norms else 0.0)
+    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step) if norms else 0.0))
 
 
-def _group_rows(step: Step, norms: bool, kinds: Kinds) -> GroupRows:
+def _group_rows(step: Step, norms: bool, kinds: Kinds) -> Rows:
     """The rows after a single ``step``, of neurons of several ``kinds``."""
-    batch, K = group_step(step, kinds), step.target.dimension
-    spike = np.append(batch.labels[:, 0, 1:].T @ batch.rho, 0.0)
-    spike[K] = np.sqrt(batch.weights @ batch.rho**2 / batch.alpha)
-    return GroupRows(
-        batch, directions(spike, K, 1.0), norms, _initial_norms(step) if norms else 0.0
-    )
+    batch, spike = group_step(step, kinds)
+    basis = directions(spike, step.target.dimension, 1.0)
+    return Rows((batch,), basis, norms, _initial_norms(step) if norms else 0.0)
 
 
 def directions(spike: Array, K: int, r: float) -> Array:

@@ -7,7 +7,7 @@ labels know: those of the target, and the spike S of the rows before the step.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 
-from ..saddle_point import Batch, GroupBatch
+from ..saddle_point import Batch
 from .residual_law import RESIDUAL_LEVELS, Labels, density, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
@@ -32,10 +32,11 @@ NEGLIGIBLE = 1e-15  # of a node, relative to its batch, in all averages
 
 
 class State(NamedTuple):
-    """Rows before a step: S, in the coordinates of the special directions e_0, e_1, ...; and c."""
+    """Rows before a step: S, in the coordinates of the special directions e_0, e_1, ...; and c, of
+    A kinds (A,)."""
 
     spike: Array
-    c: float
+    c: Any
 
 
 def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
@@ -56,8 +57,9 @@ def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
     return tuple(batches), state
 
 
-def group_step(step: Step, kinds: Kinds) -> GroupBatch:
-    """The batch of a single ``step`` as several ``kinds`` of neurons see it.
+def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
+    """The batch of a single ``step`` as several ``kinds`` of neurons see it, and what the spikes of
+    all of them point along.
 
     Raises
     ------
@@ -85,11 +87,9 @@ def group_step(step: Step, kinds: Kinds) -> GroupBatch:
 
     tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
     labels, moved = on(_first_settled(probe, RESIDUAL_LEVELS, tol, 0), np.s_[:])
-    shape = (len(rate), *labels.rho.shape)
-    F, lam, L = (np.broadcast_to(f, shape)[:, 0] for f in (moved.F, moved.lam, moved.L))
-    weights = np.moveaxis(labels.weights[:, :, 0], -1, 0)
-    rho, numbers = labels.rho[0], (np.ravel(moved.g), np.ravel(moved.v))
-    return GroupBatch(alpha, rho, weights[:, 0, 0], square, linear, weights, F, lam, L, *numbers)
+    moved = moved._replace(force=labels.rho)
+    batch, after = _after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0)
+    return batch, after.spike
 
 
 def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tuple[Batch, State]:
@@ -186,13 +186,19 @@ def _first_settled(
 
 def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     """Averages over a batch of the kind that the pencil takes, and their sizes."""
-    by = _by_strength(batch.t11, batch.t12, batch.alpha)
-    values = np.einsum("mij,mx->ijx", batch.pairs, by)
-    root = np.sqrt(np.einsum("mii,mx->ix", np.abs(batch.pairs), by))
+    by = _by_strength(batch.t11[0], batch.t12[0], batch.alpha)
+    functions = np.concatenate([batch.F, batch.lam, batch.L])
+    mixed = batch.pairs[1:, :1] * functions
+    own = batch.weights * functions[:, None] * functions
+    above = np.concatenate([batch.pairs[1:, 1:], mixed], axis=1)
+    pairs = np.concatenate([above, np.concatenate([mixed.swapaxes(0, 1), own], axis=1)])
+    values = pairs @ by
+    root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), by))
     root = np.maximum(root, SMALL)
     sizes = root[:, None] * root  # of a product, which may vanish
-    numbers = np.array([batch.g, batch.v, after.c, *after.spike])
-    largest = np.array([1 + abs(batch.g), 1 + batch.v, after.c, *(1 + np.abs(after.spike))])
+    (g,), (v,) = batch.g, batch.v
+    numbers = np.array([g, v, after.c, *after.spike])
+    largest = np.array([1 + abs(g), 1 + v, after.c, *(1 + np.abs(after.spike))])
     return np.append(values, numbers), np.append(sizes, largest)
 
 
@@ -213,16 +219,18 @@ def _after(
     spike[own] += eta * noise / np.sqrt(alpha)
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
-    functions = np.stack(np.broadcast_arrays(phi, moved.F, moved.lam, moved.L))
-    D = len(directions)
-    pairs = np.empty((D + 4, D + 4, *w.shape))
-    pairs[:D, :D] = labels.weights[1:, 1:]
-    pairs[:D, D:] = labels.weights[1:, :1] * functions
-    pairs[D:, :D] = pairs[:D, D:].swapaxes(0, 1)
-    pairs[D:, D:] = w * functions[:, None] * functions
-    diagonal = np.abs(np.einsum("iinm->inm", pairs))
-    kept = (diagonal > NEGLIGIBLE * diagonal.sum(axis=(1, 2), keepdims=True)).any(axis=0)
-    w, t11, t12 = (np.broadcast_to(part, w.shape)[kept] for part in (w, moved.t11, moved.t12))
-    flat = np.ascontiguousarray(np.moveaxis(pairs[:, :, kept], -1, 0))
-    batch = Batch(alpha, w, t11, t12, flat, directions, own, float(moved.g), float(moved.v))
-    return batch, State(spike, float(moved.c))
+    D, of_rows = len(directions), (moved.t11, moved.t12, moved.F, moved.lam, moved.L)
+    shape = np.broadcast_shapes((1, *w.shape), *(part.shape for part in of_rows))
+    t11, t12, F, lam, L = (np.broadcast_to(part, shape) for part in of_rows)
+    pairs = np.empty((D + 2, D + 2, *w.shape))
+    pairs[:-1, :-1] = labels.weights
+    pairs[-1, :-1] = pairs[:-1, -1] = labels.weights[0] * phi
+    pairs[-1, -1] = w * phi**2
+    squares = np.abs(np.einsum("iinm->inm", pairs[1:, 1:]))
+    squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
+    kept = (squares > NEGLIGIBLE * squares.sum(axis=(1, 2), keepdims=True)).any(axis=0)
+    t11, t12, F, lam, L = (part[:, kept] for part in (t11, t12, F, lam, L))
+    g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
+    known = np.vstack([directions, np.eye(len(spike))[own]])
+    batch = Batch(alpha, pairs[:, :, kept], t11, t12, F, lam, L, g, v, known)
+    return batch, State(spike, moved.c)

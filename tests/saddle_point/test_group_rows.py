@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.saddle_point.correlated_groups import CorrelatedGroups
+from replica.saddle_point.correlated import CorrelatedGroups
 from replica.steps.network import _group_rows
 from replica.steps.row_samples import Kinds
 
@@ -43,7 +43,7 @@ def several_times(model, fractions):
     rows = {name: np.repeat(getattr(one, name), count, axis=0) for name in names}
     kinds = Kinds(np.ones(count), np.full(count, model.rows.step.bias.values[0]))
     covariance = _group_rows(model.rows.step, model.rows.row_norms, kinds)
-    covariance = replace(covariance, basis=one.covariance.basis)  # zeta has a sign
+    covariance = replace(covariance, basis=one.covariance.rows.basis)  # zeta has a sign
     rows |= dict(fractions=np.array(fractions), covariance=covariance)
     return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
 
@@ -119,23 +119,30 @@ def test_signal_sources_are_derivatives(initialisation):
             assert -scale * slope == pytest.approx(found.Q1[0, i, j], rel=1e-6, abs=1e-8)
 
 
-def test_analytic_residual():
-    """It vanishes at the solution, and its derivatives are those of differences."""
-    table = table_at(step(student="relu", noise=0.1, readout=[1.5, -0.5]).network(beta=1.3), 0)
-    responses, alpha, lam = CorrelatedGroups(table), np.array([2.0]), np.array([0.1])
-    U = responses.to_analytic(responses.solve(alpha, lam, 1e-13).value, alpha)
+@pytest.mark.parametrize(
+    "changes", [dict(readout=[1.5, -0.5]), dict(steps=[(2.0, 1.0), (1.0, 0.5)])]
+)
+def test_analytic_residual(changes):
+    """It vanishes at the solution, and its derivatives are those of differences: of groups after
+    one step, and of one group after two."""
+    fields = dict(student="relu", target="tanh", noise=0.1)
+    first = {} if "steps" in changes else dict(alpha0=0.5, eta=3.0)
+    model = replica.GradientStep(**fields, **first, **changes).network(beta=1.3)
+    solver, alpha, lam = ridge.responses_of(table_at(model, 0)), np.array([2.0]), np.array([0.1])
+    responses, n = solver.analytic, len(solver.signed)
+    U = responses.to_analytic(solver.solve(alpha, lam, 1e-13).value, alpha)
     residual, slope = responses.analytic_residual(U, alpha, lam)
     assert np.abs(residual).max() < 1e-11
     U = U * (1 + 0.1j)  # anywhere
     slope = responses.analytic_residual(U, alpha, lam)[1]
-    V = U[:, -5:]
+    V = U[:, -n:]
     for i in range(U.shape[1]):
-        h = 1e-6 * np.eye(U.shape[1])[i] * (1 if i < U.shape[1] - 5 else V[0, i - U.shape[1]])
+        h = 1e-6 * np.eye(U.shape[1])[i] * (1 if i < U.shape[1] - n else V[0, i - U.shape[1]])
         ahead, behind = (
             responses.analytic_residual(U + sign * h, alpha, lam)[0] for sign in (1, -1)
         )
         # V1 is compared with a size that is not differentiated
-        rows = np.r_[: U.shape[1] - 5, U.shape[1] - 2 : U.shape[1]]
+        rows = np.r_[: U.shape[1] - n, U.shape[1] - solver.groups : U.shape[1]]
         difference = (ahead - behind)[0, rows] / (2 * h[i])
         np.testing.assert_allclose(slope[0, rows, i], difference, rtol=1e-6, atol=1e-7)
 

@@ -9,7 +9,7 @@ import replica
 from replica import InvalidArgument
 from replica.equivalence import table_at
 from replica.saddle_point import one_group, ridge
-from replica.saddle_point.correlated import Correlated
+from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.residual import check, solve_and_check
@@ -85,7 +85,7 @@ def test_core_is_the_general_code_of_a_network(name):
     """To 1e-11, and its residual is that of the equations as the general code has them."""
     table = of(name)
     found, error = solve_and_check(table, table, ALPHA, LAM)
-    assert_agree(found, general(Correlated(table)), 1e-11)
+    assert_agree(found, general(CorrelatedGroup(table)), 1e-11)
     assert error.max() < 1e-12
     assert check(found, table, table, ALPHA, LAM)[1].max() < 1e-12
 
@@ -101,7 +101,7 @@ def test_network_at_its_thresholds(name, lam):
     assert (found.status == Status.CONVERGED).all()
     assert error.max() < 1e-10  # what is asked of a point
     expected = ridge.trained_readout(
-        Correlated(table),
+        CorrelatedGroup(table),
         np.column_stack([found.overlaps.V1[:, 0, 0], found.overlaps.V2]),
         alpha,
         lam,

@@ -9,8 +9,8 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.saddle_point.pencil import Batch
-from replica.saddle_point.rows import Rows
+from replica.saddle_point.pencil import Batch, Rows
+from replica.saddle_point.rows import TabulatedRows
 from tests.oracles import equations_network as literal
 from tests.oracles import equations_rows
 
@@ -100,10 +100,12 @@ def test_without_noise_in_the_gradient_rows_are_isotropic(changes, alpha, lam):
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_covariance_proportional_to_one(beta, lam):
     """Many more samples of one size than dimensions: B = 1, so C = 1 + b."""
-    b, one = 0.8, np.ones(1)
-    known = np.eye(1, 2)  # the labels know w_*
-    batch = Batch(1e30, one, b * one, 0 * one, np.diag([1.0] + [0.0] * 4)[None], known, 1, 1.0, 0.0)
-    many = Rows((batch,), np.array([[0.6, 0.8], [0.8, -0.6]]), norms=False)
+    b, one, none = 0.8, np.ones((1, 1)), np.zeros((1, 1))
+    pairs = np.diag([1.0, 1.0, 0.0])[..., None]
+    known = np.eye(2)  # the labels know w_*
+    batch = Batch(1e30, pairs, b * one, none, none, none, none, one[0], none[0], known)
+    rows = Rows((batch,), np.array([[0.6, 0.8], [0.8, -0.6]]), norms=False)
+    many = TabulatedRows(rows)
     model = replica.SpikedRandomFeatures(
         student="tanh", target="sin", r=1.3, c=1 + b, gamma=0.6, beta=beta, noise=0.1
     )

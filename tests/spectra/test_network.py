@@ -56,8 +56,9 @@ def test_network_mass_with_noisy_labels(law, eta):
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[rho^2 / (1 + t rho^2)] at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
-    (batch,) = beside_line(step, step.network(beta=beta).rows.rows).batches
-    square, weights = batch.t11 / first_sample(step, one_kind(step)).square, batch.weights
+    network = step.network(beta=beta).rows
+    (batch,) = beside_line(network, network.all_groups).batches
+    square, weights = batch.t11[0] / first_sample(step, one_kind(step)).square, batch.weights
     assert np.iscomplexobj(square) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
     nodes, w = np.polynomial.legendre.leggauss(6)

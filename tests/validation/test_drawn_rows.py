@@ -103,7 +103,7 @@ def test_effective_covariances_of_drawn_batches(count):
         c, blocks = effective(*state, q)
         found.append(np.column_stack([blocks[:, *np.triu_indices(3)], c]))
     block = rows.special(q)[0]
-    sign = np.diag([1, 1, np.sign(rows.basis[1, 0])])
+    sign = np.diag([1, 1, np.sign(rows.rows.basis[1, 0])])
     block = sign @ block @ sign
     expected = np.column_stack([block[:, *np.triu_indices(3)], rows.effective(q)[0]])
     mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)

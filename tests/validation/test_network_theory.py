@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point.correlated_groups import CorrelatedGroups
+from replica.saddle_point.correlated import CorrelatedGroups
 
 
 def step(**changes):
@@ -22,7 +22,7 @@ def test_fluctuation_of_drawn_rows():
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
-    of = problem.network(beta=1.0).rows.rows
+    rows = problem.network(beta=1.0).rows
     rng = np.random.default_rng(3)
     v, along = [], []
     for _ in range(3):
@@ -38,8 +38,8 @@ def test_fluctuation_of_drawn_rows():
         v.append(d * norm.var())
         along.append(d * norm @ (rows @ u) / p)
     # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
-    assert np.mean(v) == pytest.approx(of.v, rel=0.06)
-    assert np.mean(along) == pytest.approx(of.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
+    assert np.mean(v) == pytest.approx(rows.v, rel=0.06)
+    assert np.mean(along) == pytest.approx(rows.rows.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
 
 
 @pytest.mark.slow

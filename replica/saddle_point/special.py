@@ -1,0 +1,148 @@
+"""What the spike, the target and the row norms see of the rows of a network.  docs/theory.md 17, 18
+
+On the special directions (those of the target, and the noise vectors e of all batches) and on the
+fluctuation delta of the squared norms, each with an index of the group beside it, the pencil has
+for each sample the quadratic form
+
+    min over kappa of  z^T Q z + 2 z^T (1 - Q Gh) f - f^T J f,    f = Y delta + phi kappa,
+
+z being what it sees along the directions that its labels know and e, Y delta what it adds to
+delta, and J = Gh (1 - Q Gh) what is left of the other directions, in which, given e, the samples
+are orthogonal to phi: (18.10)-(18.11).  The Schur complement is K^-1 + C with a C that includes
+delta's, from which (18.12), (16.9) follow without differences of nearly equal numbers.
+"""
+
+import numpy as np
+from scipy.linalg import block_diag, null_space
+
+from solvers.results import Array
+
+from .pencil import Rows
+
+
+class _Seen:
+    """What the special directions see of the samples of step t, given the trace G.
+
+    Attributes
+    ----------
+    Q, rest, of_delta : (P, 2A, 2A, M)
+        Q, 1 - Q Gh and (1 - Q Gh) Y at every node.
+    places : (D + 2, S + 1)
+        The labels' directions, e and delta in the coordinates of the special ones and delta.
+    along : (P, D + 2, 2A, 2A)
+        What kappa multiplies: E[x_i phi Q], e being one of the x_i, and E[phi Y^T (1 - Gh Q)].
+    solved : (P, 2A, 2A)
+        D^-1 is Gh^-1 times this, and Gh, which may be singular, a factor of all that D^-1 acts on.
+    block : (P, D + 2, D + 2, 2A, 2A)
+        What is added to the pencil on ``places``.
+    """
+
+    def __init__(self, rows: Rows, t: int, G: Array) -> None:
+        b, A, step = rows.batches[t], rows.groups, rows.steps[t]
+        self.batch, Gh = b, G[:, step, step] / b.alpha
+        i, j = (rows.active[part] for part in rows.entries[:2])
+        self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
+        self.Q[:, i, j] = self.Q[:, j, i] = rows.resolvent(t, G)
+        self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
+        self.of_delta = rows.norms * self._times_Y(self.rest)
+        on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
+
+        scale = np.ones((len(b.pairs) - 1, 1, 1))
+        scale[-1] = b.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
+        on_x, mixed = _average(b.pairs[1:, 1:], self.Q), _average(b.pairs[0, 1:], self.of_delta)
+        self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
+        self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
+        moved = self.along @ (Gh @ self.solved)[:, None]
+        self.block = moved[:, :, None] @ self.along[:, None].swapaxes(3, 4)
+        self.block[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
+        self.block[:, :-1, -1] += scale * mixed
+        self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
+        own = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
+        self.block[:, -1, -1] += own - _average(b.weights, on_delta)
+        self.places = block_diag(b.directions, 1.0)
+
+    def _times_Y(self, f: Array) -> Array:
+        """f Y at every node, Y = [[F, lam], [L, 0]], rows of x and columns of delta."""
+        b = self.batch
+        first, second = np.split(f, 2, axis=2)
+        return np.concatenate([first * b.F + second * b.L, first * b.lam], axis=2)
+
+    def by_trace(self, z: Array) -> Array:
+        """Minus the derivative of the quadratic form at z (P, S + 1, 2A) in G, (P, 2A, 2A):
+        E r r^T / alpha with r = Q z + (1 - Q Gh) f, and the same of what no label knows."""
+        b, at = self.batch, self.places @ z
+        kappa = -self.solved @ (self.along.swapaxes(2, 3) @ at[..., None]).sum(axis=1)
+        r = np.empty((len(z), len(b.pairs), *self.Q.shape[2:]), z.dtype)
+        r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, at[:, -1])
+        r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, at[:, :-1])
+        r[:, -1] *= b.alpha**-0.5
+        r[:, -1] += np.einsum("pijm,pj->pim", self.rest, kappa[..., 0])
+        known = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
+        others = z[:, :-1] - b.directions[:-1].T @ at[:, :-2]
+        r = np.einsum("pijm,paj->paim", self.Q, others)
+        return (known + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
+
+
+class Special:
+    """The pencil on u, delta, zeta and the other special directions, at P points with averages x
+    (P, nT) and the trace G (P, 2AT, 2AT).
+
+    Attributes
+    ----------
+    C : (P, (S + 1) A, (S + 1) A)
+        C on the directions in this order, the groups of each side by side.
+    """
+
+    def __init__(self, rows: Rows, x: Array, G: Array) -> None:
+        self.rows, EQ, S = rows, rows.full(x), rows.basis.shape[1]
+        self.seen = [_Seen(rows, t, G) for t in range(len(rows.batches))]
+        H = np.zeros((len(x), S + 1, S + 1, *EQ.shape[1:]), np.result_type(EQ, G))
+        H[:, range(S), range(S)] = (rows.links + EQ)[:, None]
+        H[:, S, S] = rows.links
+        for step, b, seen in zip(rows.steps, rows.batches, self.seen, strict=True):
+            H[:, S, S, step, step] = 0.0  # of delta, g takes the place of the links within a step
+            labels = b.directions[:-1].T @ b.directions[:-1]  # E Q is on all that these do not know
+            H[:, :S, :S, step, step] -= labels[..., None, None] * EQ[:, None, None, step, step]
+            turn = seen.places
+            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", turn, turn, seen.block)
+        u, *zeta = np.vstack([rows.basis, null_space(rows.basis).T])
+        self.turn = np.zeros((S + 1, S + 1))
+        self.turn[0, :S], self.turn[1, S], self.turn[2:, :S] = u, 1.0, zeta
+        H = np.einsum("ia,jb,pabkl->pijkl", self.turn, self.turn, H)
+        A, layers, size = rows.groups, 2 * len(rows.batches), (S + 1) * rows.groups
+        H = H.reshape(len(x), S + 1, S + 1, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
+        H = H.reshape(len(x), layers * size, layers * size)
+        last = (layers - 1) * size + np.arange(A, 2 * A)  # of delta: what rows start from
+        if rows.initial_norms:
+            H[:, last, last] -= 1 / rows.initial_norms
+        kept = np.arange(size, layers * size)
+        self.kept = kept if rows.initial_norms else np.setdiff1d(kept, last)
+        below = H[:, self.kept]
+        self.back = -np.linalg.solve(below[..., self.kept], below[..., :size])
+        self.C = H[:, :size, :size] + H[:, :size, self.kept] @ self.back
+
+    def by_trace(self, w: Array) -> Array:
+        """-d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all directions."""
+        rows, (P, size), directions = self.rows, w.shape, len(self.turn)
+        z = np.zeros((P, 2 * len(self.seen) * size), np.result_type(w, self.back))
+        z[:, :size], z[:, self.kept] = w, (self.back @ w[..., None])[..., 0]
+        z = z.reshape(P, -1, directions, rows.groups).swapaxes(1, 2).reshape(P, directions, -1)
+        z, total = self.turn.T @ z, np.zeros((P, *rows.links.shape), z.dtype)
+        for step, seen in zip(rows.steps, self.seen, strict=True):
+            total[:, step, step] = seen.by_trace(z[..., step])
+        return total
+
+
+def norm_variance(rows: Rows) -> float:
+    """d times the variance of the squared norms, the largest of a group; 0 if it is not kept."""
+    if not rows.norms:
+        return 0.0
+    x, K = rows.start[None], np.zeros((1, rows.groups, rows.groups))
+    C = np.diagonal(Special(rows, x, rows.trace(x, K)).C[0])
+    return float(C[rows.groups : 2 * rows.groups].max())
+
+
+def _average(weights: Array, f: Array) -> Array:
+    """Sums over the nodes of ``weights`` (..., M) times f (P, 2A, 2A, M), (P, ..., 2A, 2A)."""
+    sums = weights.reshape(-1, f.shape[3]) @ f.reshape(len(f), -1, f.shape[3]).swapaxes(1, 2)
+    return np.asarray(sums.reshape(len(f), *weights.shape[:-1], *f.shape[1:3]))
