@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from scipy.special import roots_hermitenorm
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
@@ -32,3 +33,29 @@ def test_fields_that_the_step_does_not_make_are_refused():
 def test_the_network_is_also_the_published_model():
     step = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0)
     assert step.network(beta=0.7).srf == step.srf(beta=0.7)
+
+
+@pytest.mark.parametrize(("name", "odd"), [("gelu", False), ("tanh", True)])
+def test_a_continuous_readout(name, odd):
+    """Against the Gauss-Hermite rule of 12 values, good to 1.1e-6 here by those of 16 and 20; the
+    error that is reported is that of a coarser rule than the one that is used."""
+    values, shares = roots_hermitenorm(12)
+    law = values.tolist(), (shares / shares.sum()).tolist()
+    problem = GradientStep(student=name, target="tanh", alpha0=2.0, eta=1.0, readout="gaussian")
+    model = problem.network(beta=1.0)
+    found = replica.solve(model, **AT)
+    expected = replica.solve(replace(problem, readout=law).network(beta=1.0), **AT)
+    assert found.test_error == pytest.approx(expected.test_error, rel=1e-5)
+    assert found.quadrature_error == model.law_error < 1e-4
+
+
+def test_a_continuous_readout_beside_biases():
+    """The law of readout and bias is a product: two biases that are one leave it as it was."""
+    problem = GradientStep(
+        student="sigmoid", target="tanh", alpha0=1.0, eta=3.0, readout="box", bias=[0.5, 0.5]
+    )
+    one, two = (
+        replica.solve(replace(problem, bias=bias).network(beta=1.0), **AT).test_error
+        for bias in (0.5, [0.5, 0.5])
+    )
+    assert two == pytest.approx(one, rel=1e-12)
