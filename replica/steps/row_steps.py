@@ -221,7 +221,8 @@ def _after(
     pairs[D:, :D] = pairs[:D, D:].swapaxes(0, 1)
     pairs[D:, D:] = w * functions[:, None] * functions
     diagonal = np.abs(np.einsum("iinm->inm", pairs))
-    kept = (diagonal > NEGLIGIBLE * diagonal.sum(axis=(1, 2), keepdims=True)).any(axis=0)
+    diagonal = diagonal[..., None] * _by_strength(moved.t11, moved.t12, alpha)[..., [0, -1]]
+    kept = (diagonal > NEGLIGIBLE * diagonal.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     w, t11, t12 = (np.broadcast_to(part, w.shape)[kept] for part in (w, moved.t11, moved.t12))
     flat = np.ascontiguousarray(np.moveaxis(pairs[:, :, kept], -1, 0))
     batch = Batch(alpha, w, t11, t12, flat, directions, own, float(moved.g), float(moved.v))
