@@ -1,8 +1,10 @@
 """``python -m benchmarks.networks``: the network's own theory beside simulated networks.
 
 Students, targets, batch sizes, rates, widths, noises, readout laws, initialisations, losses and
-numbers of steps, each at two sizes; and, for six of them, paired differences: the same first
-weights, batches and data with the rows of the network and with isotropic ones of the same spike.
+numbers of steps, each at two sizes; where the test error is outside 2 standard errors at the larger
+one, fresh draws of a network of twice that size say whether it was chance, or the size, or the
+theory; and, for six settings, paired differences: the same first weights, batches and data with the
+rows of the network and with isotropic ones of the same spike.
 Cells are kept in a store, so that a run goes on where one was stopped.  Writes NETWORKS.md beside
 this file.
 """
@@ -31,6 +33,7 @@ from validation.run.cells import Samples
 NETWORKS_PAGE = Path(__file__).with_name("NETWORKS.md")
 SIZES = (500, 1000)  # input dimensions d
 SEEDS = 32
+AGAIN, AGAIN_SEEDS = 2000, 16  # of the settings whose test error is outside 2 standard errors
 TWO_VALUES = [1.5, 0.5]
 
 
@@ -146,12 +149,12 @@ def pair(setting, d, seed):
     return errors
 
 
-def simulated(setting, d, executor, store):
+def simulated(setting, d, executor, store, seeds=SEEDS):
     """The simulation of one setting at one size.  Every setting has draws of its own: of the same
     first batches, all would be off in the same direction."""
     return simulate(
         setting.step, beta=setting.beta, alpha=setting.alpha, lam=setting.lam, loss=setting.loss,
-        dimension=d, seeds=SEEDS, rng=SETTINGS.index(setting), executor=executor,
+        dimension=d, seeds=seeds, rng=SETTINGS.index(setting), executor=executor,
         store=store / "cells",
     )  # fmt: skip
 
@@ -180,14 +183,21 @@ def mean_and_error(samples):
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 
+def outside(setting, run):
+    """Whether the mean test error is outside 2 standard errors of the network's theory."""
+    mean, error = mean_and_error(run.test_error.ravel())
+    return abs(mean - theories(setting)[0][0]) > 2 * error
+
+
 class Page:
     """The tables, a line for every setting, and what they come to."""
 
     def __init__(self):
-        self.one_step, self.several, self.pairs = [], [], []
+        self.one_step, self.several, self.again, self.pairs = [], [], [], []
         self.z, self.z_pairs = [], []  # (network, sRF) x (test, training), the larger size
+        self.z_again = []
 
-    def add(self, setting, runs, pairs):
+    def add(self, setting, runs, repeated, pairs):
         """The lines of one setting."""
         theory = np.array(theories(setting))
         found = [
@@ -202,6 +212,12 @@ class Page:
         table = self.several if setting.fields.get("steps") else self.one_step
         table.append("| " + " | ".join(cells) + " |")
         self.z.append(z)
+        if repeated is not None:
+            mean, error = mean_and_error(repeated.test_error.ravel())
+            self.z_again.append((mean - theory[0, 0]) / error)
+            cells = [setting.name, f"{theory[0, 0]:.5f}", f"{z[0, 0]:+.1f}"]
+            cells += [f"{mean:.5f} ± {error:.5f}", f"{self.z_again[-1]:+.1f}"]
+            self.again.append("| " + " | ".join(cells) + " |")
         for d, errors in zip(SIZES, pairs, strict=False):
             change = (errors[:, 1] - errors[:, 0]) / errors[:, 0].mean(axis=0)
             mean, error = mean_and_error(change)
@@ -232,6 +248,12 @@ class Page:
             f"{np.mean(z[:, 1, 0] > 3):.0%} ({np.mean(z[:, 1, 1] > 3):.0%}).", "",
             "## One step", "", head, *self.one_step, "",
             "## Several steps", "", head, *self.several, "",
+            "## Once more", "",
+            f"The settings outside 2 standard errors, {AGAIN_SEEDS} fresh draws at d = {AGAIN}: "
+            f"test errors within 2 in {np.sum(np.abs(self.z_again) <= 2)} of {len(self.again)}.",
+            "",
+            f"| setting | network's theory | z, d = {SIZES[-1]} | simulated | z |",
+            "|---|---|---|---|---|", *self.again, "",
             "## Paired differences", "",
             "Relative change of an error from the network's rows to isotropic ones, with the same "
             "spike, first weights, batch and data: theory; simulated.", "",
@@ -257,10 +279,13 @@ def main():
     with ProcessPoolExecutor(options.workers, mp_context=context) as executor:
         for setting in SETTINGS:
             runs = [simulated(setting, d, executor, options.store) for d in SIZES]
+            repeated = None
+            if outside(setting, runs[-1]):
+                repeated = simulated(setting, AGAIN, executor, options.store, AGAIN_SEEDS)
             pairs = [paired(setting, d, executor, options.store) for d in SIZES if setting.paired]
             print(setting.name, flush=True)
             if not options.only_simulate:
-                page.add(setting, runs, pairs)
+                page.add(setting, runs, repeated, pairs)
     if not options.only_simulate:
         NETWORKS_PAGE.write_text(page.text(), encoding="utf-8")
 

@@ -58,7 +58,8 @@ class SpikedRandomFeatures(Problem):
         for the limit, where m is free.  The limit is far where groups have nearly dependent
         mu_0, as with a continuous law of the readout, and m is large.
     law_error : float
-        Relative error of the groups where they stand for a continuous law; only reported.
+        Relative error of the groups where they stand for a continuous law: a part of the
+        ``quadrature_error`` of a point.
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
         :func:`replica.problem.label_noise`.

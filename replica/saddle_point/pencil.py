@@ -225,27 +225,32 @@ class Rows:
 
     def averages(self, K: Array, start: Array | None = None) -> Array:
         """The averages x (P, nT) of real K (P, A, A), by Newton's method from ``start`` or, where
-        there is none or that fails, from those of K = 0; NaN where that fails, too."""
+        there is none or that fails, from those of K = 0; NaN where that fails, too, or leaves the
+        branch."""
         at_zero = np.tile(self.start, (len(K), 1))
-        x = self._newton(K, at_zero if start is None else start)
+        x = self._on_branch(K, at_zero if start is None else start)
         lost = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
         if start is not None and lost.size:
-            x[lost] = self._newton(K[lost], at_zero[lost])
+            x[lost] = self._on_branch(K[lost], at_zero[lost])
         return x
 
-    def _newton(self, K: Array, start: Array) -> Array:
+    def _on_branch(self, K: Array, start: Array) -> Array:
         """The averages x (P, nT) by Newton's method; NaN where it fails, or leaves the branch."""
+        x = self._newton(K, start)
+        return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
+
+    def _newton(self, K: Array, start: Array) -> Array:
+        """A solution x (P, nT) for the averages by Newton's method; NaN where it fails."""
         x = np.array(start)
         for _ in range(NEWTON):
-            G = self.trace(x, K)
-            rest, by_x, _ = self.equation(x, G)
+            rest, by_x, _ = self.equation(x, self.trace(x, K))
             step = solve_rows(by_x, rest)
             x -= step
             size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
             moving = ~(np.abs(step) <= SETTLED * size).all(axis=1)
             if not moving.any():
                 break
-        return np.where((self._admissible(G) & ~moving)[:, None], x, np.nan)
+        return np.where(moving[:, None], np.nan, x)
 
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
         """Where the real trace is that of the right branch, (P,): not negative on the first layer

@@ -15,12 +15,17 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import FINITE, SpikedRandomFeatures, number, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
+from .one_step import GROUPS, readouts, srf_after_one_step
 from .row_samples import Kinds, first_effects
 from .row_steps import group_step, row_steps
 from .several_steps import srf_after_steps
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
+# Of a continuous readout: the error to which values stand for it, about the width of a line in a
+# plot (it is that of the rule before the one used); and how many there are at most, times biases,
+# where the pencil has two indices for each: a second or three a point.
+LAW_TOLERANCE, MOST_KINDS = 1e-4, 16
 GAUSSIAN_NORMS = 2.0  # d times the variance of the squared norm of a row N(0, I/d)
 
 
@@ -52,7 +57,12 @@ class NetworkRows:
     @cached_property
     def published(self) -> SpikedRandomFeatures:
         """The published model of the same steps, of width beta = 1."""
-        return srf_after_steps(self.step, 1.0)
+        step, biases = self.step, len(self.step.bias.values)
+        if step.steps:
+            return srf_after_steps(step, 1.0)
+        symmetric = step.student.odd and not any(step.bias.values)
+        most = GROUPS[-1] if symmetric else max(GROUPS[0], MOST_KINDS // biases)
+        return srf_after_one_step(step, 1.0, LAW_TOLERANCE, most)
 
     @property
     def rows(self) -> TabulatedRows:
@@ -63,8 +73,7 @@ class NetworkRows:
     def kinds(self) -> Kinds:
         """First-step readout and bias of each of the groups of ``published``."""
         step, biases = self.step, self.step.bias.values
-        count = np.size(self.published.r) // len(biases)
-        values = step.readout.discretise(count)[0] if _made(step) else np.zeros(1)
+        values = readouts(step, np.size(self.published.r) // len(biases))[0]
         return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
 
     @cached_property
@@ -160,13 +169,6 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for biases that are not trained"
     if step.steps and _several_kinds(step):
         return "the network's own theory of several readout values or biases is for a single step"
-    symmetric = step.student.odd and not any(step.bias.values)
-    if step.readout.continuous is not None and _made(step) and not symmetric:
-        # dozens of groups, each with two indices of the pencil: minutes a point
-        return (
-            "the network's own theory of a continuous readout law is for odd students without "
-            "biases (others: readout=(values, fractions), up to some 16 of them)"
-        )
     return ""
 
 

@@ -4,7 +4,7 @@ docs/theory.md 2, [C] Result 3.1; several steps are in ``several_steps``.
 The step adds to row i the same direction (the spike: length r_i, cosine gamma with the
 target) and independent noise that, with the part of the row itself that the step rescales,
 makes the bulk variance c_i.  Neurons with equal first-step readout and bias form a group; a
-continuous law of the readout is replaced by as many groups as its Gauss quadrature needs.
+continuous law of the readout is replaced by as many groups as its Gauss rule needs.
 """
 
 import warnings
@@ -21,12 +21,16 @@ from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
 GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
+SLOWEST = 1e-6  # a readout of 1 that moves a row by less moves it, and all there is, linearly
+LAW_TOLERANCE = 1e-6  # the accuracy to which other losses than the square are solved
 
 
 @lru_cache(maxsize=1024)
-def after_one_step(step: Step) -> SpikedRandomFeatures:
+def after_one_step(
+    step: Step, tol: float = LAW_TOLERANCE, most: int = GROUPS[-1]
+) -> SpikedRandomFeatures:
     """The features of width beta = 1 after a single ``step``, a group for every value of the
-    readout and of the bias.
+    readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.
 
     Raises
     ------
@@ -35,16 +39,17 @@ def after_one_step(step: Step) -> SpikedRandomFeatures:
     """
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1)
-    ever_more = (_with_groups(step, count) for count in GROUPS)
-    # to the accuracy to which other losses than the square are solved
-    settled = settle(ever_more, _kernel, _kernel_change, 1e-6)
+    ever_more = (_with_groups(step, count) for count in GROUPS if count <= most)
+    settled = settle(ever_more, _kernel, _kernel_change, tol)
     return replace(settled.candidate, law_error=settled.change)
 
 
-def srf_after_one_step(step: Step, beta: float) -> SpikedRandomFeatures:
+def srf_after_one_step(
+    step: Step, beta: float, tol: float = LAW_TOLERANCE, most: int = GROUPS[-1]
+) -> SpikedRandomFeatures:
     """The features of width ``beta`` after a single ``step``, with a warning where the groups are
     too few for the readout's law."""
-    model = after_one_step(step)
+    model = after_one_step(step, tol, most)
     if model.law_error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
             f"{len(model.r)} groups stand for the readout's law with an error "
@@ -54,32 +59,53 @@ def srf_after_one_step(step: Step, beta: float) -> SpikedRandomFeatures:
     return replace(model, beta=beta)
 
 
+def readouts(step: Step, count: int) -> tuple[Array, Array]:
+    """Values and shares of the readout, ``count`` of a continuous one; one of a step that is not
+    made, where it does not matter."""
+    if not step.eta:
+        return np.zeros(1), np.ones(1)
+    if step.readout.continuous is None:
+        return step.readout.discretise(count)
+    moved = max(np.linalg.norm(_moved(step, bias)) for bias in step.bias.values)
+    return step.readout.discretise(count, 1 / max(float(moved), SLOWEST))
+
+
 def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
     """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
-    # the readout of a step that is not made does not matter
-    values, shares = step.readout.discretise(count) if step.eta else (np.zeros(1), np.ones(1))
-    biases, bias_shares = step.bias.discretise(1)
-    labels = step.step_labels.averages()
-    at = [step.student.moments(t, 1.0).mean for t in biases]
-    f0 = float(values @ shares) * float(np.array(at) @ bias_shares)  # a~ h_0, averaged
+    values, shares = readouts(step, count)
+    r, c, fractions, biases = [], [], [], []
+    for bias, share in zip(step.bias.values, step.bias.fractions, strict=True):
+        along, stretch, noise = _moved(step, bias)
+        r += (values * along).tolist()
+        c += ((1 + values * stretch) ** 2 + (values * noise) ** 2).tolist()  # Eq. (2.3)
+        fractions += (shares * share).tolist()
+        biases += [bias] * len(values)
+    first = step.step_labels.averages().first
+    gamma = first / _gradient(step)[2] if any(r) else np.zeros(len(first))
+    if len(r) == 1:
+        return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
+    return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=biases)
+
+
+def _gradient(step: Step) -> tuple[float, float, float]:
+    """Mean and square of the labels less the network's first output; and the gradient's length N.
+    Eqs. (2.1)-(2.2)"""
+    labels, biases = step.step_labels.averages(), step.bias
+    at = [step.student.moments(bias, 1.0).mean for bias in biases.values]
+    f0 = step.readout.mean * float(np.array(at) @ biases.fractions)  # a~ h_0, averaged
     v_star = labels.power - 2 * f0 * labels.mean + f0**2
     N = float(np.sqrt(labels.first @ labels.first + v_star / step.alpha0))  # Eq. (2.2)
-    r, c, fractions, bias = [], [], [], []
-    for t, t_share in zip(biases, bias_shares, strict=True):
-        if step.eta:
-            h1, h_check, h2 = _student(step.student, float(t))
-        else:
-            h1 = h_check = h2 = 0.0
-        push = step.eta * values
-        r += (push * h1 * N).tolist()
-        shrink = 1 + push * h2 * (labels.mean - f0)
-        c += (shrink**2 + push**2 * v_star * h_check / step.alpha0).tolist()  # Eq. (2.3)
-        fractions += (shares * t_share).tolist()
-        bias += [float(t)] * len(values)
-    gamma = labels.first / N if any(r) else np.zeros(len(labels.first))
-    if len(r) == 1:
-        return step.features(r=r[0], c=c[0], gamma=gamma, bias=bias[0])
-    return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=bias)
+    return labels.mean - f0, v_star, N
+
+
+def _moved(step: Step, bias: float) -> tuple[float, float, float]:
+    """What the step adds to a row of this ``bias`` and of readout 1: along the spike, to its own
+    length, and in noise.  Eqs. (2.2)-(2.3)"""
+    if not step.eta:
+        return 0.0, 0.0, 0.0
+    (h1, h_check, h2), (mean, v_star, N) = _student(step.student, bias), _gradient(step)
+    noise = np.sqrt(v_star * h_check / step.alpha0)
+    return step.eta * h1 * N, step.eta * h2 * mean, step.eta * float(noise)
 
 
 @lru_cache(maxsize=1024)

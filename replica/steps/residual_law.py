@@ -193,7 +193,7 @@ def _with_noise(
         return plain.rho[None], carried
     nodes = _nodes(mean, HALF_WIDTH * np.sqrt(widest), root, RHO_NODES[level])
     blur = sum(
-        share * nodes.carry(*_blurred(plain.rho, variance, root, level))[0]
+        share * _blur(nodes, plain.rho, variance, root, level)
         for variance, share in labels.gaussians
     )
     return nodes.rho[None], carried @ blur
@@ -209,17 +209,29 @@ def _nodes(values: Array, margin: float, root: float, count: int) -> Nodes:
     return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
 
 
-def _blurred(mean: Array, noise: float, root: float, level: int) -> tuple[Array, Array]:
-    """Values (M, n) and weights (1, M, n) of each of ``mean`` (M,) + Gaussian ``noise`` (a
-    variance): by values of the noise, or, if it is wide, by its density on values that are evenly
-    spaced in arcsinh(root rho)."""
-    if not noise:
-        return mean[:, None], np.ones((1, len(mean), 1))
-    deviation = np.sqrt(noise)
-    if root * deviation <= np.sqrt(WIDE_NOISE):
-        xi, w = trapezoid(int((22 + 50 * root * deviation) * (1 + level / 8)))
-        rho = mean[:, None] + deviation * xi
-        return rho, np.broadcast_to(w, (1, *rho.shape))
+def _blur(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
+    """Weights (M, m) on ``nodes`` of each of ``mean`` (M,) + Gaussian ``noise`` (a variance)."""
+    deviation, blur = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
+    # functions vary on the scale 1 / root near 0 alone
+    near = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))
+    for which, values in ((near, _by_density), (~near, _by_values)):
+        if which.any():
+            rho, weights = values(mean[which], deviation, root, level)
+            blur[which] = nodes.carry(rho, weights[None])[0]
+    return blur
+
+
+def _by_values(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
+    """Values and weights (M, n) of each of ``mean`` (M,) and a Gaussian of that ``deviation``: by
+    values of the Gaussian."""
+    scale = min(root * deviation, np.sqrt(WIDE_NOISE))
+    xi, w = trapezoid(int((22 + 50 * scale) * (1 + level / 8)) if deviation else 1)
+    rho = mean[:, None] + deviation * xi
+    return rho, np.broadcast_to(w, rho.shape)
+
+
+def _by_density(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
+    """The same by its density, on values that are evenly spaced in arcsinh(root rho)."""
     margin = HALF_WIDTH * deviation
     low, high = np.arcsinh(root * np.array([mean.min() - margin, mean.max() + margin]))
     narrowest = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)
@@ -227,4 +239,4 @@ def _blurred(mean: Array, noise: float, root: float, level: int) -> tuple[Array,
     u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
     weights = density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
-    return np.broadcast_to(rho, weights.shape), weights[None]
+    return np.broadcast_to(rho, weights.shape), weights

@@ -7,6 +7,7 @@ labels know: those of the target, and the spike S of the rows before the step.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ TOLERANCE, TENSOR_TOLERANCE = 1e-10, 1e-8
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
 # Rules for kappa, finer and finer, then panels that are halved until Gauss's and Kronrod's rules
 # agree on the averages so far, of which the latter's error is some square root smaller.
-KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160)]
+KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 224)]
 KAPPA_PANELS, PANEL_TOLERANCE, MOST_PANELS = np.linspace(-9.2, 9.2, 7), 1e-7, 400
 NEGLIGIBLE = 1e-15  # of a node, relative to its batch, in all averages
 
@@ -99,20 +100,25 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
     r = float(np.linalg.norm(state.spike))
     unit = state.spike / r if r else state.spike
     rate = eta * kind.readout[0]
-    rules = KAPPA_RULES if r else [Rule(np.zeros(1), np.ones(1))]
+    rules = [*KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
-    def law(rule: Rule, level: int) -> tuple[Sample, Labels]:
+    def before(rule: Rule) -> tuple[Student, Array]:
+        """The neurons on nodes of kappa, and their output."""
+        shift = r * rule.nodes
+        return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
+
+    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, Labels]:
         """On nodes of kappa, with those of rho given kappa of ``level``."""
-        of = student(step, r * rule.nodes + kind.bias, state.c)
-        offset = output(step, r * rule.nodes, state.c)
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
-        return sample(
-            Student(*(part[:, None] for part in of)), labels, state.c, alpha, rate
-        ), labels
+        at = Student(*(part[:, None] for part in of))
+        return sample(at, labels, state.c, alpha, rate), labels
 
-    def on(rule: Rule, level: int) -> tuple[Batch, State]:
-        moved, labels = law(rule, level)
+    neurons = cache(lambda i: before(rules[i]))
+
+    @cache
+    def on(i: int, level: int) -> tuple[Batch, State]:
+        moved, labels = law(rules[i], level, *neurons(i))
         directions = np.eye(K, len(unit))
         if len(labels.weights) > K + 1:
             outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
@@ -120,16 +126,19 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
         return _after(moved, labels, state, directions, K + t, alpha, rate)
 
     tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
-    level = _first_settled(lambda level: _probe(*on(rules[0], level)), RESIDUAL_LEVELS, tol, t)
+    level = _first_settled(lambda level: _probe(*on(0, level)), RESIDUAL_LEVELS, tol, t)
     if len(rules) == 1:
-        return on(rules[0], level)
+        return on(0, level)
     try:
-        best = _first_settled(lambda i: _probe(*on(rules[i], level)), len(rules), tol, t)
-        return on(rules[best], level)
+        best = _first_settled(lambda i: _probe(*on(i, level)), len(rules), tol, t)
     except QuadratureError:
-        return on(
-            _adapted(lambda rule: _contributions(*law(rule, level), alpha), rules[-1], t), level
-        )
+        best = len(rules)
+
+        def contributions(rule: Rule) -> Array:
+            return _contributions(*law(rule, level, *before(rule)), alpha)
+
+        rules.append(_adapted(contributions, rules[-1], t))
+    return on(best, level)
 
 
 def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rule:
@@ -228,7 +237,8 @@ def _after(
     pairs[-1, -1] = w * phi**2
     squares = np.abs(np.einsum("iinm->inm", pairs[1:, 1:]))
     squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
-    kept = (squares > NEGLIGIBLE * squares.sum(axis=(1, 2), keepdims=True)).any(axis=0)
+    squares = squares[..., None] * _by_strength(t11[0], t12[0], alpha)[..., [0, -1]]
+    kept = (squares > NEGLIGIBLE * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     t11, t12, F, lam, L = (part[:, kept] for part in (t11, t12, F, lam, L))
     g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
     known = np.vstack([directions, np.eye(len(spike))[own]])

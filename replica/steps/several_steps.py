@@ -14,6 +14,7 @@ network it keeps a row covariance (docs/theory.md 15), which several steps accum
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
                 "beyond the first step (validation.trajectory simulates it)",
             )
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
-    return tuple(_recursion(step))
+    return _all_steps(step)
 
 
 def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
@@ -115,6 +116,12 @@ def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
     last = after_each_step(step)[-1]
     gamma, bias = np.array(last.gamma), step.bias.values[0]
     return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
+
+
+@lru_cache(maxsize=64)
+def _all_steps(step: Step) -> tuple[AfterStep, ...]:
+    """The rows after every step."""
+    return tuple(_recursion(step))
 
 
 def _recursion(step: Step) -> Iterator[AfterStep]:

@@ -42,7 +42,6 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
     [
         (LINE.replace("--alpha0 .5 --eta 3", "--steps .5:3,.5:3") + " --bias=0,1", "single step"),
         (f"{LINE} --train-bias", "not trained"),
-        (f"{LINE} --readout gaussian --bias 1", "continuous readout law"),
         (LINE.replace("--alpha0 .5 --eta 3", "--r 1 --c 1 --gamma .5"), "the latter with a step"),
     ],
 )

@@ -200,12 +200,11 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
     ]
 
 
-# A continuous readout stands for 48 groups of neurons: a point takes tenths of a second.
+# Dozens of groups of neurons stand for a continuous readout: a point takes tenths of a second.
 MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "model": "srf"}
 
 
 @pytest.mark.slow  # what takes long is meant to
-@pytest.mark.filterwarnings("ignore:48 groups stand")  # at the largest of the rates
 @pytest.mark.parametrize(
     ("name", "texts"), [("learning curve", "points of the curve"), ("bounds", "learning rates")]
 )

@@ -96,6 +96,23 @@ def test_without_noise_in_the_gradient_rows_are_isotropic(changes, alpha, lam):
         assert network.train_error == pytest.approx(srf.train_error, rel=1e-10)
 
 
+def test_ever_less_noise_in_the_gradient():
+    """b -> 0, as the student becomes linear: at equal norms the network becomes the sRF, in first
+    order, which is extrapolated."""
+
+    def apart(sign, b):
+        third = np.sqrt(b / 18 * 0.5 / 3.0**2)  # b = eta^2 h_check / alpha0, h_check = 18 third^2
+        problem = step(student=f"he1{sign}{third:.15f}*he3", target="sin")
+        models = problem.network(beta=1.5, row_norms=False), problem.srf(beta=1.5)
+        network, srf = (replica.solve(model, alpha=1.0, lam=0.05) for model in models)
+        return network.test_error / srf.test_error - 1
+
+    # of both signs, as powers of third are in the moments: what is left is of the order b^2
+    once, twice = (np.mean([apart(sign, b) for sign in "+-"]) for b in (1e-5, 2e-5))
+    assert once > 1e-7
+    assert 2 * once - twice == pytest.approx(0, abs=1e-9)
+
+
 @pytest.mark.parametrize("lam", [1e-8, 0.1])
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_covariance_proportional_to_one(beta, lam):

@@ -7,6 +7,7 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point.correlated import CorrelatedGroup
+from tests.oracles import equations_network as closed
 from tests.oracles import equations_rows as literal
 
 
@@ -102,6 +103,13 @@ def of_section_16(step):
     return literal.Rows(step.student, step.target, step.alpha0, step.eta, step.noise, gaussian)
 
 
+def response(model, V1_hat, V2):
+    """M' of (16.10) on (u, delta, zeta), less its alpha/beta."""
+    responses = CorrelatedGroup(table_at(model, 0))
+    special = responses.special(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
+    return model.beta * responses.overlaps(special, np.array([[V2]]), np.ones(1))[0]
+
+
 @pytest.mark.parametrize("initialisation", ["sphere", "gaussian"])
 @pytest.mark.parametrize(
     "fields",
@@ -124,11 +132,10 @@ def test_section_16_as_it_stands(fields, initialisation):
         assert 1 / (1 + q * rows.effective(np.array([q]))[0][0]) == pytest.approx(
             expected.p(q), rel=1e-9
         )
-        responses = CorrelatedGroup(table_at(model, 0))
-        special = responses.special(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
-        found = beta * responses.overlaps(special, np.array([[V2]]), np.ones(1))[0]
         M = expected.M(beta, V1_hat, Lam)
-        np.testing.assert_allclose(found, M, rtol=1e-8, atol=1e-9 * np.abs(M).max())
+        np.testing.assert_allclose(
+            response(model, V1_hat, V2), M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
+        )
 
 
 @pytest.mark.slow
@@ -158,6 +165,45 @@ def test_a_student_that_becomes_odd(target, order):
     h2 = 1e-10 ** (1 / order)
     near = errors(student=f"he1+{h2:.12f}*he2-he3/6", **at)
     assert near == pytest.approx(odd, rel=1e-9)  # slopes are 3 and 0.5
+
+
+@pytest.mark.parametrize(
+    ("target", "steps"),
+    [
+        ("sin", [(0.5, 3.0)]),
+        pytest.param("relu", [(0.5, 1.5), (1.0, 1.0)], marks=pytest.mark.slow),
+    ],
+)
+def test_the_limit_of_students_with_an_even_part(target, steps):
+    """h_2 -> 0 from h_2 that are not small for the pencil: their even powers are extrapolated."""
+
+    def mean(h):
+        students = (f"he1+{h}*he2-he3/6", f"he1-{h}*he2-he3/6")
+        at = dict(alpha=2.0, lam=0.05, target=target, steps=steps)
+        return np.mean([errors(student=student, **at) for student in students], axis=0)
+
+    odd = errors(2.0, 0.05, student="he1-he3/6", target=target, steps=steps)
+    # h^4 = 1e-12 is left, times 16 and a slope
+    np.testing.assert_allclose((4 * mean(0.001) - mean(0.002)) / 3, odd, rtol=1e-9)
+
+
+def test_the_pencil_of_a_student_that_becomes_odd():
+    """h_2 -> 0, in second order for an odd target: p and M' of section 15, in closed form."""
+    of_odd = replica.GradientStep(student="he1-he3/6", target="sin", alpha0=0.5, eta=3.0)
+    expected = of_section_16(of_odd)
+    near = replica.GradientStep(student="he1+0.000001*he2-he3/6", target="sin", alpha0=0.5, eta=3.0)
+    beta = 0.7
+    model = near.network(beta=beta)
+    for V1_hat, Lam in ((0.1, 0.5), (10.0, 2.0)):
+        V2 = closed.resolvent(expected, beta, V1_hat, Lam)[1]
+        q = beta * V2 * V1_hat
+        p = closed.kappa_t(expected, q * expected.b / (1 + q)) / (1 + q)
+        effective = model.rows.rows.effective(np.array([q]))[0][0]
+        assert 1 / (1 + q * effective) == pytest.approx(p, rel=1e-9)
+        M = closed.M_block(expected, beta, V1_hat, Lam)
+        np.testing.assert_allclose(
+            response(model, V1_hat, V2), M, rtol=1e-9, atol=1e-9 * np.abs(M).max()
+        )
 
 
 @pytest.mark.parametrize(

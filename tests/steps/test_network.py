@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.special import roots_hermitenorm, voigt_profile
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.steps.residual_law import residuals
+from solvers.rules import Rule
 
 AT = dict(alpha=1.0, lam=0.1)
 
@@ -32,3 +36,59 @@ def test_fields_that_the_step_does_not_make_are_refused():
 def test_the_network_is_also_the_published_model():
     step = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0)
     assert step.network(beta=0.7).srf == step.srf(beta=0.7)
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"), [pytest.param("gelu", False, marks=pytest.mark.slow), ("tanh", True)]
+)
+def test_a_continuous_readout(name, odd):
+    """Against the Gauss-Hermite rule of 12 values, good to 1.1e-6 here by those of 16 and 20; the
+    error that is reported is that of a coarser rule than the one that is used."""
+    values, shares = roots_hermitenorm(12)
+    law = values.tolist(), (shares / shares.sum()).tolist()
+    problem = GradientStep(student=name, target="tanh", alpha0=2.0, eta=1.0, readout="gaussian")
+    model = problem.network(beta=1.0)
+    found = replica.solve(model, **AT)
+    expected = replica.solve(replace(problem, readout=law).network(beta=1.0), **AT)
+    assert found.test_error == pytest.approx(expected.test_error, rel=1e-5)
+    assert found.quadrature_error == model.law_error < 1e-4
+
+
+def test_a_continuous_readout_beside_biases():
+    """The law of readout and bias is a product: two biases that are one leave it as it was."""
+    problem = GradientStep(
+        student="sigmoid", target="tanh", alpha0=1.0, eta=3.0, readout="box", bias=[0.5, 0.5]
+    )
+    one, two = (
+        replica.solve(replace(problem, bias=bias).network(beta=1.0), **AT).test_error
+        for bias in (0.5, [0.5, 0.5])
+    )
+    assert two == pytest.approx(one, rel=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.3, 30.0])
+@pytest.mark.parametrize("noise", [1e-6, 0.1, 4.0])
+def test_the_law_of_a_residual_with_noise(noise, offset):
+    """rho = sin(z) + noise - offset: averages over the noise in closed form, Voigt's profile for
+    what varies on the scale 1/200 about 0, then over z on 400 000 nodes."""
+    labels = GradientStep(student="tanh", target="sin", alpha0=1, eta=1, noise=noise).step_labels
+    root, kappa = 200.0, Rule(np.zeros(1), np.ones(1))
+    law = residuals(labels, kappa, np.zeros(2), 1, np.array([offset]), root, 3)
+    rho, weights = law.rho.ravel(), law.weights[0, 0].ravel()
+    z = np.linspace(-8.5, 8.5, 400_000)
+    m, w = np.sin(z) - offset, np.exp(-(z**2) / 2)
+    lorentzian = np.pi / root * voigt_profile(m, noise**0.5, 1 / root)
+    for found, expected in (
+        (rho**2, m**2 + noise),
+        (rho**4, m**4 + 6 * m**2 * noise + 3 * noise**2),
+        (1 / (1 + (root * rho) ** 2), lorentzian),
+    ):
+        assert weights @ found == pytest.approx(w @ expected / w.sum(), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_large_noisy_steps_are_told_within_seconds():
+    """Rows of c = 1e6 of their length: solved, or flagged; making them took minutes."""
+    step = GradientStep(student="gelu", target="relu", steps=[(0.04, 34.0)] * 2, noise=0.1)
+    point = replica.solve(step.network(beta=1.0), **AT)
+    assert point.converged == np.isfinite(point.test_error)

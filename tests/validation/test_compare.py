@@ -115,13 +115,13 @@ def test_a_comparison_can_be_run_again_from_its_attributes():
 
 
 def test_the_theories_of_a_grid_are_told_apart():
-    """The network's own theory of one readout, the sRF's of another: wherever they are named."""
-    step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
-    grids = {"readout": ["equal", "box"]}
-    grid = compare_grid(step, grids=grids, alpha=1, lam=0.1, beta=0.5, dimension=30, seeds=2)
-    own, published = grid.note.split("; theory of the sRF")
-    assert own.endswith("(at 1 of 2 settings, the first readout = equal)")
-    assert published.endswith("(at 1 of 2 settings, the first readout = box)")
+    """At the simulated dimension for one model, at one of its own for another: wherever they are
+    named."""
+    grids = {"dimension": [np.inf, 300.0]}
+    grid = compare_grid(MODEL, grids=grids, alpha=1, lam=0.1, seeds=2, rng=0, dimension=30)
+    simulated, own = grid.note.split("; theory of the sRF")
+    assert simulated.endswith("limit (at 1 of 2 settings, the first dimension = inf)")
+    assert own.endswith("(at 1 of 2 settings, the first dimension = 300)")
     assert grid.document()["theory"] == grid.dataset().attrs["theory"] == grid.note
 
 
