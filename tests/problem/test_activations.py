@@ -141,11 +141,11 @@ def test_declared_kinks_reach_the_closed_form():
 
 
 def test_module_function(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "swishes.py").write_text(
         "import numpy as np\ndef swish(x):\n    return x/(1+np.exp(-x))\n"
     )
     monkeypatch.chdir(tmp_path)
-    assert activation("mine:swish")(0.0) == 0
+    assert activation("swishes:swish")(0.0) == 0
 
 
 def test_hermite_sums_travel_to_other_processes():

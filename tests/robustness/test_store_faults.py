@@ -112,7 +112,7 @@ def test_many_faults_are_two_lines(tmp_path, caplog):
         (tmp_path / f"notes-{i}").touch()
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
-    strange, damaged = caplog.messages
+    strange, damaged = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
     assert "notes-0 is not a cell of this library (nor are 2 others)" in strange
     assert "is damaged or not what its name says, and so are 2 others" in damaged
 

@@ -13,7 +13,7 @@ from validation import compare, simulate
 from validation.comparisons import compare_grid
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
-SRF, LIMIT = "theory of the sRF", r"limit $d \to \infty$"
+NETWORK, SRF, LIMIT = "theory of the network", "theory of the sRF", r"limit $d \to \infty$"
 
 
 @pytest.mark.parametrize(("which", "thin"), [("network", [SRF]), ("srf", [])])
@@ -101,20 +101,23 @@ def test_points_over_any_parameters_lie_on_their_lines():
     assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
 
 
-def test_a_grid_of_several_theories_shows_which_a_line_is_of():
-    """The network's own for one readout, a full line; the sRF's for another, a thin one."""
+def test_a_line_shows_which_theory_it_is_of():
+    """The network's own where it holds, a full line; the sRF's a thin one, the limit a pale one."""
     step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
-    at = {"alpha": [0.5, 1], "lam": 0.1, "beta": 0.5}
-    grid = compare_grid(step, grids={"readout": ["equal", "box"]}, **at, dimension=30, seeds=2)
-    ax = grid.plot(Figure().subplots())
+    at = {"beta": 0.5, "alpha": [0.5, 1.0], "lam": 0.1, "dimension": 30, "seeds": 2}
+    grid = compare_grid(step, grids={"eta": [1.0, 2.0]}, **at)
+    own, srf = (
+        learning_curve(model, alpha=[0.5, 0.7, 1.0], lam=0.1, eta=[1.0, 2.0])
+        for model in (step.network(beta=0.5), step.srf(beta=0.5))
+    )
+    theories = {NETWORK: own.where(own.eta == 1.0), SRF: srf, LIMIT: srf}
+    ax = plot_comparison(grid.dataset(), theories, Figure().subplots())
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend[2:6] == [
-        "test error, theory of the network", "training error, theory of the network", SRF, LIMIT,
-    ]  # fmt: skip
-    ends = [(line.get_linewidth(), line.get_ydata()[-1]) for line in ax.get_lines()
-            if len(line.get_xdata()) > 2]  # fmt: skip
-    full, thin = ([y for w, y in ends if w == width and np.isfinite(y)] for width in (1.5, 0.8))
-    first, second = (one.test.theory[-1, 0] for one in grid.each)
-    assert len(full) == 2  # test and training error of the one that has it
-    assert pytest.approx(first, rel=1e-9) in full
-    assert pytest.approx(second, rel=1e-9) in thin
+    assert legend[2:6] == [f"test error, {NETWORK}", f"training error, {NETWORK}", SRF, LIMIT]
+    drawn = {1.5: [], 0.8: [], 4.0: []}  # by width
+    for line in ax.get_lines():
+        if len(line.get_xdata()) == 3 and np.isfinite(line.get_ydata()).all():
+            drawn[line.get_linewidth()].append(tuple(line.get_ydata()))
+    assert len(drawn[0.8]) == len(drawn[4.0]) == 4  # two errors at two rates
+    errors = (own.sel(eta=1.0)[f"{which}_error"] for which in ("test", "train"))
+    assert drawn[1.5] == [tuple(error.values.ravel()) for error in errors]

@@ -280,7 +280,8 @@ def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
         [sys.executable, "-c", code, *line.split()], capture_output=True, text=True
     )
     assert full.returncode == 2
-    (message,) = full.stderr.splitlines()
+    found, message = full.stderr.splitlines()
+    assert "draws found" in found
     assert "could not be kept" in message
     assert str(store) in message
     assert len(list(store.iterdir())) - 1 == len(cells(store)) == 2  # and the lock
