@@ -57,7 +57,7 @@ def least_squares(design: Array, target: Array) -> Array:
     n = design.shape[2]
     columns = np.concatenate([scaled.real, target.real[..., None]], axis=2)
     both = np.asarray(np.linalg.qr(columns, mode="r"))
-    U, sigma, Vt = np.linalg.svd(both[:, :n, :n])
+    U, sigma, Vt = np.linalg.svd(both[:, :n, :n], full_matrices=False)
     kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
     along = (both[:, None, :n, n] @ U)[:, 0] / kept
     solution = (along[:, None] @ Vt)[:, 0]
