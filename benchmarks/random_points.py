@@ -116,8 +116,7 @@ def broken(kind: str, point: replica.Solution) -> str:
         return "" if reason and np.isnan(errors).all() else "an error without convergence"
     if not np.isfinite([*errors, *np.concatenate([part.ravel() for part in point.overlaps])]).all():
         return "NaN without a flag"
-    allowed = max(QUADRATURE_ERRORS[kind], point.model.law_error)  # the latter is reported alone
-    if point.residual > RESIDUALS[kind] or point.quadrature_error > allowed:
+    if point.residual > RESIDUALS[kind] or point.quadrature_error > QUADRATURE_ERRORS[kind]:
         return "residual or quadrature error above its tolerance"
     binary = kind == "losses" and point.model.labels.binary
     sound = (

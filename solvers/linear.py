@@ -40,7 +40,8 @@ def least_squares(design: Array, target: Array) -> Array:
     (P, N).
 
     The norm is that of the unknowns of columns scaled to norm 1: nothing depends on their units.
-    Columns count as dependent where a singular value is below 1e-10 of the largest.  Forming the
+    Columns count as dependent where a singular value is below 1e-10 of the largest.  A system with
+    NaN has NaN for its solution.  Forming the
     Gram matrix would lose half of the digits of nearly dependent columns, which this does not.
 
     Both may be complex if their imaginary parts are those of a complex step, of which only the
@@ -56,11 +57,12 @@ def least_squares(design: Array, target: Array) -> Array:
     scaled = design / scale[:, None]
     n = design.shape[2]
     columns = np.concatenate([scaled.real, target.real[..., None]], axis=2)
-    both = np.asarray(np.linalg.qr(columns, mode="r"))
+    known = np.isfinite(columns).all(axis=(1, 2))
+    both = np.asarray(np.linalg.qr(np.where(known[:, None, None], columns, 0.0), mode="r"))
     U, sigma, Vt = np.linalg.svd(both[:, :n, :n], full_matrices=False)
     kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
     along = (both[:, None, :n, n] @ U)[:, 0] / kept
-    solution = (along[:, None] @ Vt)[:, 0]
+    solution = np.where(known[:, None], (along[:, None] @ Vt)[:, 0], np.nan)
     if np.iscomplexobj(scaled):  # a complex step: its change of the normal equations
         gap = target - (scaled @ solution[..., None])[..., 0]
         change = (gap[:, None] @ scaled)[:, 0].imag

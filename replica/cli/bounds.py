@@ -18,7 +18,8 @@ def bounds(options: Options, output: Output) -> None:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
-    lam_1.  In Python: replica.bounds.
+    lam_1.  All are limits d -> inf: at small steps (eta below about 1) networks of ordinary size
+    are far above them, see the note of replica curve.  In Python: replica.bounds.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Output:
         rows: Sequence[dict[str, Any]] | None = None,
         dataset: Callable[[], Any] | None = None,
     ) -> None:
-        """Save the ``document``, print it, as JSON or what ``show`` says, and save the ``figure``.
+        """Save the ``document`` and the ``figure``, and print it, as JSON or what ``show`` says.
 
         A .csv file holds ``rows``, the document's points unless given; a .nc file the ``dataset``.
         """
@@ -66,14 +66,16 @@ class Output:
             else:
                 content = documents.to_csv(document["points"] if rows is None else rows).encode()
             save(self.out, content)
-        if self.as_json:
-            answer(documents.to_json(document))
-        else:
-            show()
-        if self.plot is not None and figure is not None:  # last: what cannot be drawn is known
-            picture = io.BytesIO()
-            figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
-            save(self.plot, picture.getvalue())
+        try:
+            if self.plot is not None and figure is not None:
+                picture = io.BytesIO()
+                figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
+                save(self.plot, picture.getvalue())
+        finally:  # what cannot be drawn is known
+            if self.as_json:
+                answer(documents.to_json(document))
+            else:
+                show()
 
     def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
         """The points as an aligned table on standard output, floats to seven digits: as many of
@@ -144,7 +146,7 @@ def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
         say(
             f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
             f"{', '.join(f'{name} = {text(value)}' for name, value in point.items())} differs by "
-            f"{shift:+.0%} (SpikedRandomFeatures(dimension=1000), docs/readout.md)"
+            f"{shift:+.0%} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
         )
 
 

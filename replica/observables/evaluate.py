@@ -161,8 +161,8 @@ def _finished(
     model: Model, table: Table, kept: Evaluation, tolerances: tuple[float, float, float]
 ) -> Evaluation:
     """``kept`` with the classification error, the status of every point by the ``tolerances`` of
-    quadrature, residual and classification, NaN errors where that is not convergence, the
-    overlaps of all groups of the ``table``, and the error of those that stand for a law."""
+    quadrature, residual and classification, NaN errors where that is not convergence, and
+    the overlaps of all groups of the ``table``."""
     tol, residual_tol, classification_tol = tolerances
     status, wrong = kept.points.status, kept.classification_error
     status[kept.converged & ~(kept.points.residual <= residual_tol)] = Status.NO_PROGRESS
@@ -171,5 +171,4 @@ def _finished(
     wrong[rows] = classification_error(model, kept.at(rows).points.overlaps, classification_tol)
     for error in (*kept.points.errors, *kept.losses, wrong):
         error[~kept.converged] = np.nan
-    error = np.maximum(kept.quadrature_error, model.law_error)
-    return kept._replace(points=ridge.for_groups(table, kept.points), quadrature_error=error)
+    return kept._replace(points=ridge.for_groups(table, kept.points))

@@ -102,17 +102,12 @@ class Grid:
         return found
 
     def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
-        """Put a field of ``each`` model among the variables, if it is a number, or one a group."""
+        """Put a field of ``each`` model among the variables, if it is one number."""
         values = [np.asarray(getattr(one, name)) for one in each]
-        dims, shape = list(self.axes)[:-2], [axis.size for axis in self.axes.values()][:-2]
-        most = max(value.ndim for value in values)
-        if name in self.axes or most > (name in ("r", "c")):
-            return
-        table = np.full((len(values), max(value.size for value in values)), np.nan)
-        for row, value in zip(table, values, strict=True):
-            row[: value.size] = value.ravel()
-        several = {"group": table.shape[1]} if most else {}
-        variables[name] = [*dims, *several], table.reshape([*shape, *several.values()])
+        if name not in self.axes and all(value.size == 1 for value in values):
+            axes = list(self.axes.items())[:-2]
+            shape = [axis.size for _, axis in axes]
+            variables[name] = [axis for axis, _ in axes], np.reshape(values, shape)
 
 
 def sweep(
@@ -223,7 +218,7 @@ def learning_curve(
     xarray.Dataset
         Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
         train_error, converged, residual, quadrature_error, iterations, status, and the
-        sRF's r, c, gamma (r and c along ``group``, filled with NaN, where neurons differ);
+        sRF's r, c, gamma, where each is one number for all neurons;
         loss_error and train_loss for a loss other than the square, classification_error where
         labels are +-1.  Points that did not converge have NaN errors.
 

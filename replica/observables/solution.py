@@ -62,8 +62,8 @@ class Solution(Displayed):
     residual : float
         Largest relative violation of any of the original equations at this point.
     quadrature_error : float
-        The same on a rule of about half the size: a bound on the error of the rule used.  Of a
-        continuous law of the readout, ``model.law_error`` where that is larger.
+        The same on a rule of about half the size: a bound on the error of the rule used.  It
+        says nothing of the groups that stand for a continuous readout: ``model.law_error``.
     iterations : int
         Evaluations of the saddle-point equations.
     nodes : int

@@ -37,6 +37,7 @@ BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 POINT = 72.0  # an inch
 GAP = 0.05  # between a panel and the one below it
+FEW_TICKS = 50.0  # the ratio of a logarithmic axis that powers of ten would label too rarely
 NUDGE = 0.012  # of the abscissa, between points that would cover each other ...
 CROWDED = 0.7  # ... and at most this share of the way to the next, all together
 
@@ -97,6 +98,13 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
     """Let an axis be logarithmic where the points ``x`` along it are spaced so."""
     if is_logarithmic(x):
         getattr(ax, f"set_{axis}scale")("log")
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        own, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
+        if known.max() < FEW_TICKS * known.min():
+            own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            own.set_major_formatter("{x:g}")
+        own.set_minor_formatter(NullFormatter())
 
 
 def spaced(x: Array, count: int = 101) -> Array:

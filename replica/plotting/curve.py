@@ -51,7 +51,8 @@ def plot_curve(
     Raises
     ------
     InvalidArgument
-        If there is no such error, or more than eight lines of several parameters.
+        If it is no data set, or has no such error, or more than eight lines of several
+        parameters.
 
     Examples
     --------
@@ -63,6 +64,8 @@ def plot_curve(
     name = error_drawn(curve, error)
     if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
         return plot_heat_map(curve, ax, error=name)
+    if not hasattr(curve, "data_vars"):
+        raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
     ax = axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values

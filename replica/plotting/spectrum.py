@@ -60,7 +60,9 @@ def plot_spectrum(
         ax.set_xscale("log")
     from_zero(ax)
     notes = [f"atom at 0: {spectrum.atom:.3g}"] if spectrum.atom else []
-    notes += [rf"outlier at ${value:.3g}\,p$" for value in spectrum.outliers[:2]]
+    for value, samples in zip(spectrum.outliers[:2], spectrum.outliers_from[:2], strict=True):
+        seen = rf", from $n = {samples:.0f}$" if np.isfinite(samples) and samples >= 1 else ""
+        notes += [rf"outlier at ${value:.3g}\,p${seen}"]
     for text in notes:
         ax.plot([], [], " ", label=text)
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"

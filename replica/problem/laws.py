@@ -24,9 +24,9 @@ from .checks import FINITE
 # By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
 NOT_UNIFORM = "equal (every value 1) or box (continuous on an interval): uniform meant either"
-# Of the measure in t: logits of the quantiles between its panels (1e-12 is left out in the tails),
+# Of the measure in t: logits of the quantiles between its panels (4e-18 is left out in each tail),
 # their number at least, and nodes on each.
-LOGITS, PANELS, PANEL_NODES = np.arange(28.0), 40, 16
+LOGITS, PANELS, PANEL_NODES = np.arange(41.0), 40, 16
 DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 

@@ -175,11 +175,11 @@ def _meant(text: str, argument: str) -> str:
         return f"{text.lower()}, in small letters"
     if argument == "target" and re.search(r"\b[xyz]\b", text):
         return "in the variables z1, z2, ..., as in z1**2"
-    if argument == "student" and re.search(r"\bz\d", text):
-        return f"a name or {OWN}; expressions are for targets"
-    return near(text) or (
-        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or {OWN}"
-    )
+    known = near(text)
+    if argument == "student" and (known or re.search(r"\bz\d", text)):
+        name = known.partition(",")[0].removeprefix("written with ") or "relu"
+        return f"a name such as {name}, or {OWN} (expressions are for targets)"
+    return known or (f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or {OWN}")
 
 
 def near(text: str) -> str:

@@ -58,8 +58,9 @@ class SpikedRandomFeatures(Problem):
         for the limit, where m is free.  The limit is far where groups have nearly dependent
         mu_0, as with a continuous law of the readout, and m is large.
     law_error : float
-        Relative error of the groups where they stand for a continuous law: a part of the
-        ``quadrature_error`` of a point.
+        What more groups would change of the features' averages where they stand for a continuous
+        law, relative.  In the limit d -> inf, where m is free along functions however small, an
+        error of a point may change by 1e-4 to 1e-3 of itself while this is 1e-6.
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
         :func:`replica.problem.label_noise`.

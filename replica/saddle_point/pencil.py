@@ -27,6 +27,7 @@ from solvers.results import Array
 
 NEWTON = 40  # steps at most; a few are usual
 SETTLED = 1e-8  # last step of the averages, relative: the error left is its square
+SHARES = np.geomspace(1e-12, 1, 25)  # of K, on the way from 0
 ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest
 
 
@@ -224,14 +225,15 @@ class Rows:
         return np.asarray((both + both.swapaxes(2, 3)) / 2)
 
     def averages(self, K: Array, start: Array | None = None) -> Array:
-        """The averages x (P, nT) of real K (P, A, A), by Newton's method from ``start`` or, where
-        there is none or that fails, from those of K = 0; NaN where that fails, too, or leaves the
-        branch."""
-        at_zero = np.tile(self.start, (len(K), 1))
-        x = self._on_branch(K, at_zero if start is None else start)
+        """The averages x (P, nT) of real K (P, A, A), by Newton's method from ``start`` or those
+        of K = 0 or, where that fails, in steps from K = 0; NaN where that fails, too."""
+        x = self._on_branch(K, np.tile(self.start, (len(K), 1)) if start is None else start)
         lost = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
-        if start is not None and lost.size:
-            x[lost] = self._on_branch(K[lost], at_zero[lost])
+        if lost.size:
+            followed = np.tile(self.start, (lost.size, 1))
+            for share in SHARES:
+                followed = self._on_branch(share * K[lost], followed)
+            x[lost] = followed
         return x
 
     def _on_branch(self, K: Array, start: Array) -> Array:

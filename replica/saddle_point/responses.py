@@ -68,9 +68,11 @@ class Susceptibility(NamedTuple):
     @classmethod
     def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
         """From the matrix M (P, N, N) of all overlaps over all conjugates, and the indices in it
-        of theta (``along`` the spikes) and of psi (the ``rest``)."""
+        of theta (``along`` the spikes) and of psi (the ``rest``); NaN where that is."""
         own = M[:, along[:, None], along]
-        values, vectors = np.linalg.eigh(own.real)
+        known = np.asarray(np.isfinite(own).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(known[:, None, None], own.real, 0.0))
+        vectors[~known] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16, so roots of 1e-8, relative to the largest
         regular = root > 1e-7 * root[:, -1:]

@@ -15,7 +15,7 @@ real rule at positive arguments; where nothing does, that rule is taken as it is
 """
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -95,7 +95,6 @@ def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     return values, float(np.abs(even[0]) @ np.abs(weights))
 
 
-@lru_cache(maxsize=64)
 def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
     """Rules to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
     there is noise enough, and for the rest on a contour for s, or on the target's values."""

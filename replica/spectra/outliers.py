@@ -28,7 +28,8 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
 
     At finite d an eigenvalue is where the equations (4.5) of m and theta have a solution without
     labels.  In m alone, that is where E mu_0 mu_0' / (1 + V), less what theta takes of it, has the
-    eigenvalue 1 / d relative to the penalty of m at d = 1.
+    eigenvalue 1 / d relative to the penalty of m at d = 1.  Where theta alone has an eigenvalue
+    beyond the edge, as for n -> 0, the largest outliers lie above it for any n.
     """
     table, alpha = resolvent.real.table, resolvent.alpha
     U = resolvent.at(np.array([edge * BEYOND], dtype=complex))
@@ -43,10 +44,12 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     # theta = response E[kappa mu_1 s], without a spike as with one
     response = resolvent.real.analytic.loading_response(U, np.array([alpha]))[0].real
     mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
-    taken = mixed @ response @ np.linalg.solve(np.eye(len(own)) + own @ response, mixed.T)
+    of_theta_alone = np.eye(len(own)) + own @ response
+    taken = mixed @ response @ np.linalg.solve(of_theta_alone, mixed.T)
     size = np.sqrt(-penalty)  # above the bulk V_2 < 0
     values = np.linalg.eigvalsh(((of_m * weights) @ of_m.T - taken) / np.outer(size, size))
-    values = values[::-1][:count]
+    always = int((np.linalg.eigvals(of_theta_alone).real < 0).sum())
+    values = np.append(np.full(always, np.inf), values[::-1])[:count]
     return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)
 
 

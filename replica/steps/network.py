@@ -60,8 +60,7 @@ class NetworkRows:
         step, biases = self.step, len(self.step.bias.values)
         if step.steps:
             return srf_after_steps(step, 1.0)
-        symmetric = step.student.odd and not any(step.bias.values)
-        most = GROUPS[-1] if symmetric else max(GROUPS[0], MOST_KINDS // biases)
+        most = GROUPS[-1] if _symmetric(step) else MOST_KINDS // biases
         return srf_after_one_step(step, 1.0, LAW_TOLERANCE, most)
 
     @property
@@ -167,6 +166,11 @@ def unsuited(step: Step) -> str:
         return "the network's own theory is for label noise with all its moments"
     if step.train_bias:
         return "the network's own theory is for biases that are not trained"
+    values = MOST_KINDS // len(step.bias.values)
+    if step.readout.continuous and values < GROUPS[1] and not _symmetric(step):
+        return (
+            "the network's own theory of a continuous readout is for two values of the bias at most"
+        )
     if step.steps and _several_kinds(step):
         return "the network's own theory of several readout values or biases is for a single step"
     return ""
@@ -175,6 +179,11 @@ def unsuited(step: Step) -> str:
 def _made(step: Step) -> bool:
     """Whether the step, or one of several, moves anything."""
     return any(eta for _, eta in step.schedule)
+
+
+def _symmetric(step: Step) -> bool:
+    """Whether neurons of opposite readout are of one kind."""
+    return step.student.odd and not any(step.bias.values)
 
 
 def _several_kinds(step: Step) -> bool:

@@ -20,7 +20,7 @@ from solvers.settle import settle
 from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
-GROUPS = (4, 6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
+GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
 SLOWEST = 1e-6  # a readout of 1 that moves a row by less moves it, and all there is, linearly
 LAW_TOLERANCE = 1e-6  # the accuracy to which other losses than the square are solved
 
@@ -53,8 +53,8 @@ def srf_after_one_step(
     if model.law_error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
             f"{len(model.r)} groups stand for the readout's law with an error "
-            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large",
-            stacklevel=3,
+            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large, for {most}",
+            stacklevel=2,
         )
     return replace(model, beta=beta)
 

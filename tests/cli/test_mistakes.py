@@ -30,8 +30,8 @@ BARE = "--student tanh --target sin --alpha0 20"
         (f"{STEP} --alpha 1 --lam nan", ["--lam", "nan"]),
         (POINT.replace("tanh", "foo"), ["--student", "foo", "tanh, erf, sin"]),
         # what comes close to a name is answered with it, and with the way to any function
-        (POINT.replace("tanh", "leakyrelu"), ["written with relu, or a function of your own"]),
-        (POINT.replace("tanh", "sigmod"), ["written with sigmoid"]),
+        (POINT.replace("tanh", "leakyrelu"), ["such as relu, or a function of your own"]),
+        (POINT.replace("tanh", "sigmod"), ["such as sigmoid"]),
         (POINT.replace("tanh", "swish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
         (POINT.replace("tanh", "relu(z1)"), ["--student must be a name", "are for targets"]),
         (POINT.replace("sin", "max(z1,0)"), ["written with relu", "mymodule:act"]),

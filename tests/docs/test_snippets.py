@@ -46,11 +46,11 @@ def python_blocks():
 
 def shell_blocks():
     """The lines of each that a test can run; slowly, where they are many or take their time."""
-    for _, code, name in blocks("sh"):
+    for page, code, name in blocks("sh"):
         lines = [line for line in code.splitlines() if not NOT_HERE.search(line)]
         slow = len(lines) > 2 or SECONDS.search(code)
         if lines:
-            yield pytest.param(lines, id=name, marks=[pytest.mark.slow] if slow else [])
+            yield pytest.param(page, lines, id=name, marks=[pytest.mark.slow] if slow else [])
 
 
 @pytest.mark.parametrize(("page", "code"), list(python_blocks()))
@@ -67,10 +67,15 @@ def test_block_stands_alone(page, code, tmp_path, monkeypatch, capsys):
         assert not claim or output == claim[1], line
 
 
-@pytest.mark.parametrize("lines", list(shell_blocks()))
-def test_lines_of_a_shell_run(lines, tmp_path, monkeypatch):
-    """One after the other in an empty folder; a comparison may find that it does not agree."""
+@pytest.mark.parametrize(("page", "lines"), list(shell_blocks()))
+def test_lines_of_a_shell_run(page, lines, tmp_path, monkeypatch):
+    """One after the other in a folder with nothing but what the page has saved; a comparison may
+    find that it does not agree."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for of, code, _ in blocks("python"):
+        if of == page and "__main__" in code:
+            (tmp_path / "mine.py").write_text(code)
     for line in lines:
         program, *words = shlex.split(line)
         if program in PROGRAMS:

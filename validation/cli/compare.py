@@ -31,9 +31,10 @@ LADDER = drawn(
 def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
-    z = (simulated - theory) / standard error.  The theory is that of the simulated dimension; a
-    figure has its limit as pale lines.  With --ladder, the limit that simulations at several
-    dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
+    z = (simulated - theory) / standard error.  The theory is that of the simulated dimension up
+    to terms of order 1/d: the verdict allows for 20/d of an error, so that z may be large where
+    they agree.  A figure has the limit as pale lines.  With --ladder, the limit that simulations
+    at several dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
 
     In Python: validation.compare and validation.ladder.
 
