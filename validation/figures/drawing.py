@@ -67,10 +67,13 @@ def draw_differences(
     draw_points(ax, nudged(where, places), off, bars, **style)
 
 
-def add_legend_entry(ax: Axes, dimension: int | None, **style: Any) -> Any:
-    """Draw no points, but in grey, with the label of those simulated at ``dimension``, if that is
-    one for all."""
+def add_legend_entry(
+    ax: Axes, dimension: int | None, draws: int | None = None, **style: Any
+) -> Any:
+    """Draw no points, but in grey, with the label of those simulated at ``dimension`` by so many
+    ``draws``, where these are the same for all."""
     size = "" if dimension is None else f", $d = {dimension}$"
+    size += "" if draws is None else f", {draws} draws"
     label = f"simulated{size} (±{BARS} s.e.)"
     return draw_points(ax, [], [], [], color="0.3", label=label, **style)
 

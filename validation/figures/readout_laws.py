@@ -87,9 +87,9 @@ def draw(data: dict[str, Any]) -> Figure:
     easy.set_ylabel(ERROR_LABELS["test_error"])
     d = data["dimension"]
     kinds = [
-        hard.plot([], [], color="0.3", label=rf"theory at $d = {d}$")[0],
-        hard.plot([], [], ":", color="0.3", linewidth=1, label=r"theory, $d \to \infty$")[0],
-        add_legend_entry(hard, d),
+        hard.plot([], [], color="0.3", label=rf"theory of the sRF, $d = {d}$")[0],
+        hard.plot([], [], ":", color="0.3", linewidth=1, label=r"the same, $d \to \infty$")[0],
+        add_legend_entry(hard, d, data["seeds"]),
     ]
     for ax in (easy, hard):
         ax.set_ylim(bottom=0)
