@@ -11,16 +11,18 @@ from ..observables import (
     NOTED_SHIFT,
     TIME_LIMIT,
     Grid,
+    Solution,
     error_shown,
     places_on_grid,
     shift_from_limit,
+    solve,
     sweep,
 )
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
-from .output import Output, note_finite_size, note_worse_than_zero, progress
+from .output import Output, note_finite_size, note_network, note_worse_than_zero, progress
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
@@ -76,9 +78,16 @@ def curve(
 
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
     note_finite_size(where, error_shown(grid.models[0]), shift)
+    note_network([_in_the_middle(grid)])
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
+
+
+def _in_the_middle(grid: Grid) -> Solution:
+    """The last model, of the largest step where that varies, at the middle of alpha and lam."""
+    alpha, lam = (grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam"))
+    return solve(grid.models[-1], alpha=alpha, lam=lam, loss=grid.loss, time_limit=1.0)
 
 
 def _farthest_limit(grid: Grid) -> tuple[float, dict[str, Any]]:

@@ -11,7 +11,7 @@ from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
-from .output import Output, note_finite_size, say
+from .output import Output, note_finite_size, note_network, say
 
 
 @command(without=("loss",))
@@ -47,7 +47,7 @@ def optimum(options: Options, output: Output) -> None:
     points = [_point(best) for best in optima]
     described = describe(problem) | {"beta": model.beta}
     if searched:
-        described["eta"] = None
+        described |= {"eta": None} | ({} if penalty is None else {"lam": penalty})
     document = {"problem": described, "points": points}
     flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
     left_out = ("at_edge",) if searched else ("at_edge", "eta")
@@ -70,6 +70,7 @@ def optimum(options: Options, output: Output) -> None:
     first = optima[0].point
     at = {"alpha": first.alpha, "lam": first.lam}
     note_finite_size(at, error_shown(first.model), first.finite_size_shift)
+    note_network([best.point for best in optima])
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

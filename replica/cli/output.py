@@ -13,17 +13,20 @@ from typing import Any, TextIO
 
 import typer
 
+from solvers.quadrature import QuadratureError
+
 from .. import documents
 from ..display import text
-from ..errors import shorten
-from ..observables import NOTED_SHIFT
-from ..problem import Problem
+from ..errors import InvalidArgument, shorten
+from ..observables import NOTED_SHIFT, Solution, solve
+from ..problem import Problem, SpikedRandomFeatures
 
 PICTURES = (".png", ".pdf", ".svg")
 PAGE = 100  # characters of a line of a table
 LONGEST_TABLE = 60  # rows; of a longer one the ends are shown, a third of that each
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
+FEW_GROUPS = 4
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -147,6 +150,33 @@ def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
             f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
             f"{', '.join(f'{name} = {text(value)}' for name, value in point.items())} differs by "
             f"{shift:+.0%} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
+        )
+
+
+def note_network(points: Sequence[Solution]) -> None:
+    """Say on standard error where the network's own theory is farthest from that of its sRF at the
+    solved ``points``, if that is far."""
+    farthest, there = 0.0, None
+    for point in points:
+        model = point.model
+        if not isinstance(model, SpikedRandomFeatures) or model.step is None or model.rows:
+            continue
+        if len(model.geometry.fractions) > FEW_GROUPS:  # a point of the network takes seconds
+            continue
+        try:
+            network = model.step.network(beta=model.beta)
+        except (InvalidArgument, QuadratureError):  # of which there is no such theory
+            continue
+        own = solve(network, alpha=point.alpha, lam=point.lam, loss=point.loss, time_limit=1.0)
+        shift = own.test_error / point.test_error - 1
+        if abs(shift) > abs(farthest):
+            farthest, there = shift, point
+    if there is not None and abs(farthest) > NOTED_SHIFT:
+        eta = getattr(there.model.step, "eta", None)
+        at = f"alpha = {there.alpha:g}" + ("" if eta is None else f", eta = {eta:g}")
+        say(
+            f"note: these are of the published sRF; at {at}, lam = {there.lam:g} the test error of "
+            f"the network itself differs by {farthest:+.0%} (--model network)"
         )
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+DECADE = 10.0  # a logarithmic axis of less has few ticks
+
+
 def plot_optima(
     points: Sequence[Mapping[str, Any]],
     ax: "Axes | None" = None,
@@ -28,7 +31,7 @@ def plot_optima(
         first two lies at an end of the range searched, its name in "at_edge": its marker is open.
     ax : matplotlib Axes, optional
     described : mapping, optional
-        Settings to state in a title.
+        Settings to state in a title; lam or eta among them was held, and is not drawn.
 
     Examples
     --------
@@ -46,16 +49,19 @@ def plot_optima(
     below = panel_below(ax, 0.4)
     alpha = np.array([point["alpha"] for point in points])
     ax.plot(alpha, [point["test_error"] for point in points], ".-", color=COLOURS[0])
+    drawn = []
     for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
         best = np.array([point[name] for point in points], dtype=float)
-        if np.isfinite(best).any():
+        if np.isfinite(best).any() and (described or {}).get(name) is None:
+            drawn += best[np.isfinite(best)].tolist()
             style: dict[str, Any] = {"color": COLOURS[i + 1], "markersize": 4}
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
             ends = np.array([name in point.get("at_edge", "").split() for point in points])
             if ends.any():
                 style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
                 below.plot(alpha[ends], best[ends], marker, **style)
-    below.set_yscale("log")
+    if drawn and max(drawn) > DECADE * min(drawn):
+        below.set_yscale("log")
     below.margins(y=0.2)
     set_scale(ax, alpha)
     from_zero(ax)

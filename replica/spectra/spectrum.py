@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
+from solvers.threads import one_thread
 
 from ..display import Displayed
 from ..equivalence import Table, tables
@@ -201,6 +202,7 @@ class Spectrum(Displayed):
         return guides
 
 
+@one_thread()  # more only get into each other's way: the matrices are small
 def spectrum(
     model: SpikedRandomFeatures,
     alpha: float,
