@@ -1,6 +1,7 @@
 """The commands bounds, optimum and spectrum: documents, files, figures, bad input."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -42,6 +43,21 @@ def test_optimum(capsys, tmp_path):
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["lam"]) == 0.1
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "command", ["optimum --lam 0.05 --alpha 2", "curve --eta 0.5,3 --lam 0.05 --alpha 2"]
+)
+def test_where_the_network_is_far_from_its_srf(command, capsys):
+    """relu learns otherwise than its sRF: by how much, of the points printed."""
+    theory(f"{command} --student relu --target relu --alpha0 1 --json")
+    out, note = capsys.readouterr()
+    found = json.loads(out)["points"][-1]
+    step = replica.GradientStep(student="relu", target="relu", alpha0=1, eta=found["eta"])
+    own = replica.solve(step.network(beta=1.0), alpha=2.0, lam=0.05).test_error
+    assert f"of the network itself differs by {own / found['test_error'] - 1:+.0%}" in note
+    theory("curve --student tanh --target sin --alpha0 20 --eta 1 --lam 0.05 --alpha 2")
+    assert "network itself" not in capsys.readouterr().err  # 1 % off
 
 
 def test_spectrum(capsys, tmp_path):

@@ -276,6 +276,16 @@ def test_optima(ax):
     assert labels(below)[1] == "at an end of the range searched"
 
 
+def test_a_penalty_that_is_held_is_no_best_one(ax):
+    points = [
+        {"alpha": a, "lam": 0.1, "eta": eta, "test_error": 0.3} for a, eta in ((1, 3), (2, 4))
+    ]
+    plotting.plot_optima(points, ax, described={"alpha0": 3.0, "eta": None, "lam": 0.1})
+    below = ax.figure.axes[1]
+    assert [line.get_ydata().tolist() for line in below.get_lines()] == [[3, 4]]
+    assert "lambda" in ax.get_title(loc="left") + ax.get_title()
+
+
 def test_results_draw_themselves():
     """Each in axes that are given or new; a point and an optimum with a star where they are."""
     point = replica.solve(MODEL, alpha=0.9, lam=0.1)
