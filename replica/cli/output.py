@@ -26,7 +26,7 @@ PAGE = 100  # characters of a line of a table
 LONGEST_TABLE = 60  # rows; of a longer one the ends are shown, a third of that each
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
-FEW_GROUPS = 4
+FAR, FEW_GROUPS = 0.05, 4  # of an sRF from its network; neurons of which a note is worth its time
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -171,7 +171,7 @@ def note_network(points: Sequence[Solution]) -> None:
         shift = own.test_error / point.test_error - 1
         if abs(shift) > abs(farthest):
             farthest, there = shift, point
-    if there is not None and abs(farthest) > NOTED_SHIFT:
+    if there is not None and abs(farthest) > FAR:
         eta = getattr(there.model.step, "eta", None)
         at = f"alpha = {there.alpha:g}" + ("" if eta is None else f", eta = {eta:g}")
         say(
