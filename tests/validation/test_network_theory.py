@@ -18,12 +18,11 @@ def step(**changes):
 @pytest.mark.slow
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from replica.saddle_point import norm_variance
     from validation.draws.features import gradient_step, sphere_rows
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
-    rows = problem.network(beta=1.0).rows
+    expected = problem.network(beta=1.0).rows
     rng = np.random.default_rng(3)
     v, along = [], []
     for _ in range(3):
@@ -39,8 +38,8 @@ def test_fluctuation_of_drawn_rows():
         v.append(d * norm.var())
         along.append(d * norm @ (rows @ u) / p)
     # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
-    assert np.mean(v) == pytest.approx(norm_variance(rows.rows), rel=0.06)
-    assert np.mean(along) == pytest.approx(rows.rows.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
+    assert np.mean(v) == pytest.approx(expected.v, rel=0.06)
+    assert np.mean(along) == pytest.approx(expected.rows.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
 
 
 @pytest.mark.slow
