@@ -161,7 +161,8 @@ def note_network(points: Sequence[Solution]) -> None:
         model = point.model
         if not isinstance(model, SpikedRandomFeatures) or model.step is None or model.rows:
             continue
-        if len(model.geometry.fractions) > FEW_GROUPS:  # a point of the network takes seconds
+        # a point of many groups of a network takes seconds; an error of 0, or NaN, has no share
+        if len(model.geometry.fractions) > FEW_GROUPS or not point.test_error > 0:
             continue
         try:
             network = model.step.network(beta=model.beta)
