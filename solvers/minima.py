@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from .chebyshev import to_coefficients
 from .results import Array
 
 CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
@@ -21,8 +22,6 @@ NARROWED = 4  # times that a box becomes six times narrower, at most
 ROUNDS = 20  # boxes of one basin, at most
 CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
 FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-# matrices from values at the nodes to coefficients, and on to values on the fine grid
-TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(CHEBYSHEV_NODES, CHEBYSHEV_DEGREE))
 TO_FINE_GRID = chebyshev.chebvander(FINE_GRID, CHEBYSHEV_DEGREE)
 
 
@@ -112,7 +111,7 @@ def _polish(function: Callable[..., Array], box: Array, ends: Array) -> tuple[Ar
             break
         base = values.min()
         # rounding is relative to the range then, not to the value
-        coefficients = _along_axes(TO_COEFFICIENTS, values - base)
+        coefficients = _along_axes(to_coefficients(CHEBYSHEV_DEGREE + 1), values - base)
         where, height = _lowest(coefficients)
         place, value = middle + half * where, float(base + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]

@@ -14,6 +14,7 @@ from math import factorial
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
+from solvers.chebyshev import to_coefficients
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
@@ -72,16 +73,10 @@ def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) ->
         values = np.einsum("xrmn,m->xrn", each, shares[these])
         if not all_nodes:
             x = np.clip((mean - middle) / half, -1, 1)
-            coefficients = _coefficients(few[index]) @ values.transpose(1, 2, 0)
+            coefficients = to_coefficients(few[index]) @ values.transpose(1, 2, 0)
             values = np.moveaxis(chebvander(x, few[index] - 1) @ coefficients, 2, 0)
         total += values
     return total
-
-
-@cache
-def _coefficients(n: int) -> Array:
-    """The matrix (n, n) from values at n Chebyshev nodes to coefficients of their polynomials."""
-    return np.linalg.inv(chebvander(chebpts1(n), n - 1))
 
 
 @cache

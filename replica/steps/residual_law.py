@@ -14,6 +14,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.sparse import csr_array
 
 from solvers.adaptive import Panels, adapt, between
+from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import HALF_WIDTH, Rule, trapezoid
@@ -82,8 +83,7 @@ class Nodes(NamedTuple):
             column = np.tile(np.arange(len(basis)), kinds)
             shape = (kinds * rows, len(basis))
             total += csr_array((flat[:, part].ravel(), (at, column)), shape) @ basis
-        fit = np.linalg.inv(chebvander(chebpts1(self.points), self.points - 1))
-        return np.asarray((total @ fit).reshape(kinds, N, -1))
+        return np.asarray((total @ to_coefficients(self.points)).reshape(kinds, N, -1))
 
 
 def residuals(

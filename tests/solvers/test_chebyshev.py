@@ -1,0 +1,49 @@
+"""Tables of functions on the half line."""
+
+import numpy as np
+import pytest
+
+from solvers.chebyshev import HalfLine, to_coefficients
+
+NEAR, FAR = 1e5, 1e-6
+
+
+def f(q):
+    """Smooth in log q, and with a singularity at -1 alone."""
+    return np.stack([1 / (1 + q), np.log1p(q) / (1 + q)], axis=-1)
+
+
+def slope(q):
+    return np.stack([-1 / (1 + q) ** 2, (1 - np.log1p(q)) / (1 + q) ** 2], axis=-1)
+
+
+@pytest.fixture(scope="module")
+def table():
+    q, _ = HalfLine.points(12, 16, NEAR, FAR)
+    return HalfLine(to_coefficients(16) @ f(q), NEAR, FAR)
+
+
+def test_values_and_slopes_over_all_decades(table):
+    q = np.append(0.0, np.geomspace(1e-9, 1e3, 200))
+    value, derivative = table.at(q)
+    # 16 points a panel of length 2.1: rho = 1.2 + sqrt(..) = 6.1 from the singularity at i pi
+    np.testing.assert_allclose(value, f(q), atol=1e-12)
+    np.testing.assert_allclose(derivative, slope(q), atol=1e-10)
+
+
+def test_a_complex_step_is_the_derivative(table):
+    q = np.geomspace(1e-3, 1e3, 7)
+    value = table.at(q * (1 + 1e-20j))[0]
+    np.testing.assert_allclose(value.imag / 1e-20, q[:, None] * slope(q), atol=1e-10)
+
+
+def test_some_of_the_functions(table):
+    q = np.array([0.3, 7.0])
+    # the same sums, in another order
+    np.testing.assert_allclose(table.at(q, np.s_[1:])[0], table.at(q)[0][:, 1:], rtol=1e-14)
+
+
+def test_middles_lie_between_points():
+    q, middles = HalfLine.points(7, 5, NEAR, FAR)
+    assert (np.diff(q.ravel()) > 0).all()
+    assert ((q[:, 1] < middles) & (middles < q[:, 3])).all()
