@@ -39,7 +39,7 @@ class HalfLine(NamedTuple):
 
     Attributes
     ----------
-    series : (panels, n, k)
+    series : (k, panels, n)
         The n coefficients of k functions.
     near, far : float
 
@@ -47,9 +47,9 @@ class HalfLine(NamedTuple):
     --------
     >>> import numpy as np
     >>> q, middles = HalfLine.points(5, 12, 1e2, 1e-2)
-    >>> table = HalfLine(to_coefficients(12) @ (1 / (1 + q))[..., None], 1e2, 1e-2)
-    >>> value, slope = table.at(np.array([3.0]))
-    >>> bool(abs(value[0, 0] - 1 / 4) < 1e-9 and abs(slope[0, 0] + 1 / 16) < 1e-7)
+    >>> table = HalfLine((1 / (1 + q))[None] @ to_coefficients(12).T, 1e2, 1e-2)
+    >>> (value,), (slope,) = table.at(np.array([3.0]))
+    >>> bool(abs(value[0] - 1 / 4) < 1e-9 and abs(slope[0] + 1 / 16) < 1e-7)
     True
     """
 
@@ -65,19 +65,18 @@ class HalfLine(NamedTuple):
         q = (e - 1) / (near - far * e)
         return q[:, :-1], q[:, -1]
 
-    def panel(self, q: Array) -> tuple[Array, Array, Array]:
+    def place(self, q: Array) -> tuple[Array, Array, Array]:
         """Of q (P,), real or complex to the first order: the panel, where in [-1, 1] of it, and
         the derivative of that in q; NaN where q is."""
-        panels, near, far = len(self.series), 1 + self.near * q, 1 + self.far * q
+        panels, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
         unit = panels / np.log(self.near / self.far)
         s = unit * (np.log1p(self.near * q) - np.log1p(self.far * q))
         panel = np.clip(np.where(np.isfinite(s), s.real, 0.0).astype(int), 0, panels - 1)
         return panel, 2 * (s - panel) - 1, 2 * unit * (self.near - self.far) / (near * far)
 
-    def at(self, q: Array, columns: slice = np.s_[:]) -> tuple[Array, Array]:
-        """Some of the functions at q (P,), and their derivatives, (P, columns)."""
-        panel, x, dx = self.panel(q)
-        chosen, n = self.series[panel, :, columns], self.series.shape[1]
-        T = chebvander(x, n - 1)[:, None]
-        slope = T[..., :-1] @ _derivative(n) @ chosen
-        return (T @ chosen)[:, 0], slope[:, 0] * dx[:, None]
+    def at(self, q: Array, which: slice = np.s_[:]) -> tuple[Array, Array]:
+        """``which`` functions at q (P,), and their derivatives, (k, P)."""
+        panel, x, dx = self.place(q)
+        chosen, T = self.series[which][:, panel], chebvander(x, self.series.shape[2] - 1)
+        slopes = T[:, :-1] @ _derivative(T.shape[1])
+        return (chosen * T).sum(axis=2), (chosen * slopes).sum(axis=2) * dx

@@ -3,13 +3,14 @@
 Activations and targets appear nowhere above these tables.
 """
 
-from .one_group import OneGroup, RowSeries
+from .batch import Batch
+from .one_group import OneGroup
 from .rules import jumps, known_layers, layers, rules
 from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate
 
 __all__ = [
+    "Batch",
     "OneGroup",
-    "RowSeries",
     "Table",
     "alike",
     "at_points",

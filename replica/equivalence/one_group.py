@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
 
@@ -24,13 +25,5 @@ class OneGroup(NamedTuple):
     beta: float
     noise: float
     dimension: float
-    rows: "RowSeries | None"  # None of isotropic rows
-
-
-class RowSeries(NamedTuple):
-    """Chebyshev coefficients (7, panels, points) of c_e and, on u, the row norms and zeta, of C_e
-    (docs/theory.md 16, 18), in the variable log((1 + near q) / (1 + far q))."""
-
-    values: Array
-    near: float
-    far: float
+    # of a network c_e and, on u, the row norms and zeta, C (docs/theory.md 16, 18); else None
+    rows: HalfLine | None

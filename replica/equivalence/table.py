@@ -22,7 +22,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from ..problem import ConditionalMoments, Model, Moments
-from .one_group import OneGroup, RowSeries
+from .one_group import OneGroup
 from .rules import rules
 
 
@@ -94,14 +94,13 @@ class Table:
     @cached_property
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where it has more than fits one."""
-        alone = {len(self.offsets), len(self.mu1), len(self.g)} == {1}
-        components = self.loadings.shape[1]
-        rows: RowSeries | None = None
-        if self.covariance is not None:  # of a network; its second loading is that of the norms
-            rows, components = getattr(self.covariance, "series", None), 1
-            alone = alone and rows is not None
-        if not alone or components > 1:
+        sizes = {len(self.offsets), len(self.mu1), len(self.g)}
+        of_network = self.covariance is not None
+        if not of_network:  # else the second loading is that of the norms
+            sizes.add(self.loadings.shape[1])
+        if sizes != {1} or (of_network and not hasattr(self.covariance, "table")):
             return None
+        rows = self.covariance.table if of_network else None
         a, b = self.mu1[0] ** 2, self.mu2sq[0]
         norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
         columns = (self.offsets[0], self.loadings[0, 0], norm, a, b, self.h, self.slope_target[0])

@@ -3,7 +3,7 @@
 from . import ridge
 from .damped import solve_damped
 from .overlaps import Conjugates, Errors, Overlaps
-from .pencil import Batch, Rows
+from .pencil import Rows
 from .residual import check, relative_change, solve_and_check
 from .responses import Responses, Susceptibility
 from .ridge import RESPONSE_TOLERANCE, responses_of
@@ -13,7 +13,6 @@ from .special import norm_variance
 
 __all__ = [
     "RESPONSE_TOLERANCE",
-    "Batch",
     "Conjugates",
     "Errors",
     "Overlaps",

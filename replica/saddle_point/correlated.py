@@ -202,21 +202,10 @@ class CorrelatedGroups(Correlated, Groups):
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
         return Averages(rest, by_x, self.rows.products(squares, U), of_S)
 
-    def special(self, V: Array, V_hat: Array) -> OnSpecial:
-        """C of the pencil."""
+    def special(self, V: Array, V_hat: Array, x: Array | None = None) -> OnSpecial:
+        """C of the pencil, which depends on K through G alone, for averages x or those of K."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
-        return self._on_special(self.resolvent(self.scale(V2) * V1_hat))
-
-    def loading_response(self, U: Array, alpha: Array) -> Array:
-        """The block of theta in (alpha/beta) M'."""
-        V = self.from_analytic(U)
-        V1_hat, V2 = self.unpack(self.conjugates(V, alpha))[0], self.unpack(V)[1]
-        at = self.resolvent(self.scale(V2) * V1_hat, U[:, : -len(self.signed)])
-        along = self.unknowns[0]
-        return self.overlaps(self._on_special(at), V2, alpha)[:, along[:, None], along]
-
-    def _on_special(self, at: Resolvent) -> OnSpecial:
-        """C of the pencil, which depends on K through G alone."""
+        at = self.resolvent(self.scale(V2) * V1_hat, x)
         G = self.rows.trace(at.x, at.K)
         special, U = Special(self.rows, at.x, G), at.outer @ at.W
 
@@ -229,3 +218,10 @@ class CorrelatedGroups(Correlated, Groups):
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
         return OnSpecial(at.K, special.C, slope)
+
+    def loading_response(self, U: Array, alpha: Array) -> Array:
+        """The block of theta in (alpha/beta) M'."""
+        V = self.from_analytic(U)
+        of = self.special(V, self.conjugates(V, alpha), U[:, : -len(self.signed)])
+        along = self.unknowns[0]
+        return self.overlaps(of, self.unpack(V)[1], alpha)[:, along[:, None], along]

@@ -24,9 +24,10 @@ from math import exp, inf, isfinite, log, log1p, sqrt
 import numpy as np
 from numba import njit
 
+from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
-from ..equivalence import OneGroup, RowSeries
+from ..equivalence import OneGroup
 
 TOLERANCE = 1e-13  # of log V1 and log V2: some hundred times rounding
 ROUNDING = 1e-15  # residuals of (i), (ii) this small are nothing but rounding
@@ -178,7 +179,7 @@ def signal(t: OneGroup, alpha: float, V1: float, V2: float, q: float) -> Signal:
 
 @compiled
 def susceptibility(
-    t: OneGroup, rows: RowSeries | None, alpha: float, V2: float, q: float
+    t: OneGroup, rows: HalfLine | None, alpha: float, V2: float, q: float
 ) -> tuple[float, float, float, float, float]:
     """root, tilt and norm_root of ``signal``; theta and chi for a unit of p_hat.  Eq. (16.9)"""
     if rows is None:
@@ -195,7 +196,7 @@ def susceptibility(
 @compiled
 def of_signal(
     t: OneGroup,
-    rows: RowSeries | None,
+    rows: HalfLine | None,
     alpha: float,
     V1: float,
     V2: float,
@@ -303,7 +304,7 @@ def signal_averages(
 
 @summed
 def norm_averages(
-    t: OneGroup, rows: RowSeries | None, V1: float, V2: float, share: float, norm_share: float
+    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
 ) -> tuple[float, float, float, float]:
     """E[R l' {mu_0, l, l', h}], with l as above and l' = d mu_0 / d c - norm_share mu_0; zeros
     where that is no loading.  Eq. (16.10)"""
@@ -324,7 +325,7 @@ def norm_averages(
 @summed
 def error_averages(
     t: OneGroup,
-    rows: RowSeries | None,
+    rows: HalfLine | None,
     V1: float,
     V2: float,
     m: float,
@@ -392,7 +393,7 @@ def second_moments(
 
 
 @compiled
-def bulk_at(t: OneGroup, rows: RowSeries | None, W1: float, V2: float) -> Bulk:
+def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
     """V1, and what (i) and (ii) need of the rows.  Eq. (16.6)"""
     q = V2 / W1 - 1 / t.c
     if rows is None or q <= 0:  # below 0, where Newton may try, as if rows were isotropic
@@ -405,20 +406,20 @@ def bulk_at(t: OneGroup, rows: RowSeries | None, W1: float, V2: float) -> Bulk:
 
 
 @compiled
-def effective(t: OneGroup, rows: RowSeries | None, q: float) -> Pair:
+def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
     """c_e and its derivative at q."""
     if rows is None:
         return t.c, 0.0
     panel, x, dx = place(rows, q)
-    value, slope = series(rows.values[0, panel], x)
+    value, slope = series(rows.series[0, panel], x)
     return value, slope * dx
 
 
 @compiled
-def special(rows: RowSeries, q: float) -> tuple[Block, Block]:
+def special(rows: HalfLine, q: float) -> tuple[Block, Block]:
     """C_e and its derivative at q."""
     panel, x, dx = place(rows, q)
-    c = rows.values[:, panel]
+    c = rows.series[:, panel]
     uu, ud, uz = series(c[1], x), series(c[2], x), series(c[3], x)
     dd, dz, zz = series(c[4], x), series(c[5], x), series(c[6], x)
     value = Block(uu[0], ud[0], uz[0], dd[0], dz[0], zz[0])
@@ -426,9 +427,9 @@ def special(rows: RowSeries, q: float) -> tuple[Block, Block]:
 
 
 @compiled
-def place(rows: RowSeries, q: float) -> tuple[int, float, float]:
+def place(rows: HalfLine, q: float) -> tuple[int, float, float]:
     """Where q is in the tables of ``rows``: the panel, x in [-1, 1] in it, and dx/dq."""
-    near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.values.shape[1]
+    near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.series.shape[1]
     unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
     s = unit * log1p((rows.near - rows.far) * q / far)
     panel = min(int(s), panels - 1) if isfinite(s) else 0

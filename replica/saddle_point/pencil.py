@@ -17,7 +17,6 @@ complement is K^-1 + C with an *effective* covariance C (A x A): the trace of N 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,48 +24,12 @@ from numpy.typing import NDArray
 from solvers.linear import solve_rows
 from solvers.results import Array
 
+from ..equivalence import Batch
+
 NEWTON = 40  # steps at most; a few are usual
 SETTLED = 1e-8  # last step of the averages, relative: the error left is its square
 SHARES = np.geomspace(1e-12, 1, 25)  # of K, on the way from 0
 ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest
-
-
-class Batch(NamedTuple):
-    """The sample of one step at M nodes, as A groups of neurons see it.  Eqs. (18.4)-(18.10)
-
-    Attributes
-    ----------
-    alpha : float
-        Samples over input dimension.
-    pairs : (D + 2, D + 2, M)
-        Weights times the products of (1, x_1, ..., x_D, phi): the projections of the input on the
-        D directions that labels know, and the sample's share in the batch's noise vector.
-    t11, t12 : (A, M)
-        What a sample adds to the pencil.
-    F, lam, L : (A, M)
-        The sample's weights in the vectors of a row.
-    g, v : (A,)
-        How delta is passed on, and d times the variance of what is added to it.
-    directions : (D + 1, S)
-        All that the labels know and, last, the batch's noise vector, in the coordinates of the
-        special directions.
-    """
-
-    alpha: float
-    pairs: Array
-    t11: Array
-    t12: Array
-    F: Array
-    lam: Array
-    L: Array
-    g: Array
-    v: Array
-    directions: Array
-
-    @property
-    def weights(self) -> Array:
-        """Of the nodes, (M,)."""
-        return self.pairs[0, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +55,7 @@ class Rows:
 
     def of(self, groups: NDArray[np.int64]) -> "Rows":
         """The rows of some of the groups."""
-        parts = ("t11", "t12", "F", "lam", "L", "g", "v")
-        batches = [b._replace(**{k: getattr(b, k)[groups] for k in parts}) for b in self.batches]
-        return replace(self, batches=tuple(batches))
+        return replace(self, batches=tuple(b.of(groups) for b in self.batches))
 
     @property
     def groups(self) -> int:
@@ -104,9 +65,8 @@ class Rows:
     @property
     def steps(self) -> list[slice]:
         """The indices of each step in the pencil."""
-        return [
-            slice(2 * t * self.groups, 2 * (t + 1) * self.groups) for t in range(len(self.batches))
-        ]
+        size = 2 * self.groups
+        return [slice(t * size, (t + 1) * size) for t in range(len(self.batches))]
 
     @cached_property
     def links(self) -> Array:
@@ -149,16 +109,6 @@ class Rows:
     def c(self) -> Array:
         """tr C_b / d, the bulk variances, (A,)."""
         return np.diagonal(self.effective(self.start[None])[0][0])
-
-    @property
-    def largest(self) -> Array:
-        """C_b has no eigenvalue above this, (A,)."""
-        bound = np.ones(self.groups)
-        for b in reversed(self.batches):
-            widest = (1 + b.alpha**-0.5) ** 2  # of the mean of x x^T, and weighted
-            own, passed = (np.abs(t).max(axis=1) * widest for t in (b.t11, b.t12))
-            bound = (1 + passed) ** 2 * bound + own
-        return bound
 
     def full(self, x: Array) -> Array:
         """E Q as matrices (P, 2AT, 2AT), from their entries x (P, nT)."""
@@ -227,32 +177,27 @@ class Rows:
     def averages(self, K: Array, start: Array | None = None) -> Array:
         """The averages x (P, nT) of real K (P, A, A), by Newton's method from ``start`` or those
         of K = 0 or, where that fails, in steps from K = 0; NaN where that fails, too."""
-        x = self._on_branch(K, np.tile(self.start, (len(K), 1)) if start is None else start)
+        x = self._newton(K, np.tile(self.start, (len(K), 1)) if start is None else start)
         lost = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
         if lost.size:
             followed = np.tile(self.start, (lost.size, 1))
             for share in SHARES:
-                followed = self._on_branch(share * K[lost], followed)
+                followed = self._newton(share * K[lost], followed)
             x[lost] = followed
         return x
 
-    def _on_branch(self, K: Array, start: Array) -> Array:
-        """The averages x (P, nT) by Newton's method; NaN where it fails, or leaves the branch."""
-        x = self._newton(K, start)
-        return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
-
     def _newton(self, K: Array, start: Array) -> Array:
-        """A solution x (P, nT) for the averages by Newton's method; NaN where it fails."""
+        """The averages x (P, nT) by Newton's method; NaN where it fails, or leaves the branch."""
         x = np.array(start)
         for _ in range(NEWTON):
             rest, by_x, _ = self.equation(x, self.trace(x, K))
             step = solve_rows(by_x, rest)
             x -= step
             size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
-            moving = ~(np.abs(step) <= SETTLED * size).all(axis=1)
-            if not moving.any():
+            found = (np.abs(step) <= SETTLED * size).all(axis=1)
+            if found.all():
                 break
-        return np.where(moving[:, None], np.nan, x)
+        return np.where((found & self._admissible(self.trace(x, K)))[:, None], x, np.nan)
 
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
         """Where the real trace is that of the right branch, (P,): not negative on the first layer

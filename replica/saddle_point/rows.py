@@ -13,7 +13,6 @@ import numpy as np
 from solvers.chebyshev import HalfLine, to_coefficients
 from solvers.results import Array
 
-from ..equivalence import RowSeries
 from .pencil import Rows
 from .special import Special
 
@@ -44,66 +43,73 @@ class TabulatedRows:
         return float(self.rows.c[0])
 
     @cached_property
-    def _table(self) -> tuple[HalfLine, Array]:
-        """c_e and C, 1 + n^2 functions on n directions; and the errors of the series in the middle
-        of every panel, (panels,): relative for c_e, and for C, of which entries may vanish,
-        relative to what its diagonal allows.  NaN where E Q is not found, each panel from the one
-        before."""
-        scales, n = (NEAR * self.c, FAR * self.c), len(self.rows.basis) + 1
-        inside, middles = HalfLine.points(PANELS, POINTS, *scales)
+    def upper(self) -> tuple[Array, Array]:
+        """Which entries of C are tabulated, row by row: on and above the diagonal."""
+        return np.triu_indices(len(self.rows.basis) + 1)
+
+    @cached_property
+    def _places(self) -> tuple[Array, Array]:
+        """q at the Chebyshev points of all panels (panels, points), and in their middles."""
+        return HalfLine.points(PANELS, POINTS, NEAR * self.c, FAR * self.c)
+
+    @cached_property
+    def _values(self) -> Array:
+        """c_e and C there, (k, panels, points + 1); NaN where E Q is not found, each panel from
+        the one before."""
         last, values = self.rows.start, []
-        for q in np.column_stack([inside, middles]):  # at a time: all do not fit into the caches
+        for q in np.column_stack(self._places):  # at a time: all do not fit into the caches
             x = self.rows.averages(q[:, None, None], np.tile(last, (len(q), 1)))
             last = x[POINTS - 1]
-            values.append(self._effective(x, q[:, None, None]))
-        expected = np.array(values)
-        table = HalfLine(to_coefficients(POINTS) @ expected[:, :POINTS], *scales)
-        off, expected = np.abs(table.at(middles)[0] - expected[:, POINTS]), expected[:, POINTS]
-        root = np.sqrt(np.abs(expected[:, 1 :: n + 1]))
-        size = (root[:, :, None] * root[:, None]).reshape(PANELS, -1)
-        special = off[:, 1:] / np.where(size > 0, size, np.inf)  # norms that do not fluctuate
-        return table, np.maximum(off[:, 0] / expected[:, 0], special.max(axis=1))
+            values.append(self._tabulated(x, q[:, None, None]))
+        return np.stack(values, axis=1)
 
-    def _effective(self, x: Array, q: Array) -> Array:
-        """c_e and C for averages x (P, nT) and q (P, 1, 1), (P, 1 + n^2): the other special
-        directions, of which nothing is asked, are integrated out."""
+    def _tabulated(self, x: Array, q: Array) -> Array:
+        """c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).  The other special directions,
+        of which nothing is asked, are integrated out."""
         C = Special(self.rows, x, self.rows.trace(x, q)).C
         kept, lost = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
         across = C[:, lost[:, None], kept]
         within = np.eye(len(lost)) / q + C[:, lost[:, None], lost]
         C = C[:, kept[:, None], kept] - across.swapaxes(1, 2) @ np.linalg.solve(within, across)
-        return np.concatenate([self.rows.effective(x)[0][:, 0], C.reshape(len(q), -1)], axis=1)
-
-    def error(self, q: Array) -> Array:
-        """Of the tables about q (P,)."""
-        table, errors = self._table
-        return errors[table.panel(q)[0]]
+        return np.stack([self.rows.effective(x)[0][:, 0, 0], *C[:, *self.upper].T])
 
     @cached_property
-    def series(self) -> RowSeries | None:
-        """The tables for one zeta; None of a target that leaves more directions."""
-        table, n = self._table[0], len(self.rows.basis) + 1
-        if n != 3:
-            return None
-        upper = [1 + i * n + j for i in range(n) for j in range(i, n)]
-        chosen = np.moveaxis(table.series[..., [0, *upper]], 2, 0)
-        return RowSeries(np.ascontiguousarray(chosen), table.near, table.far)
+    def table(self) -> HalfLine:
+        """c_e and C, k functions."""
+        series = self._values[..., :POINTS] @ to_coefficients(POINTS).T
+        return HalfLine(series, NEAR * self.c, FAR * self.c)
 
-    def _tabulated(self, q: Array, columns: slice) -> tuple[Array, Array]:
-        """Some of the tabulated functions at q (P,), and their derivatives in q, (P, columns)."""
-        value, slope = self._table[0].at(q, columns)
+    @cached_property
+    def _errors(self) -> Array:
+        """Of the table in the middle of every panel, (panels,): relative for c_e, and for C, of
+        which entries may vanish, relative to what its diagonal allows."""
+        expected, (i, j) = self._values[..., POINTS], self.upper
+        root = np.sqrt(np.abs(expected[1:][i == j]))
+        size = np.concatenate([expected[:1], root[i] * root[j]])
+        off = np.abs(self.table.at(self._places[1])[0] - expected)
+        # norms that do not fluctuate have no size
+        return np.asarray((off / np.where(size > 0, size, np.inf)).max(axis=0))
+
+    def error(self, q: Array) -> Array:
+        """Of the table about q (P,)."""
+        return self._errors[self.table.place(q)[0]]
+
+    def _at(self, q: Array, which: slice) -> tuple[Array, Array]:
+        """``which`` functions at q (P,), and their derivatives in q, (k, P)."""
+        value, slope = self.table.at(q, which)
         for factor, other in self.tangent:
-            further = other._tabulated(q, columns)
+            further = other._at(q, which)
             value, slope = value + factor * further[0], slope + factor * further[1]
         return value, slope
 
     def effective(self, q: Array) -> tuple[Array, Array]:
         """c_e (P,) at q, and its derivative."""
-        value, slope = self._tabulated(q, np.s_[:1])
-        return value[:, 0], slope[:, 0]
+        value, slope = self._at(q, np.s_[:1])
+        return value[0], slope[0]
 
     def special(self, q: Array) -> tuple[Array, Array]:
-        """C on (u, delta, zeta), (P, n + 1, n + 1), at q, and its derivative."""
-        n = len(self.rows.basis) + 1
-        value, slope = self._tabulated(q, np.s_[1:])
-        return value.reshape(-1, n, n), slope.reshape(-1, n, n)
+        """C on (u, delta, zeta), (P, n, n), at q, and its derivative."""
+        (i, j), found = self.upper, self._at(q, np.s_[1:])
+        C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1), found[0].dtype)
+        C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)
+        return C[0], C[1]

@@ -19,6 +19,9 @@ from solvers.results import Array
 
 from .pencil import Rows
 
+DELTA = 1  # its place among the special directions
+NO_NORMS = 1e-30  # variance of norms that rows start from, in the place of 0
+
 
 class _Seen:
     """What the special directions see of the samples of step t, given the trace G.
@@ -28,7 +31,7 @@ class _Seen:
     Q, rest, of_delta : (P, 2A, 2A, M)
         Q, 1 - Q Gh and (1 - Q Gh) Y at every node.
     places : (D + 2, S + 1)
-        The labels' directions, e and delta in the coordinates of the special ones and delta.
+        The labels' directions, e and delta in the order of ``Special``.
     along : (P, D + 2, 2A, 2A)
         What kappa multiplies: E[x_i phi Q], e being one of the x_i, and E[phi Y^T (1 - Gh Q)].
     solved : (P, 2A, 2A)
@@ -37,7 +40,7 @@ class _Seen:
         What is added to the pencil on ``places``.
     """
 
-    def __init__(self, rows: Rows, t: int, G: Array) -> None:
+    def __init__(self, rows: Rows, t: int, G: Array, turn: Array) -> None:
         b, A, step = rows.batches[t], rows.groups, rows.steps[t]
         self.batch, Gh = b, G[:, step, step] / b.alpha
         i, j = (rows.active[part] for part in rows.entries[:2])
@@ -59,7 +62,8 @@ class _Seen:
         self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
         own = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
         self.block[:, -1, -1] += own - _average(b.weights, on_delta)
-        self.places = block_diag(b.directions, 1.0)
+        order = np.insert(np.arange(len(turn)), DELTA, len(turn))
+        self.places = block_diag(b.directions @ turn, 1.0)[:, order]
 
     def _times_Y(self, f: Array) -> Array:
         """f Y at every node, Y = [[F, lam], [L, 0]], rows of x and columns of delta."""
@@ -78,7 +82,8 @@ class _Seen:
         r[:, -1] *= b.alpha**-0.5
         r[:, -1] += np.einsum("pijm,pj->pim", self.rest, kappa[..., 0])
         known = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
-        others = z[:, :-1] - b.directions[:-1].T @ at[:, :-2]
+        others = z - self.places[:-2].T @ at[:, :-2]
+        others[:, DELTA] = 0.0
         r = np.einsum("pijm,paj->paim", self.Q, others)
         return (known + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
 
@@ -94,52 +99,43 @@ class Special:
     """
 
     def __init__(self, rows: Rows, x: Array, G: Array) -> None:
-        self.rows, EQ, S = rows, rows.full(x), rows.basis.shape[1]
-        self.seen = [_Seen(rows, t, G) for t in range(len(rows.batches))]
-        H = np.zeros((len(x), S + 1, S + 1, *EQ.shape[1:]), np.result_type(EQ, G))
-        H[:, range(S), range(S)] = (rows.links + EQ)[:, None]
-        H[:, S, S] = rows.links
-        for step, b, seen in zip(rows.steps, rows.batches, self.seen, strict=True):
-            H[:, S, S, step, step] = 0.0  # of delta, g takes the place of the links within a step
-            labels = b.directions[:-1].T @ b.directions[:-1]  # E Q is on all that these do not know
-            H[:, :S, :S, step, step] -= labels[..., None, None] * EQ[:, None, None, step, step]
-            turn = seen.places
-            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", turn, turn, seen.block)
-        u, *zeta = np.vstack([rows.basis, null_space(rows.basis).T])
-        self.turn = np.zeros((S + 1, S + 1))
-        self.turn[0, :S], self.turn[1, S], self.turn[2:, :S] = u, 1.0, zeta
-        H = np.einsum("ia,jb,pabkl->pijkl", self.turn, self.turn, H)
-        A, layers, size = rows.groups, 2 * len(rows.batches), (S + 1) * rows.groups
-        H = H.reshape(len(x), S + 1, S + 1, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
-        H = H.reshape(len(x), layers * size, layers * size)
-        last = (layers - 1) * size + np.arange(A, 2 * A)  # of delta: what rows start from
-        if rows.initial_norms:
-            H[:, last, last] -= 1 / rows.initial_norms
-        kept = np.arange(size, layers * size)
-        self.kept = kept if rows.initial_norms else np.setdiff1d(kept, last)
-        below = H[:, self.kept]
-        self.back = -np.linalg.solve(below[..., self.kept], below[..., :size])
-        self.C = H[:, :size, :size] + H[:, :size, self.kept] @ self.back
+        S, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
+        self.rows, EQ, P, size = rows, rows.full(x), len(x), S * A
+        turn = np.hstack([rows.basis.T, null_space(rows.basis)])
+        self.seen = [_Seen(rows, t, G, turn) for t in range(len(rows.batches))]
+        H = np.zeros((P, S, S, layers * A, layers * A), np.result_type(EQ, G))
+        others = np.delete(np.arange(S), DELTA)
+        H[:, others, others] = (rows.links + EQ)[:, None]
+        H[:, DELTA, DELTA] = rows.links
+        for step, seen in zip(rows.steps, self.seen, strict=True):
+            H[:, DELTA, DELTA, step, step] = 0.0  # g takes the place of the links within a step
+            known, on = seen.places[:-2], seen.places
+            by_labels = (known.T @ known)[..., None, None]  # E Q is on all that these do not know
+            H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
+            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", on, on, seen.block)
+        H = H.reshape(P, S, S, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
+        H = H.reshape(P, layers * size, layers * size)
+        last = np.arange(A) - size + DELTA * A  # of delta: what rows start from
+        H[:, last, last] -= 1 / max(rows.initial_norms, NO_NORMS)
+        self.back = -np.linalg.solve(H[:, size:, size:], H[:, size:, :size])
+        self.C = H[:, :size, :size] + H[:, :size, size:] @ self.back
 
     def by_trace(self, w: Array) -> Array:
         """-d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all directions."""
-        rows, (P, size), directions = self.rows, w.shape, len(self.turn)
-        z = np.zeros((P, 2 * len(self.seen) * size), np.result_type(w, self.back))
-        z[:, :size], z[:, self.kept] = w, (self.back @ w[..., None])[..., 0]
-        z = z.reshape(P, -1, directions, rows.groups).swapaxes(1, 2).reshape(P, directions, -1)
-        z, total = self.turn.T @ z, np.zeros((P, *rows.links.shape), z.dtype)
-        for step, seen in zip(rows.steps, self.seen, strict=True):
+        S, layers, A = self.shape
+        z = np.concatenate([w, (self.back @ w[..., None])[..., 0]], axis=1)
+        z = z.reshape(-1, layers, S, A).swapaxes(1, 2).reshape(-1, S, layers * A)
+        total = np.zeros((len(w), *self.rows.links.shape), z.dtype)
+        for step, seen in zip(self.rows.steps, self.seen, strict=True):
             total[:, step, step] = seen.by_trace(z[..., step])
         return total
 
 
 def norm_variance(rows: Rows) -> float:
-    """d times the variance of the squared norms, the largest of a group; 0 if it is not kept."""
-    if not rows.norms:
-        return 0.0
-    x, K = rows.start[None], np.zeros((1, rows.groups, rows.groups))
-    C = np.diagonal(Special(rows, x, rows.trace(x, K)).C[0])
-    return float(C[rows.groups : 2 * rows.groups].max())
+    """d times the variance of the squared norms, the largest of a group."""
+    A, x = rows.groups, rows.start[None]
+    C = Special(rows, x, rows.trace(x, np.zeros((1, A, A)))).C[0]
+    return float(np.diagonal(C)[DELTA * A : (DELTA + 1) * A].max())
 
 
 def _average(weights: Array, f: Array) -> Array:

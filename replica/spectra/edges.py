@@ -18,6 +18,7 @@ from solvers.linear import solve_rows
 from solvers.results import Array, ConvergenceError
 
 from ..equivalence import Table
+from ..saddle_point import Rows
 from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
@@ -53,12 +54,22 @@ def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Arra
 
 def scan(table: Table, alpha: float) -> Array:
     """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
-    # rows have in no direction more variance than the largest eigenvalue of their covariance
-    top = _bound(table, alpha, table.c if table.covariance is None else table.covariance.largest)
+    rows = table.covariance
+    top = _bound(table, alpha, table.c if rows is None else _largest_variance(rows))
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
     low = _bound(table, alpha, table.c) * 10.0**-SCAN_DECADES
     return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
+
+
+def _largest_variance(rows: Rows) -> Array:
+    """Rows of each group have in no direction more variance than this, (A,)."""
+    bound = np.ones(rows.groups)
+    for b in reversed(rows.batches):
+        widest = (1 + b.alpha**-0.5) ** 2  # of the mean of x x^T, and weighted
+        own, passed = (np.abs(t).max(axis=1) * widest for t in (b.t11, b.t12))
+        bound = (1 + passed) ** 2 * bound + own
+    return bound
 
 
 def _bound(table: Table, alpha: float, c: Array | float) -> float:

@@ -95,7 +95,7 @@ class NetworkRows:
     @cached_property
     def v(self) -> float:
         """d times the variance of the squared row norms; 0 where it is not kept."""
-        return norm_variance(self.all_groups)
+        return norm_variance(self.all_groups) if self.row_norms else 0.0
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """The rows of some of the groups of ``published``."""

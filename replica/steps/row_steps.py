@@ -17,7 +17,7 @@ from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 
-from ..saddle_point import Batch
+from ..equivalence import Batch
 from .residual_law import RESIDUAL_LEVELS, Labels, density, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step

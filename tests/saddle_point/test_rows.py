@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import replica
-from replica.equivalence import table_at
+from replica.equivalence import Batch, table_at
 from replica.saddle_point import ridge
-from replica.saddle_point.pencil import Batch, Rows
+from replica.saddle_point.pencil import Rows
 from replica.saddle_point.rows import TabulatedRows
 from tests.oracles import equations_network as literal
 from tests.oracles import equations_rows
