@@ -60,6 +60,15 @@ def test_where_the_network_is_far_from_its_srf(command, capsys):
     assert "network itself" not in capsys.readouterr().err  # 1 % off
 
 
+def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
+    """Labels of 1e-200 have squares below the smallest number, and so has the test error."""
+    line = "curve --student tanh --target 1e-200*he1 --alpha0 20 --eta 1 --lam .1 --alpha 2"
+    assert theory(f"{line} --json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["points"][0]["test_error"] == 0
+    assert "network itself" not in err
+
+
 def test_spectrum(capsys, tmp_path):
     line = f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7 --plot {tmp_path / 'a.png'}"
     found = document(capsys, line)
