@@ -60,16 +60,26 @@ def test_where_the_network_is_far_from_its_srf(command, capsys):
     assert "network itself" not in capsys.readouterr().err  # 1 % off
 
 
+def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
+    """Labels of 1e-200 have squares below the smallest number, and so has the test error."""
+    line = "curve --student tanh --target 1e-200*he1 --alpha0 20 --eta 1 --lam .1 --alpha 2"
+    assert theory(f"{line} --json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["points"][0]["test_error"] == 0
+    assert "network itself" not in err
+
+
 def test_spectrum(capsys, tmp_path):
-    line = f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7 --plot {tmp_path / 'a.png'}"
-    found = document(capsys, line)
+    found = document(capsys, f"spectrum {STEP} --eta 0.3 --beta 1.5 --alpha 0.7")
     assert set(found) >= {"edges", "atom", "outliers", "density"}
     assert found["atom"] == pytest.approx(1 - 0.7 / 1.5, abs=1e-15)
     x, y = (np.array(found["density"][name]) for name in "xy")
     assert np.trapezoid(x * y, np.log(x)) == pytest.approx(0.7 / 1.5, abs=1e-4)
-    assert theory(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 --out {tmp_path / 'a.csv'}") == 0
+    files = f"--out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}"
+    assert theory(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 {files}") == 0
     assert capsys.readouterr().out.count("density from") == 2
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1001
+    assert (tmp_path / "a.png").stat().st_size > 5000
 
 
 def test_simulated_spectrum(capsys, tmp_path):

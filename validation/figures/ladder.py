@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep
 from replica.documents import plain
 from replica.plotting import (
+    BARS,
     ERROR_LABELS,
     add_legend,
     colours,
@@ -97,7 +98,8 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set_xlabel(r"$1/d$")
         ax.set_title(setting("alpha", alpha), fontsize="medium")
     shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
-    figure.suptitle(", ".join(settings(shared)) + " at the largest size", fontsize="small")
+    stated = ", ".join(settings(shared))
+    figure.suptitle(f"{stated} at the largest size, bars: ±{BARS} s.e.", fontsize="small")
     letter_panels(panels)
     panels[0].set_ylabel(ERROR_LABELS["test_error"])
     add_legend(panels[-1])

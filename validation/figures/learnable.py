@@ -166,7 +166,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
         stated = {"student": "tanh", "target": "sin"}
         stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
         ax.set_title(", ".join([name, *settings(stated | READOUT | {"beta": 1.0})]))
-    panels[0].set_xlabel(r"projection on the target $\kappa = w_\star\cdot x$")
+    panels[0].set_xlabel(r"projection on the target $\kappa = w_\ast\cdot x$")
     panels[1].set_ylabel("")
     letter_panels(panels)
     return picture
@@ -195,14 +195,15 @@ def draw_functions(data: dict[str, Any]) -> Figure:
     plot_functions(replica.bounds(STEP), first, reach=2.6)
     (values,) = data["learners"]
     fit = ", ".join(settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    label = f"networks (±{BARS} s.e.),\n{fit}"
     points = (data["kappa"], values["mean"], values["stderr"])
-    draw_points(first, *points, color=COLOURS[1], label=f"networks, {fit}")
-    add_legend(first)
+    draw_points(first, *points, color=COLOURS[1], label=label)
     shown = SETTING | {"eta": 3.0, "beta": 1.0}
     first.set_title(", ".join(settings(shown)))
     family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
     plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
     second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
     second.set_ylabel("")
+    add_legend(first)  # makes room above what both panels show, if it needs any
     letter_panels([first, second])
     return picture

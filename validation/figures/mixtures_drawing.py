@@ -86,7 +86,7 @@ def draw_sweep(
             ax.set_title(_title(other))
         ax.set_xlabel(AXIS_LABELS[x])
         if error == "misclassification":
-            ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
+            ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":", label="chance")
         if not shared or ax is axes[0]:
             ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
     if len(panels) > 1:
@@ -95,9 +95,11 @@ def draw_sweep(
     if data["panel"] == "3":
         own = {name: own[name] for name in own if name not in ("dimension", "alignment")}
     picture.suptitle(_pieces(own, data["draws"]), fontsize="small")
-    handles, _ = axes[0].get_legend_handles_labels()
+    named = [ax.get_legend_handles_labels() for ax in axes]
+    handles = {label: handle for own in named for handle, label in zip(*own, strict=True)}
     below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
-    picture.legend(handles=handles, ncols=5 if columns > 1 or len(handles) < 5 else 3, **below)
+    shape = {"ncols": 6 if columns > 1 else 3}
+    picture.legend(handles=handles.values(), **shape, **below)
     return picture
 
 

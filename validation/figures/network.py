@@ -117,13 +117,15 @@ def draw(data: dict[str, Any]) -> Figure:
         curve["simulated"] = [[point[key] for key in columns] for point in case["simulated"]]
         over = {"x": case["eta"], "simulated_at": case["simulated_eta"]}
         draw_theories(column, over, curve, color=COLOURS[0])
-        column[0].set_title(_title(case["step"], case["dimension"]), fontsize="small")
+        column[0].set_title(_title(case), fontsize="small")
         column[0].set_ylabel(SHOWN_ERRORS[name, error])
         column[1].set_xlabel(LABELS["eta"])
     theory_legend(axes, None, KINDS, "the network at this $d$")
     return picture
 
 
-def _title(step: dict[str, Any], dimension: int) -> str:
-    """Student, target, alpha0 and d of a panel."""
-    return ", ".join(settings(step | {"dimension": dimension}))
+def _title(case: dict[str, Any]) -> str:
+    """The step and d of a panel, and below the fit of its readout."""
+    step = case["step"] | {"dimension": case["dimension"]}
+    fit = case["fit"] | {"beta": case["beta"]}
+    return "\n".join(", ".join(settings(line)) for line in (step, fit))

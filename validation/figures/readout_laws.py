@@ -27,8 +27,8 @@ from .drawing import add_legend_entry, draw_curve, panels_with_differences
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {
-    "sin": r"easy: $\sigma_\star = \sin$",
-    "he1+he3/2": r"hard: $\sigma_\star = He_1 + He_3/2$",
+    "sin": r"easy: $\sigma_\ast = \mathrm{sin}$",
+    "he1+he3/2": r"hard: $\sigma_\ast = \mathrm{He}_1 + \mathrm{He}_3/2$",
 }
 LAWS: dict[str, tuple[Any, str]] = {
     "1": (1.0, r"equal, $\tilde a = 1$"),

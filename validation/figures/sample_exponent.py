@@ -84,8 +84,9 @@ def draw(data: dict[str, Any]) -> Figure:
         own = [point for point in data["curves"] if point["preprocess"] is preprocess]
         x = [point["exponent"] for point in own]
         bars = [point["deviation"] for point in own]
-        style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2, "label": label}
-        left.errorbar(x, [point["error"] for point in own], bars, fmt="o-", **style)
+        style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
+        errors = [point["error"] for point in own]
+        left.errorbar(x, errors, bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
         right.plot(x, [point["along"] for point in own], "o--", color=colour, markersize=4)
         right.plot(x, [point["beyond"] for point in own], "s-", color=colour, markersize=4)
     if data["dimension"] == 512:

@@ -117,19 +117,19 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set_xlabel("cosine with $w_1$")
     letter_panels(grid[:, 0])
     ax = grid[0][0]
-    dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": COLOURS[0]}
-    other = dot | {"color": COLOURS[1]}
+    dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}
     sizes = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
     rates = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
     steps = "; ".join([sizes, f"(a), (b) {rates[0]}", f"(c) {rates[2]}"])
     picture.suptitle(steps.replace("1\\,d", "d"), fontsize="small")
     handles = [
-        ax.plot([], [], **dot, **styles["weights"], label=r"rows, $\tilde a = 1$")[0],
-        ax.plot([], [], **dot, **styles["gradients"], label=r"gradients, $\tilde a = 1$")[0],
-        ax.plot([], [], **other, **styles["weights"], label=r"$\tilde a = -1$")[0],
+        ax.plot([], [], color=COLOURS[0], linewidth=6, label=r"$\tilde a = 1$")[0],
+        ax.plot([], [], color=COLOURS[1], linewidth=6, label=r"$\tilde a = -1$")[0],
+        ax.plot([], [], **dot, **styles["weights"], label="rows")[0],
+        ax.plot([], [], **dot, **styles["gradients"], label="gradients")[0],
         ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
         ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
         ax.plot([], [], color="0.6", linewidth=0.8, label="direction of $C_1$")[0],
     ]
-    picture.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False)
+    picture.legend(handles=handles, loc="outside lower center", ncols=7, frameon=False)
     return picture
