@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from solvers import executors
 from solvers.results import Array, ConvergenceError
-from solvers.threads import one_thread
 
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
@@ -170,8 +169,7 @@ def _check_workers(workers: int, blocks: list[partial[Evaluation]]) -> None:
 def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
     """What is known of the points of one block, (P,) each: the columns of :class:`Grid`."""
     block = blocks[index]
-    with one_thread():
-        evaluated = block()
+    evaluated = block()
     shown = columns_shown(block.args[0], block.keywords["loss"])
     columns = {name: evaluated.columns[name] for name in shown}
     return columns | {"status": np.array([status.value for status in columns["status"]])}

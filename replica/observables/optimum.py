@@ -217,9 +217,9 @@ def _search(
         local = tuple(_local_minimum(one, list(axes)) for one in found)
         best = local[0]
         point = solve(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
-        difference = abs(best.test_error / point.test_error - 1)
+        agree = abs(best.test_error - point.test_error) <= AGREEMENT_OF_SCAN * point.test_error
         last = _is_evaluated(point.model) or table_at(point.model, level + 1) is None
-        if difference <= AGREEMENT_OF_SCAN or last or not point.converged:
+        if agree or last or not point.converged:
             return Optimum(point.lam, best.eta, point.test_error, best.at_edge, local, point)
         level += 1
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from solvers.results import Array, ConvergenceError, Status
+from solvers.threads import one_thread
 
 from ..convex import Evaluation, Loss
 from ..convex import loss as as_loss
@@ -252,6 +253,7 @@ def solve(
     return solution
 
 
+@one_thread()  # more only get into each other's way: the matrices are small
 def evaluate(
     model: SpikedRandomFeatures,
     alpha: Array,

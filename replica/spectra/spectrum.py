@@ -121,6 +121,7 @@ class Spectrum(Displayed):
         fewer it is part of that, and no eigenvalue of its own.  Eq. (9.2)"""
         return outliers_from(self.resolvent, float(self.edges.max()), len(self.outliers))
 
+    @one_thread()
     def stieltjes(self, z: ArrayLike) -> Array:
         """The Stieltjes transform s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom,
         z != 0.  Eq. (9.1)
@@ -139,6 +140,7 @@ class Spectrum(Displayed):
         wide = 1 / self.resolvent.ratio  # p / n
         return np.asarray(wide * self.stieltjes(z) + (wide - 1) / z)
 
+    @one_thread()
     def density(self, x: ArrayLike) -> Array:
         """Density of the eigenvalues at real x of any shape, of mass 1 - atom; 0 outside the
         edges, NaN where it was not found."""
