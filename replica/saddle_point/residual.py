@@ -10,7 +10,6 @@ from .overlaps import Overlaps
 from .responses import Responses
 from .ridge import (
     Points,
-    averaged_pairs,
     compiled_points,
     conditional_error,
     responses_of,
@@ -83,13 +82,12 @@ def _of_signal(table: Table, points: Points, W: Array) -> tuple[Array, Array]:
     overlaps, conjugates = points.overlaps, points.conjugates
     P = len(W)
     # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms
-    gram = averaged_pairs(W, table.regressors)
-    moment = W @ (table.regressors * table.h).T
     readout = np.concatenate([overlaps.m, overlaps.theta.reshape(P, -1)], axis=1)
-    unbalanced = moment - (gram @ readout[..., None])[..., 0]
+    # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
+    unbalanced = (W * (table.h - readout @ table.regressors)) @ table.regressors.T
     unbalanced -= np.concatenate([conjugates.m, conjugates.theta.reshape(P, -1)], axis=1)
     power = (W @ table.power)[:, None]
-    size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) * power)
+    size = np.sqrt((W @ (table.regressors**2).T) * power)
     p_hat = (W @ table.slope_target.T).reshape(conjugates.p.shape)  # Eq. (4.6)
     p_size = np.sqrt((W @ (table.mu1**2).T) * power)[..., None]
     return relative_change(unbalanced, 0, size), relative_change(p_hat, conjugates.p, p_size)

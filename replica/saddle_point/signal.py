@@ -99,6 +99,8 @@ def ridge_signal(
     target = weight[..., 0] * (table.h - offset @ loadings)
     target = np.concatenate([target, np.zeros_like(penalties)], axis=1)
     solution = least_squares(design, target)
+    # once more, for what large m that nearly cancel have left by rounding
+    solution += least_squares(design, target - (design @ solution[..., None])[..., 0])
     m, phi = solution[:, :count], solution[:, count:, None]
     theta = (root @ phi)[..., 0] + offset
     theta_hat = (susceptibility.inverse_root @ phi)[..., 0]

@@ -8,6 +8,8 @@ import pytest
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
 from replica.equivalence import alike, table_at
+from replica.observables import sweep
+from replica.problem import law
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
@@ -72,6 +74,17 @@ def test_permuted_groups_permute_the_answer():
     assert pytest.approx(a.V2[order], rel=1e-11) == b.V2
     assert pytest.approx(a.V1[np.ix_(order, order)], rel=1e-11) == b.V1
     assert b.theta == pytest.approx(a.theta[order], rel=1e-9)  # a small difference
+
+
+@pytest.mark.parametrize(("count", "target"), [(32, "he1+he3/2"), (48, "he1+he2+he3/2")])
+def test_many_groups_are_solved_to_rounding(count, target):
+    """m of nearly dependent groups are 1e4 and cancel, which rounds at 1e-12; the smallest of 48
+    shares is 1e-15, and its theta rounds no worse."""
+    readout = law("readout", "gaussian").discretise(count, 0.4)
+    step = dict(student="tanh", target=target, alpha0=10, eta=3.0, readout=readout)
+    model = replica.GradientStep(**step).srf(beta=1.0)
+    grid = sweep(model, alpha=np.array([0.1, 0.8, 3.0]), lam=0.1, grids={})
+    assert grid.columns["residual"].max() < 5e-12
 
 
 def test_opposite_readouts_of_an_odd_network():

@@ -128,10 +128,7 @@ def test_readout_laws():
         equal, four = limit[target, "1"], limit[target, "four"]
         assert limit[target, "+-1"] == pytest.approx(equal, rel=1e-6)
         assert 1 - four[6] / equal[6] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
-        gaussian = limit[target, "gaussian"].astype(float)
-        known = np.isfinite(gaussian)  # of 32 groups rounding leaves residuals of 1e-10, the limit
-        assert known.mean() > 0.8
-        assert np.all(gaussian[known] < four[known])
+        assert np.all(limit[target, "gaussian"] < four)
     drawn("cui/6", data)
 
 
