@@ -191,6 +191,12 @@ def test_optimum_at_the_end_of_a_valley():
     assert at_end.lam == pytest.approx(best.lam, rel=1e-6)
 
 
+def test_optimum_of_an_error_of_zero():
+    """A target so small that its square is 0: as good at every penalty."""
+    step = GradientStep(student="tanh", target="1e-200*he1", alpha0=20, eta=1.0)
+    assert replica.optimal_lambda(step.srf(beta=1.0), alpha=2.0).test_error == 0
+
+
 def test_optimum_at_an_edge_is_reported():
     """Without noise, a linear network on a linear target: less penalty is always better."""
     model = SpikedRandomFeatures(student="linear", target="linear", r=0.0, c=1.0, gamma=0.0)
