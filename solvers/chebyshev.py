@@ -67,10 +67,10 @@ class HalfLine(NamedTuple):
 
     def place(self, q: Array) -> tuple[Array, Array, Array]:
         """Of q (P,), real or complex to the first order: the panel, where in [-1, 1] of it, and
-        the derivative of that in q; NaN where q is."""
+        the derivative of that in q; NaN where q is not finite."""
         panels, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
         unit = panels / np.log(self.near / self.far)
-        s = unit * (np.log1p(self.near * q) - np.log1p(self.far * q))
+        s = unit * np.log1p((self.near - self.far) * q / far)
         panel = np.clip(np.where(np.isfinite(s), s.real, 0.0).astype(int), 0, panels - 1)
         return panel, 2 * (s - panel) - 1, 2 * unit * (self.near - self.far) / (near * far)
 

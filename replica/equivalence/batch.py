@@ -17,13 +17,14 @@ class Batch(NamedTuple):
         Samples over input dimension.
     pairs : (D + 2, D + 2, M)
         Weights times the products of (1, x_1, ..., x_D, phi): the projections of the input on the
-        D directions that labels know, and the sample's share in the batch's noise vector.
+        D directions that labels know, and the sample's share in the batch's noise vector.  The
+        weights of the nodes are those of 1 with itself.
     t11, t12 : (A, M)
         What a sample adds to the pencil.
     F, lam, L : (A, M)
-        The sample's weights in the vectors of a row.
+        The sample's weights in f, l and Lam of (18.2), in this order.  Eq. (18.5)
     g, v : (A,)
-        How delta is passed on, and d times the variance of what is added to it.
+        How delta is passed on, and d times the variance of what is added to it: v_f of (18.7).
     directions : (D + 1, S)
         All that the labels know and, last, the batch's noise vector, in the coordinates of the
         special directions.

@@ -95,12 +95,13 @@ class Table:
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where it has more than fits one."""
         sizes = {len(self.offsets), len(self.mu1), len(self.g)}
-        of_network = self.covariance is not None
-        if not of_network:  # else the second loading is that of the norms
+        if self.covariance is None:  # of a network, the second loading is that of the norms
             sizes.add(self.loadings.shape[1])
-        if sizes != {1} or (of_network and not hasattr(self.covariance, "table")):
+        if sizes != {1}:
             return None
-        rows = self.covariance.table if of_network else None
+        rows = getattr(self.covariance, "table", None)  # with one g there is one zeta
+        if rows is None and self.covariance is not None:
+            return None
         a, b = self.mu1[0] ** 2, self.mu2sq[0]
         norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
         columns = (self.offsets[0], self.loadings[0, 0], norm, a, b, self.h, self.slope_target[0])

@@ -4,10 +4,10 @@ With the effective covariance C of ``pencil`` in the place of the bulk variances
 equations are those of isotropic rows.  Along u, the row norms delta, zeta and what other special
 directions there are, the overlaps are those of the resolvent (16.9),
 
-    M' = sqrt(tau) C W sqrt(tau),    W = (1 + P K C)^-1,    tau = beta V2,           (17.4)
+    M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
-C being that of ``special``, and P 1 but 0 on u and the norms.  The derivatives of nu^T M' nu that
-(15.8) has are forms in w = W sqrt(tau) nu: in K at fixed tau, dC/dK less the square of C w where P
+C being that of ``special``, and Pi 1 but 0 on u and the norms.  The derivatives of nu^T M' nu that
+(15.8) has are forms in w = W sqrt(tau) nu: in K at fixed tau, dC/dK less the square of C w where Pi
 is 1; and in log tau_b at fixed V1_hat, w C w of group b, and K dC/dK.
 """
 

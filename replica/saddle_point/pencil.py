@@ -29,7 +29,7 @@ from ..equivalence import Batch
 NEWTON = 40  # steps at most; a few are usual
 SETTLED = 1e-8  # last step of the averages, relative: the error left is its square
 SHARES = np.geomspace(1e-12, 1, 25)  # of K, on the way from 0
-ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest
+ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest or, of K = 0, this
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Rows:
     Attributes
     ----------
     batches : tuple of Batch
-        Of all steps, the last one first.
+        Of all steps, the last one first: so they are counted here, t = 0 being the last.
     basis : (n, S)
         The spike u and the other directions of the target, zeta, in the special ones.
     norms : bool
@@ -139,10 +139,10 @@ class Rows:
         b, here, A = self.batches[t], self.active, self.groups
         Gh = G[:, self.steps[t], self.steps[t]][:, here[:, None], here] / b.alpha
         if A == 1:
-            x, y, w = (part[:, None] for part in (Gh[:, 0, 0], Gh[:, 0, 1], Gh[:, 1, 1]))
+            g11, g12, g22 = (part[:, None] for part in (Gh[:, 0, 0], Gh[:, 0, 1], Gh[:, 1, 1]))
             b2 = b.t12 * b.t12
-            D = 1 + x * b.t11 + 2 * y * b.t12 + (y * y - x * w) * b2
-            return np.stack([b.t11 - w * b2, b.t12 + y * b2, -x * b2], axis=1) / D[:, None]
+            D = 1 + g11 * b.t11 + 2 * g12 * b.t12 + (g12 * g12 - g11 * g22) * b2
+            return np.stack([b.t11 - g22 * b2, b.t12 + g12 * b2, -g11 * b2], axis=1) / D[:, None]
         T, i = np.zeros((b.t11.shape[1], 2 * A, 2 * A), b.t11.dtype), np.arange(A)
         T[:, i, i] = b.t11.T
         T[:, i, A + i] = T[:, A + i, i] = b.t12.T
@@ -165,12 +165,12 @@ class Rows:
         by_x = np.eye(len(rows)) - by_x * np.where(rows == columns, 1.0, 2.0)
         return x - np.concatenate(means, axis=1), by_x, squares
 
-    def products(self, squares: list[Array], right: Array) -> Array:
+    def products(self, squares: list[Array], r: Array) -> Array:
         """E (Q r)_ia (Q r)_jb / alpha, symmetric in a and b, (P, nT, a, b), for r (P, 2AT, a)."""
         each = []
         for step, square in zip(self.steps, squares, strict=True):
-            r = right[:, None, step][:, :, self.active]
-            each.append(r.swapaxes(2, 3) @ square @ r)
+            seen = r[:, None, step][:, :, self.active]
+            each.append(seen.swapaxes(2, 3) @ square @ seen)
         both = np.concatenate(each, axis=1)
         return np.asarray((both + both.swapaxes(2, 3)) / 2)
 
@@ -197,7 +197,8 @@ class Rows:
             found = (np.abs(step) <= SETTLED * size).all(axis=1)
             if found.all():
                 break
-        return np.where((found & self._admissible(self.trace(x, K)))[:, None], x, np.nan)
+        x = np.where(found[:, None], x, np.nan)
+        return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
 
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
         """Where the real trace is that of the right branch, (P,): not negative on the first layer
@@ -207,5 +208,5 @@ class Rows:
         first, second = layer % 2 == 0, layer % 2 == 1
         for part in (G[:, first][:, :, first], -G[:, second][:, :, second]):
             values = np.linalg.eigvalsh(part)
-            good &= values[:, 0] >= -ROUNDING * values[:, -1]
+            good &= values[:, 0] >= -ROUNDING * np.maximum(values[:, -1], ROUNDING)
         return good

@@ -17,15 +17,14 @@ from .pencil import Rows
 from .special import Special
 
 PANELS, POINTS = 11, 14  # of the tables, and Chebyshev points in each
-NEAR, FAR = np.exp(10.0), np.exp(-12.0)  # the scales of q, over that of 1 / c
+NEAR, FAR = np.exp(10.0), np.exp(-12.0)  # between 1 / NEAR and 1 / FAR of q c: logarithmic
 
 
 @dataclass(frozen=True, eq=False)
 class TabulatedRows:
-    """The rows of one group: their effective covariances as functions of q.
+    """The rows of one group: their effective covariances as functions of q, tabulated once.
 
-    Both are tabulated once.  Singularities in q are on the negative axis, so pi away from real
-    log q.
+    Singularities in q are on the negative axis, so pi away from real log q.
 
     Attributes
     ----------
@@ -57,7 +56,7 @@ class TabulatedRows:
         """c_e and C there, (k, panels, points + 1); NaN where E Q is not found, each panel from
         the one before."""
         last, values = self.rows.start, []
-        for q in np.column_stack(self._places):  # at a time: all do not fit into the caches
+        for q in np.column_stack(self._places):  # a panel: all do not fit into the caches
             x = self.rows.averages(q[:, None, None], np.tile(last, (len(q), 1)))
             last = x[POINTS - 1]
             values.append(self._tabulated(x, q[:, None, None]))
@@ -87,7 +86,7 @@ class TabulatedRows:
         root = np.sqrt(np.abs(expected[1:][i == j]))
         size = np.concatenate([expected[:1], root[i] * root[j]])
         off = np.abs(self.table.at(self._places[1])[0] - expected)
-        # norms that do not fluctuate have no size
+        # of norms that do not fluctuate, both are 0
         return np.asarray((off / np.where(size > 0, size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
@@ -108,7 +107,7 @@ class TabulatedRows:
         return value[0], slope[0]
 
     def special(self, q: Array) -> tuple[Array, Array]:
-        """C on (u, delta, zeta), (P, n, n), at q, and its derivative."""
+        """C on the n directions u, delta and zeta, (P, n, n), at q, and its derivative."""
         (i, j), found = self.upper, self._at(q, np.s_[1:])
         C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1), found[0].dtype)
         C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)

@@ -2,9 +2,9 @@
 
 On the special directions (those of the target, and the noise vectors e of all batches) and on the
 fluctuation delta of the squared norms, each with an index of the group beside it, the pencil has
-for each sample the quadratic form
+for each sample the quadratic form, where it is stationary in k,
 
-    min over kappa of  z^T Q z + 2 z^T (1 - Q Gh) f - f^T J f,    f = Y delta + phi kappa,
+    z^T Q z + 2 z^T ((1 - Q Gh) Y delta - Q Gh phi k) - f^T J f,    f = Y delta + phi k,
 
 z being what it sees along the directions that its labels know and e, Y delta what it adds to
 delta, and J = Gh (1 - Q Gh) what is left of the other directions, in which, given e, the samples
@@ -33,9 +33,9 @@ class _Seen:
     places : (D + 2, S + 1)
         The labels' directions, e and delta in the order of ``Special``.
     along : (P, D + 2, 2A, 2A)
-        What kappa multiplies: E[x_i phi Q], e being one of the x_i, and E[phi Y^T (1 - Gh Q)].
+        What k meets: E[x_i phi Q], e being one of the x_i, and E[phi Y^T (1 - Gh Q)].
     solved : (P, 2A, 2A)
-        D^-1 is Gh^-1 times this, and Gh, which may be singular, a factor of all that D^-1 acts on.
+        D^-1 is this times Gh^-1, and Gh, which may be singular, a factor of all that D^-1 acts on.
     block : (P, D + 2, D + 2, 2A, 2A)
         What is added to the pencil on ``places``.
     """
@@ -75,12 +75,12 @@ class _Seen:
         """Minus the derivative of the quadratic form at z (P, S + 1, 2A) in G, (P, 2A, 2A):
         E r r^T / alpha with r = Q z + (1 - Q Gh) f, and the same of what no label knows."""
         b, at = self.batch, self.places @ z
-        kappa = -self.solved @ (self.along.swapaxes(2, 3) @ at[..., None]).sum(axis=1)
+        k = -self.solved @ (self.along.swapaxes(2, 3) @ at[..., None]).sum(axis=1)
         r = np.empty((len(z), len(b.pairs), *self.Q.shape[2:]), z.dtype)
         r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, at[:, -1])
         r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, at[:, :-1])
         r[:, -1] *= b.alpha**-0.5
-        r[:, -1] += np.einsum("pijm,pj->pim", self.rest, kappa[..., 0])
+        r[:, -1] += np.einsum("pijm,pj->pim", self.rest, k[..., 0])
         known = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
         others = z - self.places[:-2].T @ at[:, :-2]
         others[:, DELTA] = 0.0
@@ -96,15 +96,17 @@ class Special:
     ----------
     C : (P, (S + 1) A, (S + 1) A)
         C on the directions in this order, the groups of each side by side.
+    shape : tuple of int
+        Number of the directions, S + 1, of layers, 2T, and of groups A.
     """
 
     def __init__(self, rows: Rows, x: Array, G: Array) -> None:
-        S, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
-        self.rows, EQ, P, size = rows, rows.full(x), len(x), S * A
+        count, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
+        self.rows, EQ, P, size = rows, rows.full(x), len(x), count * A
         turn = np.hstack([rows.basis.T, null_space(rows.basis)])
         self.seen = [_Seen(rows, t, G, turn) for t in range(len(rows.batches))]
-        H = np.zeros((P, S, S, layers * A, layers * A), np.result_type(EQ, G))
-        others = np.delete(np.arange(S), DELTA)
+        H = np.zeros((P, count, count, layers * A, layers * A), np.result_type(EQ, G))
+        others = np.delete(np.arange(count), DELTA)
         H[:, others, others] = (rows.links + EQ)[:, None]
         H[:, DELTA, DELTA] = rows.links
         for step, seen in zip(rows.steps, self.seen, strict=True):
@@ -113,7 +115,7 @@ class Special:
             by_labels = (known.T @ known)[..., None, None]  # E Q is on all that these do not know
             H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
             H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", on, on, seen.block)
-        H = H.reshape(P, S, S, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
+        H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * size, layers * size)
         last = np.arange(A) - size + DELTA * A  # of delta: what rows start from
         H[:, last, last] -= 1 / max(rows.initial_norms, NO_NORMS)
@@ -122,9 +124,9 @@ class Special:
 
     def by_trace(self, w: Array) -> Array:
         """-d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all directions."""
-        S, layers, A = self.shape
+        count, layers, A = self.shape
         z = np.concatenate([w, (self.back @ w[..., None])[..., 0]], axis=1)
-        z = z.reshape(-1, layers, S, A).swapaxes(1, 2).reshape(-1, S, layers * A)
+        z = z.reshape(-1, layers, count, A).swapaxes(1, 2).reshape(-1, count, layers * A)
         total = np.zeros((len(w), *self.rows.links.shape), z.dtype)
         for step, seen in zip(self.rows.steps, self.seen, strict=True):
             total[:, step, step] = seen.by_trace(z[..., step])
@@ -132,7 +134,7 @@ class Special:
 
 
 def norm_variance(rows: Rows) -> float:
-    """d times the variance of the squared norms, the largest of a group."""
+    """d times the variance of the squared norms, where they are kept, the largest of a group."""
     A, x = rows.groups, rows.start[None]
     C = Special(rows, x, rows.trace(x, np.zeros((1, A, A)))).C[0]
     return float(np.diagonal(C)[DELTA * A : (DELTA + 1) * A].max())

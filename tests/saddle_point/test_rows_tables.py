@@ -238,6 +238,23 @@ def test_averages_that_vary_quickly(fields):
     assert found == pytest.approx(near, rel=1e-7)  # a noise of 1e-6, and 1e-8 of the averages
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(student="relu", steps=[(0.59, 2.35)] * 3),
+        dict(student="softplus", steps=[(0.31, 4.52)] * 3),
+        dict(student="relu", steps=[(1.0, 2.0)] * 2),
+    ],
+)
+def test_rows_at_q_0(fields):
+    """Where nothing is asked of the rows, what their trace is there is 0 but for rounding."""
+    step = replica.GradientStep(target="sin", **fields)
+    rows = step.network(beta=1.0).rows.rows
+    at_0 = rows.rows.averages(np.zeros((1, 1, 1)))[0]
+    np.testing.assert_allclose(at_0, rows.rows.start, rtol=1e-12, atol=1e-15)  # rounding
+    assert rows.c == pytest.approx(float(step.srf(beta=1.0).c), rel=1e-11)  # of both tables
+
+
 def test_branch_and_bounds_of_the_rows():
     """p is a Stieltjes transform: c_e falls and q c_e rises, and C_e is positive."""
     q = np.append(0.0, np.geomspace(1e-6, 1e8, 200))
