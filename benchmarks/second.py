@@ -52,11 +52,10 @@ def as_it_stands(problem: Drawn, point: replica.Solution) -> tuple[float, float]
     step, start = point.model.rows.step, (point.overlaps.V1.item(), point.overlaps.V2.item())
     if step.steps or np.any(step.bias.values) or step.readout.continuous is not None:
         return None
-    gaussian = step.initialisation == "gaussian"
-    eta = step.eta * step.readout.values[0]
+    drawn = {"gaussian": step.initialisation == "gaussian", "readout": step.readout.values[0]}
     try:
         rows = equations_rows.Rows(
-            step.student, step.target, step.alpha0, eta, step.noise, gaussian=gaussian
+            step.student, step.target, step.alpha0, step.eta, step.noise, **drawn
         )
         table = table_of_size(point.model, point.nodes)
         test, _ = equations_rows.solve(rows, table, problem.alpha, problem.lam, start=start)

@@ -20,10 +20,14 @@ def gauss(breaks, panels=60, n=20, end=10.0):
 
 
 class Rows:
-    """What (16.1)-(16.8) need of a step of rate ``eta`` on ``alpha0`` d samples."""
+    """What (16.1)-(16.8) need of a step of rate ``eta`` on ``alpha0`` d samples, of neurons that
+    all have the same first-step ``readout``: their rate is readout eta, their mean output readout
+    times that of the student."""
 
-    def __init__(self, student, target, alpha0, eta, noise=0.0, gaussian=False, norms=True):
-        self.norms = norms
+    def __init__(
+        self, student, target, alpha0, eta, noise=0.0, gaussian=False, norms=True, readout=1.0
+    ):
+        self.norms, eta = norms, readout * eta
         z, w = gauss(student.kinks)
         slope = student.slope(z)
         h1, h2 = w @ slope, w @ (z * slope)
@@ -39,7 +43,7 @@ class Rows:
         xi, wx = np.linspace(-8.5, 8.5, 60), np.ones(1)
         xi, wx = (xi, np.exp(-(xi**2) / 2)) if noise else (np.zeros(1), wx)
         wx = wx / wx.sum()
-        e = (target(s)[:, None] + np.sqrt(noise) * xi - w @ student(z)).ravel()
+        e = (target(s)[:, None] + np.sqrt(noise) * xi - readout * (w @ student(z))).ravel()
         s, W = np.repeat(s, len(xi)), (ws[:, None] * wx).ravel()
         E = lambda f: W @ f  # noqa: E731
         self.e, self.s, self.W, self.alpha0 = e, s, W, alpha0

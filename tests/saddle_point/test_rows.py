@@ -49,6 +49,7 @@ def test_references(target, alpha0, eta, alpha, lam, test, train):
         (dict(student="erf", target="relu", eta=6.0), 0.5, 3.0, 0.5),
         (dict(student="sin", target="he1", alpha0=3.0, noise=1e-4), 2.0, 3.0, 0.01),
         (dict(target="sin", intercept=True, step_noise=0.5), 0.5, 0.3, 0.01),
+        (dict(student="sigmoid", target="relu", readout=-0.7), 2.0, 0.5, 0.01),
     ],
 )
 def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
@@ -59,9 +60,8 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
         model.rows.step,
         model.noise if model.rows.step.step_noise is None else model.rows.step.step_noise,
     )
-    of = equations_rows.Rows(
-        made.student, made.target, made.alpha0, made.eta, noise, norms=row_norms
-    )
+    fields = made.student, made.target, made.alpha0, made.eta, noise
+    of = equations_rows.Rows(*fields, norms=row_norms, readout=made.readout.values[0])
     test, train = literal.solve(of, table, alpha, lam)
     # the literal derivatives are differences: 1e-3 steps of fourth order, so 1e-12, amplified
     # by cancellation to 1e-9
