@@ -70,7 +70,7 @@ def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
 
 
 def test_spectrum(capsys, tmp_path):
-    found = document(capsys, f"spectrum {STEP} --eta 0.3 --beta 1.5 --alpha 0.7")
+    found = document(capsys, f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7")
     assert set(found) >= {"edges", "atom", "outliers", "density"}
     assert found["atom"] == pytest.approx(1 - 0.7 / 1.5, abs=1e-15)
     x, y = (np.array(found["density"][name]) for name in "xy")
