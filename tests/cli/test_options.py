@@ -2,9 +2,12 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import fields
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 
 import pytest
 
@@ -108,7 +111,14 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
     assert command("--version") == 0
     assert capsys.readouterr().out.strip() == replica.__version__
-    assert command("--show-completion bash") == 0
+
+
+@pytest.mark.parametrize("program", ["replica", "replica-validate"])
+def test_tab_completion_in_a_shell(program):
+    """The shell is that among the processes above, of which a test may have none: here is one."""
+    here = f"{shlex.quote(str(Path(sys.executable).with_name(program)))} --show-completion; exit $?"
+    done = subprocess.run(["bash", "-c", here], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith(f" {program}")  # what the completion is registered for
 
 
 @pytest.mark.parametrize(
