@@ -1,10 +1,9 @@
 """``python -m benchmarks.networks``: the network's own theory beside simulated networks.
 
 Students, targets, batch sizes, rates, widths, noises, readout laws, initialisations, losses and
-numbers of steps, each at two sizes; where the test error is outside 2 standard errors at the larger
-one, fresh draws of a network of twice that size say whether it was chance, or the size, or the
-theory; and, for six settings, paired differences: the same first weights, batches and data with the
-rows of the network and with isotropic ones of the same spike.
+numbers of steps, each at two sizes, which say what of a difference is the size; and, for six
+settings, paired differences: the same first weights, batches and data with the rows of the network
+and with isotropic ones of the same spike.
 Cells are kept in a store, so that a run goes on where one was stopped.  Writes NETWORKS.md beside
 this file.
 """
@@ -31,9 +30,7 @@ from validation.fit import fit_readout, squared_errors
 from validation.run.cells import Samples
 
 NETWORKS_PAGE = Path(__file__).with_name("NETWORKS.md")
-SIZES = (500, 1000)  # input dimensions d
-SEEDS = 32
-AGAIN, AGAIN_SEEDS = 2000, 16  # of the settings whose test error is outside 2 standard errors
+SEEDS = {1000: 32, 2000: 16}  # draws at each input dimension d
 TWO_VALUES = [1.5, 0.5]
 
 
@@ -149,12 +146,12 @@ def pair(setting, d, seed):
     return errors
 
 
-def simulated(setting, d, executor, store, seeds=SEEDS):
+def simulated(setting, d, executor, store):
     """The simulation of one setting at one size.  Every setting has draws of its own: of the same
     first batches, all would be off in the same direction."""
     return simulate(
         setting.step, beta=setting.beta, alpha=setting.alpha, lam=setting.lam, loss=setting.loss,
-        dimension=d, seeds=seeds, rng=SETTINGS.index(setting), executor=executor,
+        dimension=d, seeds=SEEDS[d], rng=SETTINGS.index(setting), executor=executor,
         store=store / "cells",
     )  # fmt: skip
 
@@ -173,7 +170,7 @@ def paired(setting, d, executor, store):
     name = "".join(c if c.isalnum() else "_" for c in f"{setting.name} {d}") + ".json"
     kept = store / name
     if not kept.exists():
-        errors = list(executor.map(partial(pair, setting, d), range(SEEDS)))
+        errors = list(executor.map(partial(pair, setting, d), range(SEEDS[d])))
         write_file(kept, json.dumps(errors).encode())
     return np.array(json.loads(kept.read_text()))
 
@@ -183,42 +180,29 @@ def mean_and_error(samples):
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 
-def outside(setting, run):
-    """Whether the mean test error is outside 2 standard errors of the network's theory."""
-    mean, error = mean_and_error(run.test_error.ravel())
-    return abs(mean - theories(setting)[0][0]) > 2 * error
-
-
 class Page:
     """The tables, a line for every setting, and what they come to."""
 
     def __init__(self):
-        self.one_step, self.several, self.again, self.pairs = [], [], [], []
-        self.z, self.z_pairs = [], []  # (network, sRF) x (test, training), the larger size
-        self.z_again = []
+        self.one_step, self.several, self.pairs = [], [], []
+        self.z, self.z_pairs = [], []  # z: sizes x (network, sRF) x (test, training)
 
-    def add(self, setting, runs, repeated, pairs):
+    def add(self, setting, runs, pairs):
         """The lines of one setting."""
         theory = np.array(theories(setting))
         found = [
             np.array([mean_and_error(e.ravel()) for e in (r.test_error, r.train_error)]).T
             for r in runs
         ]
-        z = (found[-1][0] - theory) / found[-1][1]
+        z = np.array([(mean - theory) / error for mean, error in found])
         cells = [setting.name, f"{setting.alpha:g}", f"{setting.lam:g}"]
         cells += [f"{test:.5f}, {train:.5f}" for test, train in theory]
         cells += [", ".join(f"{m:.5f} ± {e:.5f}" for m, e in each.T) for each in found]
-        cells += [f"{test:+.1f}, {train:+.1f}" for test, train in z]
+        cells += [f"{test:+.1f}, {train:+.1f}" for test, train in z[-1]]
         table = self.several if setting.fields.get("steps") else self.one_step
         table.append("| " + " | ".join(cells) + " |")
         self.z.append(z)
-        if repeated is not None:
-            mean, error = mean_and_error(repeated.test_error.ravel())
-            self.z_again.append((mean - theory[0, 0]) / error)
-            cells = [setting.name, f"{theory[0, 0]:.5f}", f"{z[0, 0]:+.1f}"]
-            cells += [f"{mean:.5f} ± {error:.5f}", f"{self.z_again[-1]:+.1f}"]
-            self.again.append("| " + " | ".join(cells) + " |")
-        for d, errors in zip(SIZES, pairs, strict=False):
+        for d, errors in zip(SEEDS, pairs, strict=False):
             change = (errors[:, 1] - errors[:, 0]) / errors[:, 0].mean(axis=0)
             mean, error = mean_and_error(change)
             expected = theory[1] / theory[0] - 1
@@ -234,26 +218,25 @@ class Page:
     def text(self):
         """The page."""
         z, pairs = np.abs(self.z), np.abs(self.z_pairs)
+        counts = np.hstack([(z[:, :, 0] <= 2).mean(axis=0), (z[:, :, 1] > 3).mean(axis=0)])
         heads = ["setting", "alpha", "lam", "network's theory", "sRF's theory"]
-        heads += [f"simulated, d = {d}" for d in SIZES] + ["z of the network", "z of the sRF"]
+        heads += [f"simulated, d = {d}" for d in SEEDS] + ["z of the network", "z of the sRF"]
         head = "| " + " | ".join(heads) + " |\n|" + "---|" * len(heads)
         lines = [
             "# Networks", "",
             "Written by `python -m benchmarks.networks`.  Test and training errors of the "
-            f"network's own theory, of the sRF's, and of simulated networks: {SEEDS} draws, "
-            f"standard errors; z is of d = {SIZES[-1]}.  A setting is student/target, alpha0, eta, "
-            "beta, noise.", "",
-            f"Test errors within 2 standard errors: {np.mean(z[:, 0, 0] <= 2):.0%} (training "
-            f"errors {np.mean(z[:, 0, 1] <= 2):.0%}) of {len(z)}; the sRF's outside 3: "
-            f"{np.mean(z[:, 1, 0] > 3):.0%} ({np.mean(z[:, 1, 1] > 3):.0%}).", "",
+            "network's own theory, of the sRF's, and of simulated networks, with standard errors; "
+            f"z is of d = {max(SEEDS)}.  A setting is student/target, alpha0, eta, beta, noise.",
+            "", f"Of {len(z)} settings:", "",
+            "| d | draws | within 2 standard errors: test errors | training errors "
+            "| the sRF's outside 3: test errors | training errors |",
+            "|---|---|---|---|---|---|",
+            *(
+                f"| {d} | {draws} | " + " | ".join(f"{share:.0%}" for share in shares) + " |"
+                for (d, draws), shares in zip(SEEDS.items(), counts, strict=True)
+            ), "",
             "## One step", "", head, *self.one_step, "",
             "## Several steps", "", head, *self.several, "",
-            "## Once more", "",
-            f"The settings outside 2 standard errors, {AGAIN_SEEDS} fresh draws at d = {AGAIN}: "
-            f"test errors within 2 in {np.sum(np.abs(self.z_again) <= 2)} of {len(self.again)}.",
-            "",
-            f"| setting | network's theory | z, d = {SIZES[-1]} | simulated | z |",
-            "|---|---|---|---|---|", *self.again, "",
             "## Paired differences", "",
             "Relative change of an error from the network's rows to isotropic ones, with the same "
             "spike, first weights, batch and data: theory; simulated.", "",
@@ -278,14 +261,11 @@ def main():
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=context) as executor:
         for setting in SETTINGS:
-            runs = [simulated(setting, d, executor, options.store) for d in SIZES]
-            repeated = None
-            if outside(setting, runs[-1]):
-                repeated = simulated(setting, AGAIN, executor, options.store, AGAIN_SEEDS)
-            pairs = [paired(setting, d, executor, options.store) for d in SIZES if setting.paired]
+            runs = [simulated(setting, d, executor, options.store) for d in SEEDS]
+            pairs = [paired(setting, d, executor, options.store) for d in SEEDS if setting.paired]
             print(setting.name, flush=True)
             if not options.only_simulate:
-                page.add(setting, runs, repeated, pairs)
+                page.add(setting, runs, pairs)
     if not options.only_simulate:
         NETWORKS_PAGE.write_text(page.text(), encoding="utf-8")
 

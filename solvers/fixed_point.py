@@ -1,4 +1,4 @@
-"""Fixed points x = T(x): plain iteration and Anderson acceleration, one loop.
+"""Fixed points x = T(x): plain iteration, Anderson's method and Broyden's, one loop.
 
 Many independent problems ("rows") are iterated at once, and a row leaves as soon
 as it is done, so the cost of Python is paid once a sweep instead of once a
@@ -9,13 +9,18 @@ iteration is not mistaken for a finished one.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .linear import solve_rows
 from .results import Array, Result, Rows, Status, largest
 
 Map = Callable[[Array, Rows], Array]
+# All points and their images (rows, k), the rows (R,) that go on, and which of these are far from
+# their fixed points, bool (R,) -> the next points (R, k).
+Accelerator = Callable[[Array, Array, Rows, NDArray[np.bool_]], Array]
 
 
 def fixed_point(
@@ -24,13 +29,13 @@ def fixed_point(
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
-    memory: int = 0,
+    accelerator: Accelerator | None = None,
     near: float = np.inf,
     longest: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
 ) -> Result:
-    """Iterate ``x <- T(x)``, or combinations of such steps, until it stands still.
+    """Iterate ``x <- T(x)``, or what an accelerator makes of it, until it stands still.
 
     Parameters
     ----------
@@ -41,13 +46,14 @@ def fixed_point(
         Bound on the estimated relative error of every unknown.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
-    memory : int
-        Number of earlier steps that are combined by Anderson's method; 0 is the plain iteration.
+    accelerator : Accelerator, optional
+        ``Anderson`` or ``Broyden``; the plain iteration if absent.
     near : float
-        Steps of a larger residual are not combined: far from the fixed point, where T is not
+        Of steps of a larger residual nothing is learned: far from the fixed point, where T is not
         nearly linear, extrapolation may lead anywhere.
     longest : float
-        Largest relative change of an unknown by combined steps, where the newest alone is shorter.
+        Largest relative change of an unknown by an accelerated step, where the plain one is
+        shorter.
     max_iterations : int
     patience : int, optional
         Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
@@ -71,12 +77,13 @@ def fixed_point(
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     rows = np.arange(count)
     rounding = 1e-15  # a relative change this small is nothing but rounding
-    steps: deque[tuple[Array, Array]] = deque()  # points and their images, the newest last
+    images = value.copy()
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
         image = step(x, rows)
-        previous = residual[rows]
-        residual[rows] = current = _relative(image - x, size(x))
+        current = _relative(image - x, size(x))
+        previous = residual[rows] if sweep > 1 else current
+        images[rows], residual[rows] = image, current
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.minimum(current / previous, 1 - 1e-15)
@@ -95,14 +102,10 @@ def fixed_point(
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
         rows, x, image = rows[active], x[active], image[active]
-        far = np.maximum(current, previous)[active] >= near
-        steps = deque(((x0[active], image0[active]) for x0, image0 in steps), maxlen=memory + 1)
-        for x0, image0 in steps:
-            # what equals the newest step has no part in the combination
-            x0[far], image0[far] = x[far], image[far]
-        steps.append((x, image))
-        target = _combined(steps)
-        if np.isfinite(longest):
+        target = image
+        if accelerator is not None:
+            far = np.maximum(current, previous)[active] >= near
+            target = accelerator(value, images, rows, far)
             change = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
             target = x + (target - x) * np.minimum(1, within / change)[:, None]
@@ -110,18 +113,64 @@ def fixed_point(
     return Result(value, residual, iterations, status)
 
 
+class Anderson:
+    """Anderson's method: the last points are combined, with weights that sum to 1, so that their
+    combined step T(x) - x is shortest in least squares; the next is that combination of images.
+
+    Parameters
+    ----------
+    memory : int
+        Number of points that are combined beside the newest.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.steps: deque[tuple[Array, Array]] = deque(maxlen=memory + 1)  # the newest last
+
+    def __call__(self, x: Array, image: Array, rows: Rows, far: NDArray[np.bool_]) -> Array:
+        newest = x.copy(), image.copy()
+        for past in self.steps:
+            # what equals the newest step has no part in the combination
+            for kept, now in zip(past, newest, strict=True):
+                kept[rows[far]] = now[rows[far]]
+        self.steps.append(newest)
+        return _combined([(point[rows], its_image[rows]) for point, its_image in self.steps])
+
+
+class Broyden:
+    """Broyden's method: Newton's step for x - T(x) = 0 with slopes that are corrected, by the least
+    change, for what each step has shown of them.
+
+    Parameters
+    ----------
+    slopes : array (rows, k, k)
+        Derivatives of x - T(x), as far as they are known, or else the identity: the first step is
+        the plain one then.  Overwritten by what is known at the end.
+    """
+
+    def __init__(self, slopes: Array) -> None:
+        self.slopes = slopes
+        self.before: Array | None = None
+
+    def __call__(self, x: Array, image: Array, rows: Rows, far: NDArray[np.bool_]) -> Array:
+        now, slopes = np.stack([x, x - image]), self.slopes[rows]
+        if self.before is not None:
+            step, change = (now - self.before)[:, rows]
+            missed = change - np.einsum("rij,rj->ri", slopes, step)
+            length = np.maximum((step**2).sum(axis=1), 1e-300)[:, None, None]
+            slopes += missed[:, :, None] * step[:, None] / length
+        slopes[far] = np.eye(x.shape[1])
+        self.slopes[rows], self.before = slopes, now
+        return x[rows] - solve_rows(slopes, now[1, rows])
+
+
 def _relative(difference: Array, size: Array) -> Array:
     """Largest |difference| / size (R,) in each row, both (R, k); absolute where the size is 0."""
     return largest(difference / np.where(size == 0, 1.0, size))
 
 
-def _combined(steps: Iterable[tuple[Array, Array]]) -> Array:
-    """The next point (R, k) by Anderson acceleration, from the last points x and their images
-    T(x), pairs of (R, k), the newest last.
-
-    The combination of the points, of weights that sum to 1, whose combined step T(x) - x is
-    shortest in least squares; the next point is that combination of the images.
-    """
+def _combined(steps: list[tuple[Array, Array]]) -> Array:
+    """The next point (R, k) by Anderson's method, from the last points x and their images T(x),
+    pairs of (R, k), the newest last."""
     *past, (point, image) = steps
     if not past:
         return image

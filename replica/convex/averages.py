@@ -13,7 +13,7 @@ from solvers.results import Array
 
 from .given_tau import given_tau
 from .labels import Labels
-from .local_field import UNMOVED, Field, Scores
+from .local_field import Field, Scores
 from .losses import Loss
 from .step_labels import residuals_of_steps, scores_of_steps
 
@@ -52,13 +52,22 @@ def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
     sample's is t0.
     """
     first, second, train = _in_blocks(_residuals, labels, loss, field) @ weights
-    unmoved = field._replace(response=np.full_like(field.response, UNMOVED))
-    test = _in_blocks(_residuals, labels, loss, unmoved)[2] @ weights
+    test = new_losses(labels, loss, field) @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
     return Losses(train, squares, test)
+
+
+def new_losses(labels: Labels, loss: Loss, field: Field) -> Array:
+    """The loss on a new sample given kappa, (P, N)."""
+    return np.asarray(_in_blocks(_residuals, labels, loss, field.unmoved)[2])
+
+
+def new_losses_at_nodes(labels: Labels, loss: Loss, field: Field) -> Array:
+    """The same given kappa and tau at every node, (P, N, T)."""
+    return np.asarray(_in_blocks(_residuals_at_nodes, labels, loss, field.unmoved)[2])
 
 
 def at_once(labels: Labels, loss: Loss) -> int:
@@ -105,5 +114,11 @@ def _residuals(labels: Labels, loss: Loss, field: Field) -> Array:
     """E t, E t^2 and E rho(t) at the proximal point, (3, P, N)."""
     if labels.steps is not None:
         return residuals_of_steps(labels, loss, field)
+    values = _residuals_at_nodes(labels, loss, field)
+    return np.asarray((values * labels.weights).sum(axis=-1))
+
+
+def _residuals_at_nodes(labels: Labels, loss: Loss, field: Field) -> Array:
+    """The same given kappa and tau at every node, (3, P, N, T)."""
     each = given_tau(labels, loss, field, after=True)
-    return np.asarray(sum((chance * labels.weights * x).sum(axis=-1) for _, chance, x in each))
+    return np.asarray(sum(chance * values for _, chance, values in each))

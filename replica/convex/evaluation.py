@@ -61,7 +61,8 @@ class Task(NamedTuple):
 class Evaluation(NamedTuple):
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
 
-    ``slope`` is that of the training objective in a common bias, where one is trained.
+    ``slope`` is that of the training objective in a common bias, where one is trained;
+    ``jacobian``, objects (P,), holds the derivatives of a convex loss's equations, as last known.
     """
 
     points: ridge.Points
@@ -71,6 +72,7 @@ class Evaluation(NamedTuple):
     nodes: Array
     slope: Array
     bias: Array
+    jacobian: Array
 
     @property
     def converged(self) -> Any:

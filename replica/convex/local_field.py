@@ -58,6 +58,11 @@ class Field(NamedTuple):
         """At some of the kappa."""
         return Field(*(part[:, kappa] for part in self))
 
+    @property
+    def unmoved(self) -> "Field":
+        """The same for new samples, which training did not see."""
+        return self._replace(response=np.full_like(self.response, UNMOVED))
+
 
 def field_on(
     table: Table, responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None

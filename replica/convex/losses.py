@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, wrightomega
 
 from solvers.piecewise import Pieces
 from solvers.results import Array
@@ -25,6 +25,7 @@ from ..errors import InvalidArgument
 from ..problem import FINITE, imported, names_code, number, real
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
+LOGISTIC_STEPS = 5  # of Newton's method for its proximal map: the last changes t by rounding
 FAR_OUT = 1e30  # where a loss has nothing left but its leading power
 KINDS = ("residual", "margin")  # what t is
 # What a loss may be given as, for messages.
@@ -233,6 +234,21 @@ def quantile(q: float) -> Loss:
     return _piecewise(f"quantile:{q:g}", "residual", (0.0,), (0.0, q - 1, 0.0), (0.0, q, 0.0))
 
 
+def _logistic_prox(t0: Array, V: Array) -> Array:
+    """t = t0 + V / (1 + exp(t)), by Newton's method.
+
+    For t > 0 it starts from the solution with exp(-t) in the place of 1 / (1 + exp(t)), which is
+    off by less than 1; the equation keeps its form if t becomes -t, and t0 becomes -t0 - V.
+    """
+    positive = 2 * t0 + V >= 0
+    start = np.where(positive, t0, -t0 - V)
+    t = start + wrightomega(np.log(V) - start)
+    for _ in range(LOGISTIC_STEPS):
+        chance = expit(-t)
+        t -= (t - start - V * chance) / (1 + V * chance * (1 - chance))
+    return np.where(positive, t, -t)
+
+
 def _logistic_curvature(t: Array) -> Array:
     """1 / (2 cosh(t / 2))^2, by one exponential."""
     small = np.exp(-np.abs(t))
@@ -252,10 +268,11 @@ LOSSES = {
     "squared_hinge": _piecewise(
         "squared_hinge", "margin", (1.0,), (0.5, -1.0, 1.0), (0.0, 0.0, 0.0)
     ),
-    # log(1 + exp(-t)); prox by Newton
+    # log(1 + exp(-t))
     "logistic": Loss(
         lambda t: np.logaddexp(0, -t),
         lambda t: -expit(-t),
+        _logistic_prox,
         kind="margin",
         curvature=_logistic_curvature,
         bends=(0.0,),

@@ -2,9 +2,9 @@
 
 Given kappa and tau the prediction is a Gaussian whose spread may be as small as 1 / lambda: where
 it passes a kink of the loss, or an edge between two labels, the averages of (6.2)-(6.3) change as
-fast.  At overlaps near the solution panels are halved until Gauss's and Kronrod's rules agree on
-these averages (``solvers.adaptive``), over tau at every kappa, and over kappa.  The nodes are then
-held fixed, and the equations solved on them.  docs/theory.md 6
+fast; and so does the loss on new samples.  At overlaps near the solution panels are halved until
+Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive``), over tau at every kappa,
+and over kappa.  The nodes are then held fixed, and the equations solved on them.  docs/theory.md 6
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from solvers.rules import Rule, gaussian_weights
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Overlaps, responses_of
-from .averages import scores, scores_at_nodes
+from .averages import new_losses, new_losses_at_nodes, scores, scores_at_nodes
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
 from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
@@ -68,8 +68,8 @@ def has_panels(model: Model) -> bool:
 
 
 class _Averages:
-    """The averages of (6.2)-(6.3) at fixed overlaps, as functions of kappa and tau, in units of
-    what they amount to over all kappa."""
+    """The averages of (6.2)-(6.3), and the loss on new samples, at fixed overlaps, as functions of
+    kappa and tau, in units of what they amount to over all kappa."""
 
     def __init__(self, task: Task, overlaps: Overlaps, order: int) -> None:
         self.task, self.model, self.overlaps, self.order = task, task.model, overlaps, order
@@ -79,14 +79,14 @@ class _Averages:
         )
         self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
         self.first = first_panels(self.model, task.folded)
-        table = _moments(self.model, self.first.nodes.ravel())
+        table, field = self.at_first = self._at(self.first)
         rule = gaussian_weights(table.kappa[0], (self.first.half * WEIGHTS).ravel())
         table = table.at(slice(None), rule.weights)
         self.combine = Coordinates(table).combine
         self.feature_size = float(self._features(table) @ table.weights) or 1.0
         self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
-        field = field_on(table, responses_of(table), overlaps)
-        sizes = np.abs(self._values(table, field)) * self._multipliers(table) @ table.weights
+        self.values_at_first = self._values(table, field)
+        sizes = np.abs(self.values_at_first) * self._multipliers(table) @ table.weights
         variance, square = field.power @ table.weights, field.centre**2 @ table.weights
         spread = np.sqrt(variance + square)
         # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
@@ -96,23 +96,29 @@ class _Averages:
         # layers that none of these nodes sees may hold most of E s^2, and all of E s'
         root = np.maximum(np.sqrt(sizes[2]), UNSEEN * spread / (field.response @ table.weights))
         slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / spread)
-        self.units = np.stack([root, slope, root**2, root])[..., None]
+        self.units = np.stack([root, slope, root**2, root, sizes[4]])[..., None]
 
     def kappa_panels(self, accuracy: float) -> Panels:
         """Panels over kappa."""
         accuracy = min(accuracy, self.accuracy)
 
         def integrands(panels: Panels) -> Array:
-            table = _moments(self.model, panels.nodes.ravel())
-            field = field_on(table, responses_of(table), self.overlaps)
+            known = panels is self.first
+            table, field = self.at_first if known else self._at(panels)
             factors = self._multipliers(table) * table.weights / self.units
             if self.along_tau:
                 values = self._over_tau(table.kappa, field, factors, accuracy)
             else:
-                values = self._values(table, field) * factors
+                values = self.values_at_first if known else self._values(table, field)
+                values = values * factors
             return values.reshape(-1, *panels.nodes.shape)
 
         return _found(adapt(integrands, self.first, accuracy, MOST_KAPPA_PANELS))[0]
+
+    def _at(self, panels: Panels) -> tuple[Table, Field]:
+        """The features' moments at the nodes of ``panels``, and the local field."""
+        table = _moments(self.model, panels.nodes.ravel(), target=False)
+        return table, field_on(table, responses_of(table), self.overlaps)
 
     def _over_tau(self, kappa: Array, field: Field, factors: Array, accuracy: float) -> Array:
         """The averages at every ``kappa`` (1, N), times ``factors``, on panels fitted there."""
@@ -124,7 +130,8 @@ class _Averages:
             rule = Rule(tau[..., None], density)
             labels = labels_at(self.model, kappa[:, panels.owner], rule, self.order)
             s, slope, square = scores_at_nodes(labels, self.task.loss, there)
-            values = np.stack([s, slope, square, tau * s + there.pull * slope])
+            new = new_losses_at_nodes(labels, self.task.loss, there)
+            values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
             values *= labels.weights * factors[:, :, panels.owner, None]
             return values.reshape(-1, *tau.shape)
 
@@ -151,21 +158,22 @@ class _Averages:
         return Rule(tau[..., None], over_tau)
 
     def _values(self, table: Table, field: Field) -> Array:
-        """E s, -E s', E s^2 and E[tau s - P s'] given kappa, (4, P, N), by a rule over tau that is
-        the same for all."""
+        """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N),
+        by a rule over tau that is the same for all."""
         self.task.check_time()
         rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
-        s = scores(labels_at(self.model, table.kappa, rule, self.order), self.task.loss, field)
-        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0]])
+        given = labels_at(self.model, table.kappa, rule, self.order), self.task.loss, field
+        s = scores(*given)
+        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new_losses(*given)])
 
     def _multipliers(self, table: Table) -> Array:
         """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied
-        with in (6.2)-(6.3), (4, 1, N)."""
+        with in (6.2)-(6.3), and 1 for the loss, (5, 1, N)."""
         offsets = ((self.combine.T @ table.offsets) ** 2).sum(axis=0)
         loadings = (table.loadings**2 / self.loading_size[..., None]).sum(axis=(0, 1))
         features = self._features(table) / self.feature_size
         bounds = [(1 + offsets + loadings) / 2, features, features, (1 + features) / 2]
-        return np.stack(bounds)[:, None]
+        return np.stack([*bounds, np.ones_like(features)])[:, None]
 
     def _features(self, table: Table) -> Array:
         return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
@@ -193,6 +201,7 @@ def _found(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
     return adapted
 
 
-def _moments(model: Model, kappa: Array) -> Table:
+def _moments(model: Model, kappa: Array, *, target: bool = True) -> Table:
     """The moments at all of kappa (N,), with the density for weights."""
-    return tabulate(model, Rule(kappa, np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)))
+    density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
+    return tabulate(model, Rule(kappa, density), target=target)

@@ -30,7 +30,7 @@ from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until a finer one
 # changes the solution by less than that; with so many nodes a panel along a proximal map.
-FITS = ((3.0, 9), (0.1, 13), (0.01, 19), (1e-3, 27))
+FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
 # Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
 # what they differ by.
 PANEL_SAFETY = 3.0
@@ -84,7 +84,8 @@ def _start(task: Task) -> Evaluation:
     unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
     *losses, wrong = np.full((len(Losses._fields) + 1, len(none)), np.nan)
     nodes, slope, bias = none.astype(int), none, none.copy()
-    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias)
+    jacobian = np.full(len(none), None)
+    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias, jacobian)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
@@ -146,7 +147,8 @@ def _solve_on(
     part, before = task.at(rows), found.at(rows).points.overlaps
     was_solved = found.converged[rows]
     close = min(CLOSE * task.tol, LOSS_RESIDUAL_TOLERANCE)
-    at = equations, part.alpha, part.lam, before
+    slopes = found.jacobian[rows]
+    at = equations, part.alpha, part.lam, before, slopes
     overlaps, result = solve_points(*at, tol=close, check=part.check_time)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
@@ -158,7 +160,7 @@ def _solve_on(
     found.points.status[rows[~solved]] = Status.NO_PROGRESS
     found.points.iterations[rows] = result.iterations
     found.points.residual[rows] = result.residual
-    found.nodes[rows] = equations.table.weights.size
+    found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, slopes
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
         _measure(part.at(near), found, rows[near], equations)

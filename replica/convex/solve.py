@@ -1,14 +1,15 @@
 """Any convex loss: solutions of the saddle point on one table of labels.  docs/theory.md 6
 
-The fixed point of one pass (``equations``) is iterated by Anderson's method first, and by Newton's
-where that is slow.  Many points are solved at once.
+The fixed point of one pass (``equations``) is iterated by Broyden's method first, and by Newton's
+where that is slow; what the slopes are is kept for the next table.  With many unknowns the slopes
+are too many, and Anderson's method takes the place of both.  Many points are solved at once.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import Anderson, Broyden, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Result, Rows, Status
 
@@ -19,15 +20,18 @@ COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of 
 # Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
 # much rounding.
 LOSS_RESIDUAL_TOLERANCE = 1e-8
-# Unknowns, beyond which the differences for Newton's slopes take too long.
+# Unknowns, beyond which there are too many slopes, and differences for them take too long.
 MANY_UNKNOWNS = 40
-# Earlier passes that are combined, passes at most, where Newton's method follows and where not
-ANDERSON_FEW, ANDERSON_MANY = (6, 20), (20, 300)
+MEMORY, MANY_PASSES = 20, 300  # earlier passes that are combined, and passes at most, there
+PASSES = 20  # by Broyden's method at most
+# Where points are few, differences for Newton's slopes, of all unknowns in one pass, cost little
+# more than a pass: they are taken as soon as a pass changes no coordinate by more than this.
+FEW_POINTS, NEWTON_BEGINS = 8, 0.1
 NEWTON_STEPS = 10  # at most
-# Largest change of a coordinate by passes that Anderson's method combines: much less than m's
-# longest step, as a pass that takes m that far starts from where the map is not yet nearly linear.
-ANDERSON_BEGINS = 0.3
-ANDERSON_LONGEST = 4.0  # change of a coordinate by a combination: a factor of 50 in a logarithm
+# Largest change of a coordinate by passes that slopes are learned of: much less than m's longest
+# step, as a pass that takes m that far starts from where the map is not yet nearly linear.
+ACCELERATION_BEGINS = 0.3
+LONGEST = 4.0  # change of a coordinate by an accelerated step: a factor of 50 in a logarithm
 
 System = Callable[[Array, Rows], tuple[Array, Array]]
 
@@ -37,6 +41,7 @@ def solve_points(
     alpha: Array,
     lam: Array,
     start: Overlaps | None = None,
+    slopes: Array | None = None,
     *,
     tol: float = COORDINATE_TOLERANCE,
     check: Callable[[], None] = lambda: None,
@@ -52,6 +57,9 @@ def solve_points(
     alpha, lam : arrays (P,)
     start : Overlaps, optional
         Guesses, such as the overlaps on another table; ridge regression's unless given.
+    slopes : object array (P,), optional
+        What is known of the equations' derivatives at each point, (k, k), from another table, or
+        None.  Overwritten by what is known now.
     tol : float
         Estimated error of a coordinate.
     check : callable
@@ -69,31 +77,53 @@ def solve_points(
         check()
         return equations.system(x, alpha[rows], lam[rows])
 
-    many = first.shape[1] > MANY_UNKNOWNS
-    memory, passes = ANDERSON_MANY if many else ANDERSON_FEW
+    P, k = first.shape
+    few = k <= MANY_UNKNOWNS
+    known = _known(slopes, P, k if few else 0)
+    early = few and P <= FEW_POINTS and (slopes is None or all(each is None for each in slopes))
     result = fixed_point(
         image,
         first,
-        tol=tol,
+        tol=NEWTON_BEGINS if early else tol,
         size=np.ones_like,
-        memory=memory,
-        near=ANDERSON_BEGINS,
-        longest=ANDERSON_LONGEST,
-        max_iterations=passes,
+        accelerator=Broyden(known) if few else Anderson(MEMORY),
+        near=ACCELERATION_BEGINS,
+        longest=LONGEST,
+        max_iterations=PASSES if few else MANY_PASSES,
     )
-    if not many:
-        result = _by_newton(system, first, result, tol)
+    if few:
+        rows = np.flatnonzero(~result.converged | early)
+        result = _by_newton(system, first, result, rows, known, tol)
+        if slopes is not None:
+            slopes[:] = list(known)
     return equations.coordinates.unpack(result.value), result
 
 
-def _by_newton(system: System, start: Array, first: Result, tol: float) -> Result:
-    """The ``first`` result with the rows that are not solved taken on by Newton's method."""
-    rows = np.flatnonzero(~first.converged)
+def _known(slopes: Array | None, P: int, k: int) -> Array:
+    """The ``slopes`` of P points as one array (P, k, k), the identity where there are none."""
+    known = np.tile(np.eye(k), (P, 1, 1))
+    for row, matrix in enumerate([] if slopes is None else slopes):
+        # tables may differ in how many offsets are independent
+        if matrix is not None and matrix.shape == (k, k) and np.isfinite(matrix).all():
+            known[row] = matrix
+    return known
+
+
+def _by_newton(
+    system: System, start: Array, first: Result, rows: Rows, slopes: Array, tol: float
+) -> Result:
+    """The ``first`` result with some ``rows`` taken on by Newton's method, which overwrites their
+    ``slopes`` (P, k, k)."""
     if not rows.size:
         return first
     usable = np.isfinite(first.value[rows]).all(axis=1, keepdims=True)
+
+    def noted(x: Array, inner: Rows) -> tuple[Array, Array]:
+        residual, slopes[rows[inner]] = system(x, rows[inner])
+        return residual, slopes[rows[inner]]
+
     second = newton(
-        lambda x, inner: system(x, rows[inner]),
+        noted,
         np.where(usable, first.value[rows], start[rows]),
         size=np.ones_like,
         signed=np.ones(start.shape[1], dtype=bool),

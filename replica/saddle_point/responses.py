@@ -19,7 +19,7 @@ solves the same equations at complex lam, and derivatives are taken by complex s
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -262,7 +262,7 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits = {"patience": PATIENCE * self.groups}
+            limits: dict[str, Any] = {"patience": PATIENCE * self.groups}
         else:
             limits = {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)

@@ -6,12 +6,11 @@ directions that the labels know, to nodes that all kappa share.  What label nois
 such step, the same for all kappa: a matrix between two sets of nodes.
 """
 
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.sparse import csr_array
 
 from solvers.adaptive import Panels, adapt, between
 from solvers.chebyshev import to_coefficients
@@ -30,7 +29,7 @@ RESIDUAL_LEVELS = len(RHO_NODES)
 TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
 MOST_PANELS = 2**16  # of tau, of all kappa together
 MOST_VALUES = 2**21  # of the target, at once
-BLOCK = 2**15  # values carried at once: they stay in the cache
+BLOCK = 2**14  # values carried at once: they stay in the cache
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
 # root times the largest rho, at least: more than one panel, as tails have tiny weights
 TAILS = 5.0
@@ -70,20 +69,18 @@ class Nodes(NamedTuple):
         Panels keep the rounding of large values out of the small weights of the tails.
         """
         (N, n), kinds = rho.shape, len(weights)
-        place = ((np.arcsinh(self.root * rho) - self.low) / self.length).ravel()
+        place = (np.arcsinh(self.root * rho) - self.low) / self.length
         panel = np.clip(place.astype(int), 0, self.panels - 1)
-        row = panel + self.panels * np.repeat(np.arange(N), n)
-        rows = self.panels * N
-        flat = weights.reshape(kinds, -1)
-        total = np.zeros((kinds * rows, self.points))
-        for k in range(0, len(row), BLOCK):
-            part = slice(k, k + BLOCK)
-            basis = chebvander(2 * (place[part] - panel[part]) - 1, self.points - 1)
-            at = (row[part] + rows * np.arange(kinds)[:, None]).ravel()
-            column = np.tile(np.arange(len(basis)), kinds)
-            shape = (kinds * rows, len(basis))
-            total += csr_array((flat[:, part].ravel(), (at, column)), shape) @ basis
-        return np.asarray((total @ to_coefficients(self.points)).reshape(kinds, N, -1))
+        total = np.zeros((N, kinds, self.panels, self.points))
+        some, few = max(1, BLOCK // n), min(n, BLOCK)
+        for k, j in product(range(0, N, some), range(0, n, few)):
+            at = slice(k, k + some), slice(j, j + few)
+            basis = chebvander(2 * (place[at] - panel[at]) - 1, self.points - 1)
+            own = np.ascontiguousarray(weights[:, *at].swapaxes(0, 1))  # or no BLAS would be used
+            for p in range(self.panels):
+                total[at[0], :, p] += (own * (panel[at] == p)[:, None]) @ basis
+        total = total @ to_coefficients(self.points)
+        return np.asarray(total.swapaxes(0, 1).reshape(kinds, N, -1))
 
 
 def residuals(

@@ -16,6 +16,7 @@ from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
+from solvers.threads import one_thread
 
 from ..equivalence import Batch
 from .residual_law import RESIDUAL_LEVELS, Labels, density, residuals
@@ -40,6 +41,7 @@ class State(NamedTuple):
     c: Any
 
 
+@one_thread()  # more only get into each other's way: the matrices are small
 def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
     """The batches of all steps of ``step``, the last one first, and the rows after them; of one
     kind of neurons.
@@ -58,6 +60,7 @@ def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
     return tuple(batches), state
 
 
+@one_thread()
 def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
     """The batch of a single ``step`` as several ``kinds`` of neurons see it, and what the spikes of
     all of them point along.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import Anderson, Broyden, fixed_point
 from solvers.results import ConvergenceError, Status
 
 
@@ -25,9 +25,9 @@ def test_far_steps_are_not_extrapolated():
             return x + np.clip((0.999 - np.tanh(x)) * np.cosh(x) ** 2, -1, 1)
 
     start = np.full((1, 1), -20.0)
-    wild = fixed_point(cut, start, memory=3, max_iterations=60)
+    wild = fixed_point(cut, start, accelerator=Anderson(3), max_iterations=60)
     options = dict(size=np.ones_like, max_iterations=60)
-    tame = fixed_point(cut, start, memory=3, near=0.9, **options)
+    tame = fixed_point(cut, start, accelerator=Anderson(3), near=0.9, **options)
     assert not wild.converged[0]
     assert tame.converged[0]
     assert tame.value[0, 0] == pytest.approx(np.arctanh(0.999), rel=1e-10)
@@ -44,24 +44,50 @@ def test_combined_steps_have_a_longest():
     options = dict(max_iterations=60, size=np.ones_like)
     for longest, far in ((np.inf, 98.0), (4.0, 4.0)):
         visited.clear()
-        result = fixed_point(line, np.zeros((1, 1)), memory=2, longest=longest, **options)
+        by = Anderson(2)
+        result = fixed_point(line, np.zeros((1, 1)), accelerator=by, longest=longest, **options)
         assert result.value[0, 0] == pytest.approx(100)
         assert np.abs(np.diff(visited)).max() == pytest.approx(far, abs=1)
 
 
-@pytest.mark.parametrize("memory", [0, 1, 2, 3])
-def test_fixed_point(memory):
-    result = fixed_point(coupled, np.ones((3, 2)), memory=memory)
+def unknown_slopes(rows, unknowns):
+    return np.tile(np.eye(unknowns), (rows, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "accelerator", [None, Anderson(1), Anderson(2), Anderson(3), Broyden(unknown_slopes(3, 2))]
+)
+def test_fixed_point(accelerator):
+    result = fixed_point(coupled, np.ones((3, 2)), accelerator=accelerator)
     assert result.converged.all()
     assert result.value == pytest.approx(np.tile(EXACT, (3, 1)), rel=1e-12)
     again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
     assert result.residual == pytest.approx(again, abs=1e-16)  # at the very point returned
 
 
-def test_anderson_is_faster():
+@pytest.mark.parametrize("accelerator", [Anderson(2), Broyden(unknown_slopes(1, 2))])
+def test_accelerators_are_faster(accelerator):
     plain = fixed_point(coupled, np.ones((1, 2)))
-    mixed = fixed_point(coupled, np.ones((1, 2)), memory=2)
-    assert mixed.iterations[0] < plain.iterations[0] / 3
+    fast = fixed_point(coupled, np.ones((1, 2)), accelerator=accelerator)
+    assert fast.iterations[0] < plain.iterations[0] / 3
+
+
+def test_known_slopes_save_passes():
+    """From 0.1 away, with the slopes at the fixed point itself."""
+    x, y = EXACT
+    slopes = np.array([[[1, np.sin(y)], [0.9 * np.sin(x), 1]]])
+    known = fixed_point(coupled, EXACT[None] + 0.1, accelerator=Broyden(slopes))
+    unknown = fixed_point(coupled, EXACT[None] + 0.1, accelerator=Broyden(unknown_slopes(1, 2)))
+    assert known.value[0] == pytest.approx(EXACT, rel=1e-12)
+    assert known.iterations[0] < unknown.iterations[0]
+
+
+def test_slopes_of_far_steps_are_forgotten():
+    """Wrong slopes, and a start further away than ``near``: the plain iteration until then."""
+    wrong = -3.0 * unknown_slopes(1, 2)
+    result = fixed_point(coupled, np.full((1, 2), 9.0), accelerator=Broyden(wrong), near=0.3)
+    assert result.converged[0]
+    assert result.value[0] == pytest.approx(EXACT, rel=1e-12)
 
 
 def test_slow_is_not_mistaken_for_converged():
