@@ -40,6 +40,9 @@ from .network_theory import TIMED_MODELS, TIMED_STEPS, Network
 ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LOSS_PENALTIES = (1e-4, 0.05, 10)
 GRID_BARS = {"logistic": 10, "hinge": 10, "squared hinge": 10}  # ms a point
+# Seconds that the baseline's point takes on the machine that the bars are meant for: times are
+# compared with them as they would be there.
+BARS_LITERAL = 1.4
 RESULTS_PAGE = Path(__file__).with_name("RESULTS.md")
 
 
@@ -162,14 +165,15 @@ def speed_table(times, set_up):
         ("`replica curve`, five points, first run ever", middle["first run"], "s", 12),
         ("`import replica`, whole process", middle["import"], "s", None),
     ]
-    yield "| measure | value | bar | |"
-    yield "|---|---|---|---|"
+    yield f"| measure | here | where a literal point takes {BARS_LITERAL:g} s | bar | |"
+    yield "|---|---|---|---|---|"
     for name, value, unit, bar in rows:
+        there = value if unit == "times" else value * BARS_LITERAL / middle["literal"]
         limit = "" if bar is None else f"≤ {bar} {unit}"
-        verdict = "" if bar is None else "met" if value <= bar else "**not met**"
-        yield f"| {name} | {value:.3g} {unit} | {limit} | {verdict} |"
+        verdict = "" if bar is None else "met" if there <= bar else "**not met**"
+        yield f"| {name} | {value:.3g} {unit} | {there:.3g} {unit} | {limit} | {verdict} |"
     verdict = "met" if ratio >= 3e5 else "**not met**"
-    yield f"| literal point over a point of the curve | {ratio:,.0f} | ≥ 300,000 | {verdict} |"
+    yield f"| literal point over a point of the curve | {ratio:,.0f} | | ≥ 300,000 | {verdict} |"
 
 
 def accuracy_table(baseline):
@@ -221,7 +225,9 @@ def main():
         "Written by `python -m benchmarks.report`. tanh student, sin target, alpha0 = 20, "
         "eta = 3, beta = 1, lam = 0.1; the rows on label noise: tanh target, alpha0 = 0.5.",
         f"Medians over {len(ROUND_ALPHAS)} rounds, each of which times the library and the literal "
-        "baseline (`literal.py`) in turn.",
+        "baseline (`literal.py`) in turn.  The bars are those of a machine on which a point of the "
+        f"baseline takes {BARS_LITERAL:g} s, and times are compared as they would be there: by how "
+        "much the baseline differs in the same run.",
         "",
         machine(),
         "",

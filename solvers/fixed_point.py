@@ -4,7 +4,7 @@ Many independent problems ("rows") are iterated at once, and a row leaves as soo
 as it is done, so the cost of Python is paid once a sweep instead of once a
 problem.  Stopping is decided on the relative residual T(x) - x over all unknowns,
 whatever step is taken from x, and corrected for the observed contraction: with rate
-q the distance to the fixed point is about residual * q / (1 - q), so a slow
+q the distance to the fixed point is about residual * q / (1 - q), so a slow plain
 iteration is not mistaken for a finished one.
 """
 
@@ -116,6 +116,7 @@ def fixed_point(
 class Anderson:
     """Anderson's method: the last points are combined, with weights that sum to 1, so that their
     combined step T(x) - x is shortest in least squares; the next is that combination of images.
+    An object serves one call of ``fixed_point``.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class Anderson:
 
 class Broyden:
     """Broyden's method: Newton's step for x - T(x) = 0 with slopes that are corrected, by the least
-    change, for what each step has shown of them.
+    change, for what each step has shown of them.  An object serves one call of ``fixed_point``.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ class Broyden:
     def __call__(self, x: Array, image: Array, rows: Rows, far: NDArray[np.bool_]) -> Array:
         now, slopes = np.stack([x, x - image]), self.slopes[rows]
         if self.before is not None:
-            step, change = (now - self.before)[:, rows]
+            step, change = now[:, rows] - self.before[:, rows]
             missed = change - np.einsum("rij,rj->ri", slopes, step)
             length = np.maximum((step**2).sum(axis=1), 1e-300)[:, None, None]
             slopes += missed[:, :, None] * step[:, None] / length

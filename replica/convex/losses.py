@@ -7,7 +7,8 @@ A loss is a convex function rho of one number t,
 and the equations need its proximal map t = argmin (t - t0)^2 / (2V) + rho(t) and the score
 g(t0) = (t - t0) / V = -rho'(t), which is s of Eq. (6.1) but for the sign o = ds/dg: -1 for a
 residual, y for a margin.  Piecewise quadratic losses have both in closed form, and their
-Gaussian averages too; for others the proximal map is solved by Newton's method (``smoothness``).
+Gaussian averages too; for others the proximal map is solved by Newton's method, unless a loss
+brings its own (``smoothness``).
 """
 
 from collections.abc import Callable
@@ -242,7 +243,7 @@ def _logistic_prox(t0: Array, V: Array) -> Array:
     """
     positive = 2 * t0 + V >= 0
     start = np.where(positive, t0, -t0 - V)
-    t = start + wrightomega(np.log(V) - start)
+    t = start + wrightomega(np.log(np.maximum(V, 1e-300)) - start)
     for _ in range(LOGISTIC_STEPS):
         chance = expit(-t)
         t -= (t - start - V * chance) / (1 + V * chance * (1 - chance))

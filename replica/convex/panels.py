@@ -96,7 +96,8 @@ class _Averages:
         # layers that none of these nodes sees may hold most of E s^2, and all of E s'
         root = np.maximum(np.sqrt(sizes[2]), UNSEEN * spread / (field.response @ table.weights))
         slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / spread)
-        self.units = np.stack([root, slope, root**2, root, sizes[4]])[..., None]
+        new = np.maximum(sizes[4], TINY)
+        self.units = np.stack([root, slope, root**2, root, new])[..., None]
 
     def kappa_panels(self, accuracy: float) -> Panels:
         """Panels over kappa."""

@@ -25,7 +25,7 @@ ROUGH_FIT = 1e-2, 7  # accuracy, and nodes a panel along a proximal map
 ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
 EASY = (0.1, 100.0, 0.01)  # penalties from which a path may start
 FACTOR = 4.0  # between the penalties of a path, at first
-FEW = 6  # passes: the next step may be twice as long
+FEW = 6  # evaluations: the next step may be twice as long
 SHORTEST = 1.05  # the same at least: nearer ones would take too many
 
 

@@ -147,8 +147,8 @@ def _solve_on(
     part, before = task.at(rows), found.at(rows).points.overlaps
     was_solved = found.converged[rows]
     close = min(CLOSE * task.tol, LOSS_RESIDUAL_TOLERANCE)
-    slopes = found.jacobian[rows]
-    at = equations, part.alpha, part.lam, before, slopes
+    jacobian = found.jacobian[rows]
+    at = equations, part.alpha, part.lam, before, jacobian
     overlaps, result = solve_points(*at, tol=close, check=part.check_time)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
@@ -160,7 +160,7 @@ def _solve_on(
     found.points.status[rows[~solved]] = Status.NO_PROGRESS
     found.points.iterations[rows] = result.iterations
     found.points.residual[rows] = result.residual
-    found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, slopes
+    found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, jacobian
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
         _measure(part.at(near), found, rows[near], equations)

@@ -25,7 +25,7 @@ MANY_UNKNOWNS = 40
 MEMORY, MANY_PASSES = 20, 300  # earlier passes that are combined, and passes at most, there
 PASSES = 20  # by Broyden's method at most
 # Where points are few, differences for Newton's slopes, of all unknowns in one pass, cost little
-# more than a pass: they are taken as soon as a pass changes no coordinate by more than this.
+# more than a pass: where none are known they are taken once no coordinate is off by more than this.
 FEW_POINTS, NEWTON_BEGINS = 8, 0.1
 NEWTON_STEPS = 10  # at most
 # Largest change of a coordinate by passes that slopes are learned of: much less than m's longest
@@ -41,7 +41,7 @@ def solve_points(
     alpha: Array,
     lam: Array,
     start: Overlaps | None = None,
-    slopes: Array | None = None,
+    jacobian: Array | None = None,
     *,
     tol: float = COORDINATE_TOLERANCE,
     check: Callable[[], None] = lambda: None,
@@ -57,9 +57,10 @@ def solve_points(
     alpha, lam : arrays (P,)
     start : Overlaps, optional
         Guesses, such as the overlaps on another table; ridge regression's unless given.
-    slopes : object array (P,), optional
-        What is known of the equations' derivatives at each point, (k, k), from another table, or
-        None.  Overwritten by what is known now.
+    jacobian : object array (P,), optional
+        Of each point the derivatives (k, k) of x - T(x), x in coordinates and T one pass, as far as
+        another table has shown them, or None.  Overwritten by what is known now, None where the
+        point is not solved.
     tol : float
         Estimated error of a coordinate.
     check : callable
@@ -79,34 +80,35 @@ def solve_points(
 
     P, k = first.shape
     few = k <= MANY_UNKNOWNS
-    known = _known(slopes, P, k if few else 0)
-    early = few and P <= FEW_POINTS and (slopes is None or all(each is None for each in slopes))
+    jacobian = np.full(P, None) if jacobian is None else jacobian
+    early = few and P <= FEW_POINTS and all(each is None for each in jacobian)
+    slopes = _known(jacobian, k) if few else np.empty(0)
     result = fixed_point(
         image,
         first,
         tol=NEWTON_BEGINS if early else tol,
         size=np.ones_like,
-        accelerator=Broyden(known) if few else Anderson(MEMORY),
+        accelerator=Broyden(slopes) if few else Anderson(MEMORY),
         near=ACCELERATION_BEGINS,
         longest=LONGEST,
         max_iterations=PASSES if few else MANY_PASSES,
     )
     if few:
         rows = np.flatnonzero(~result.converged | early)
-        result = _by_newton(system, first, result, rows, known, tol)
-        if slopes is not None:
-            slopes[:] = list(known)
+        result = _by_newton(system, first, result, rows, slopes, tol)
+        for row, solved in enumerate(result.converged):
+            jacobian[row] = slopes[row] if solved else None
     return equations.coordinates.unpack(result.value), result
 
 
-def _known(slopes: Array | None, P: int, k: int) -> Array:
-    """The ``slopes`` of P points as one array (P, k, k), the identity where there are none."""
-    known = np.tile(np.eye(k), (P, 1, 1))
-    for row, matrix in enumerate([] if slopes is None else slopes):
+def _known(jacobian: Array, k: int) -> Array:
+    """The slopes of P points as one array (P, k, k), the identity where none are known."""
+    slopes = np.tile(np.eye(k), (len(jacobian), 1, 1))
+    for row, matrix in enumerate(jacobian):
         # tables may differ in how many offsets are independent
-        if matrix is not None and matrix.shape == (k, k) and np.isfinite(matrix).all():
-            known[row] = matrix
-    return known
+        if matrix is not None and matrix.shape == (k, k):
+            slopes[row] = matrix
+    return slopes
 
 
 def _by_newton(

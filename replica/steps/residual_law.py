@@ -29,7 +29,7 @@ RESIDUAL_LEVELS = len(RHO_NODES)
 TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
 MOST_PANELS = 2**16  # of tau, of all kappa together
 MOST_VALUES = 2**21  # of the target, at once
-BLOCK = 2**14  # values carried at once: they stay in the cache
+BLOCK = 2**14  # values carried at once: with their polynomials they take a few MB
 PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
 # root times the largest rho, at least: more than one panel, as tails have tiny weights
 TAILS = 5.0
@@ -76,7 +76,7 @@ class Nodes(NamedTuple):
         for k, j in product(range(0, N, some), range(0, n, few)):
             at = slice(k, k + some), slice(j, j + few)
             basis = chebvander(2 * (place[at] - panel[at]) - 1, self.points - 1)
-            own = np.ascontiguousarray(weights[:, *at].swapaxes(0, 1))  # or no BLAS would be used
+            own = weights[:, *at].swapaxes(0, 1)
             for p in range(self.panels):
                 total[at[0], :, p] += (own * (panel[at] == p)[:, None]) @ basis
         total = total @ to_coefficients(self.points)
