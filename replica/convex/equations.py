@@ -41,6 +41,9 @@ SLOPE_FLOOR = 1e-6
 SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
 LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
 DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
+# Slopes of x - T(x) that are rounding of these differences: the coordinate solves its equation
+# wherever it is, such as m where the margins of all samples are short of the hinge's.
+NEUTRAL = 1e-9
 # A step that is too long is halved, so often at most, until the slope at its end is no steeper than
 # this part of that at its start.
 SLOPE_LEFT, TRIALS = 0.5, 10
@@ -175,4 +178,7 @@ class Equations:
         residual = (shifted - image).reshape(P, k + 1, k)
         with np.errstate(all="ignore"):
             slope = (residual[:, 1:] - residual[:, :1]) / DIFFERENCE
-        return residual[:, 0], slope.transpose(0, 2, 1)
+        slope = slope.transpose(0, 2, 1)
+        neutral = np.abs(slope).max(axis=2) < NEUTRAL
+        slope[neutral[..., None] & np.eye(k, dtype=bool)] = 1.0  # where it is it stays
+        return residual[:, 0], slope
