@@ -30,7 +30,8 @@ from validation.fit import fit_readout, squared_errors
 from validation.run.cells import Samples
 
 NETWORKS_PAGE = Path(__file__).with_name("NETWORKS.md")
-SEEDS = {1000: 32, 2000: 16}  # draws at each input dimension d
+SEEDS = {500: 32, 2000: 16}  # draws at each input dimension d
+PAIRED_SIZES, PAIRED_SEEDS = (500, 1000), 32
 TWO_VALUES = [1.5, 0.5]
 
 
@@ -170,7 +171,7 @@ def paired(setting, d, executor, store):
     name = "".join(c if c.isalnum() else "_" for c in f"{setting.name} {d}") + ".json"
     kept = store / name
     if not kept.exists():
-        errors = list(executor.map(partial(pair, setting, d), range(SEEDS[d])))
+        errors = list(executor.map(partial(pair, setting, d), range(PAIRED_SEEDS)))
         write_file(kept, json.dumps(errors).encode())
     return np.array(json.loads(kept.read_text()))
 
@@ -202,7 +203,7 @@ class Page:
         table = self.several if setting.fields.get("steps") else self.one_step
         table.append("| " + " | ".join(cells) + " |")
         self.z.append(z)
-        for d, errors in zip(SEEDS, pairs, strict=False):
+        for d, errors in zip(PAIRED_SIZES, pairs, strict=False):
             change = (errors[:, 1] - errors[:, 0]) / errors[:, 0].mean(axis=0)
             mean, error = mean_and_error(change)
             expected = theory[1] / theory[0] - 1
@@ -239,7 +240,7 @@ class Page:
             "## Several steps", "", head, *self.several, "",
             "## Paired differences", "",
             "Relative change of an error from the network's rows to isotropic ones, with the same "
-            "spike, first weights, batch and data: theory; simulated.", "",
+            f"spike, first weights, batch and data: theory; simulated, {PAIRED_SEEDS} draws.", "",
             f"Within 2 standard errors: {np.mean(pairs <= 2):.0%} of {pairs.size}.", "",
             "| setting | d | test error | training error | z |", "|---|---|---|---|---|",
             *self.pairs, "",
@@ -262,7 +263,8 @@ def main():
     with ProcessPoolExecutor(options.workers, mp_context=context) as executor:
         for setting in SETTINGS:
             runs = [simulated(setting, d, executor, options.store) for d in SEEDS]
-            pairs = [paired(setting, d, executor, options.store) for d in SEEDS if setting.paired]
+            sizes = PAIRED_SIZES if setting.paired else ()
+            pairs = [paired(setting, d, executor, options.store) for d in sizes]
             print(setting.name, flush=True)
             if not options.only_simulate:
                 page.add(setting, runs, pairs)
