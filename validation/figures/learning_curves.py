@@ -29,7 +29,7 @@ from ..run import simulate
 from .computing import Progress, tracked
 from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
 
-SIZES = {True: {"dimension": 250, "seeds": 4}, False: {"dimension": 600, "seeds": 12}}
+SIZES = {True: {"dimension": 200, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 LENGTHS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
 
