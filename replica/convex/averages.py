@@ -1,7 +1,8 @@
 """Averages over the local field and the label at each kappa.  Eqs. (6.1)-(6.3)
 
 Where the mean label is a step function of tau they are in closed form, or along the proximal map
-(``step_labels``); else they are sums over tau of those ``given_tau``.
+(``step_labels``); else they are sums over tau of those ``given_tau``.  They are taken in blocks
+that fit into the cache, and ``check`` is called before each: what it raises ends them.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,13 @@ PANELS = 8  # along a proximal map, usually
 np.empty(2**21)
 
 
+Check = Callable[[], None]
+
+
+def unlimited() -> None:
+    """The check of averages that may take any time."""
+
+
 class Losses(NamedTuple):
     """Averages over everything, (P,) each: the loss and squared residual y - f of training
     samples, and the loss on new ones."""
@@ -34,25 +42,27 @@ class Losses(NamedTuple):
     test: Array
 
 
-def scores(labels: Labels, loss: Loss, field: Field) -> Scores:
+def scores(labels: Labels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
     """The averages of (6.2)-(6.3) given kappa."""
-    mean, slope, square, *along = _in_blocks(_scores, labels, loss, field)
+    mean, slope, square, *along = _in_blocks(_scores, labels, loss, field, check)
     return Scores(mean, slope, square, np.stack(along, axis=-1))
 
 
-def scores_at_nodes(labels: Labels, loss: Loss, field: Field) -> Array:
+def scores_at_nodes(labels: Labels, loss: Loss, field: Field, check: Check) -> Array:
     """E s, -E s' and E s^2 given kappa and tau at every node, (3, P, N, T)."""
-    return _in_blocks(_at_nodes, labels, loss, field)
+    return _in_blocks(_at_nodes, labels, loss, field, check)
 
 
-def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
+def losses(
+    labels: Labels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
+) -> Losses:
     """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa.
 
     After training, a training sample's residual is that at the proximal point, t; a new
     sample's is t0.
     """
-    first, second, train = _in_blocks(_residuals, labels, loss, field) @ weights
-    test = new_losses(labels, loss, field) @ weights
+    first, second, train = _in_blocks(_residuals, labels, loss, field, check) @ weights
+    test = new_losses(labels, loss, field, check) @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
@@ -60,14 +70,14 @@ def losses(labels: Labels, weights: Array, loss: Loss, field: Field) -> Losses:
     return Losses(train, squares, test)
 
 
-def new_losses(labels: Labels, loss: Loss, field: Field) -> Array:
+def new_losses(labels: Labels, loss: Loss, field: Field, check: Check) -> Array:
     """The loss on a new sample given kappa, (P, N)."""
-    return np.asarray(_in_blocks(_residuals, labels, loss, field.unmoved)[2])
+    return np.asarray(_in_blocks(_residuals, labels, loss, field.unmoved, check)[2])
 
 
-def new_losses_at_nodes(labels: Labels, loss: Loss, field: Field) -> Array:
+def new_losses_at_nodes(labels: Labels, loss: Loss, field: Field, check: Check) -> Array:
     """The same given kappa and tau at every node, (P, N, T)."""
-    return np.asarray(_in_blocks(_residuals_at_nodes, labels, loss, field.unmoved)[2])
+    return np.asarray(_in_blocks(_residuals_at_nodes, labels, loss, field.unmoved, check)[2])
 
 
 def at_once(labels: Labels, loss: Loss) -> int:
@@ -83,13 +93,20 @@ def at_once(labels: Labels, loss: Loss) -> int:
 
 
 def _in_blocks(
-    average: Callable[[Labels, Loss, Field], Array], labels: Labels, loss: Loss, field: Field
+    average: Callable[[Labels, Loss, Field], Array],
+    labels: Labels,
+    loss: Loss,
+    field: Field,
+    check: Check,
 ) -> Array:
     """What ``average`` gives at each kappa, (k, P, N, ...), for a few kappa at once."""
     points, count = field.centre.shape
     size = max(1, at_once(labels, loss) // points)
-    rows = [slice(i, i + size) for i in range(0, count, size)]
-    return np.concatenate([average(labels.at(b), loss, field.at(b)) for b in rows], axis=2)
+    parts = []
+    for rows in (slice(i, i + size) for i in range(0, count, size)):
+        check()
+        parts.append(average(labels.at(rows), loss, field.at(rows)))
+    return np.concatenate(parts, axis=2)
 
 
 def _scores(labels: Labels, loss: Loss, field: Field) -> Array:

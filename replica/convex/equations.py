@@ -26,7 +26,7 @@ from ..saddle_point import (
     ridge,
     theta_from_p_hat,
 )
-from .averages import Losses, losses, scores
+from .averages import Check, Losses, losses, scores, unlimited
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .local_field import Field, Scores, field_on
@@ -50,10 +50,11 @@ SLOPE_LEFT, TRIALS = 0.5, 10
 
 
 class Equations:
-    """The saddle point of one table of labels and one loss, for any number of points."""
+    """The saddle point of one table of labels and one loss, for any number of points: a pass ends
+    where ``check``, which is called often, raises."""
 
-    def __init__(self, label_table: LabelTable, loss: Loss) -> None:
-        self.table, self.labels, self.loss = *label_table, loss
+    def __init__(self, label_table: LabelTable, loss: Loss, check: Check = unlimited) -> None:
+        self.table, self.labels, self.loss, self.check = *label_table, loss, check
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
 
@@ -61,11 +62,15 @@ class Equations:
         """C, P, S^2 and V at every point and kappa."""
         return field_on(self.table, self.responses, o)
 
+    def scores(self, field: Field) -> Scores:
+        """The averages of (6.2)-(6.3) given kappa."""
+        return scores(self.labels, self.loss, field, self.check)
+
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): overlaps, and the
         conjugates on the way."""
         table, responses, field = self.table, self.responses, self.field(o)
-        s = scores(self.labels, self.loss, field)
+        s = self.scores(field)
         V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
         V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
         V1, V2 = responses.unpack(V)
@@ -145,8 +150,7 @@ class Equations:
 
         def slope_at(t: Array) -> Array:
             moved = field._replace(centre=field.centre + t[:, None] * along)
-            score = scores(self.labels, self.loss, moved).mean
-            return np.asarray((score * along) @ weights - penalty - t * rise)
+            return np.asarray((self.scores(moved).mean * along) @ weights - penalty - t * rise)
 
         for _ in range(TRIALS):
             rises = slope_at(part[far]) < -SLOPE_LEFT * slope
@@ -161,7 +165,8 @@ class Equations:
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        return error @ table.weights, losses(self.labels, table.weights, self.loss, field)
+        mean_losses = losses(self.labels, table.weights, self.loss, field, self.check)
+        return error @ table.weights, mean_losses
 
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
         """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""

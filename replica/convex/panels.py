@@ -125,13 +125,13 @@ class _Averages:
         """The averages at every ``kappa`` (1, N), times ``factors``, on panels fitted there."""
 
         def integrands(panels: Panels) -> Array:
-            self.task.check_time()
             tau, there = panels.nodes, field.at(panels.owner)
             density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi)
             rule = Rule(tau[..., None], density)
             labels = labels_at(self.model, kappa[:, panels.owner], rule, self.order)
-            s, slope, square = scores_at_nodes(labels, self.task.loss, there)
-            new = new_losses_at_nodes(labels, self.task.loss, there)
+            given = labels, self.task.loss, there, self.task.check_time
+            s, slope, square = scores_at_nodes(*given)
+            new = new_losses_at_nodes(*given)
             values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
             values *= labels.weights * factors[:, :, panels.owner, None]
             return values.reshape(-1, *tau.shape)
@@ -161,9 +161,9 @@ class _Averages:
     def _values(self, table: Table, field: Field) -> Array:
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N),
         by a rule over tau that is the same for all."""
-        self.task.check_time()
         rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
-        given = labels_at(self.model, table.kappa, rule, self.order), self.task.loss, field
+        labels = labels_at(self.model, table.kappa, rule, self.order)
+        given = labels, self.task.loss, field, self.task.check_time
         s = scores(*given)
         return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new_losses(*given)])
 

@@ -98,6 +98,6 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
         given = None
     if given is None:
         return None
-    at = Equations(given, task.loss), task.alpha, task.lam, near
-    overlaps, result = solve_points(*at, tol=ROUGH_TOLERANCE, check=task.check_time)
+    equations = Equations(given, task.loss, task.check_time)
+    overlaps, result = solve_points(equations, task.alpha, task.lam, near, tol=ROUGH_TOLERANCE)
     return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None

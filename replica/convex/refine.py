@@ -9,7 +9,6 @@ path (``paths``).
 """
 
 import time
-from functools import partial
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from solvers.results import Array, Rows, Status, largest
 
 from ..problem import Model
 from ..saddle_point import Overlaps, relative_change
-from .averages import Losses, scores
+from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task, assign
@@ -93,7 +92,8 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     last, error = None, np.full(len(task.alpha), COARSE)
     try:
         for given in shared_tables(task.model, task.folded):
-            equations, new = Equations(given, task.loss), ~found.converged
+            equations = Equations(given, task.loss, task.check_time)
+            new = ~found.converged
             _solve_on(task, found, rows, last, equations)
             now = found.quadrature_error
             on = ~(found.converged & (now <= task.tol))
@@ -121,7 +121,7 @@ def _on_own_panels(
         for accuracy, order in fits:
             near = found.at(rows).points.overlaps
             given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
-            equations = Equations(given, task.loss)
+            equations = Equations(given, task.loss, task.check_time)
             _solve_on(task, found, rows, last, equations)
             found.quadrature_error[rows] *= PANEL_SAFETY
             last, done = equations, done + 1
@@ -148,8 +148,7 @@ def _solve_on(
     was_solved = found.converged[rows]
     close = min(CLOSE * task.tol, LOSS_RESIDUAL_TOLERANCE)
     jacobian = found.jacobian[rows]
-    at = equations, part.alpha, part.lam, before, jacobian
-    overlaps, result = solve_points(*at, tol=close, check=part.check_time)
+    overlaps, result = solve_points(equations, part.alpha, part.lam, before, jacobian, tol=close)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
     with np.errstate(all="ignore"):
@@ -178,8 +177,7 @@ def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) ->
     points = points._replace(
         conjugates=conjugates, errors=points.errors._replace(test=test, train=losses.train_square)
     )
-    score = partial(scores, equations.labels, part.loss)
-    slope = slope_in_bias(part.model, equations.table, part.alpha, points, score)
+    slope = slope_in_bias(part.model, equations.table, part.alpha, points, equations.scores)
     assign(found.points, rows, points)
     assign(found.losses, rows, losses)
     found.slope[rows] = slope

@@ -44,7 +44,6 @@ def solve_points(
     jacobian: Array | None = None,
     *,
     tol: float = COORDINATE_TOLERANCE,
-    check: Callable[[], None] = lambda: None,
 ) -> tuple[Overlaps, Result]:
     """Overlaps at the points (alpha[i], lam[i]), arrays (P,), and how they were reached.
 
@@ -63,19 +62,15 @@ def solve_points(
         point is not solved.
     tol : float
         Estimated error of a coordinate.
-    check : callable
-        Called before every pass: what it raises ends the iteration.
     """
     if start is None:
         start = ridge.solve_points(equations.table, alpha, lam).overlaps
     first = np.nan_to_num(equations.coordinates.pack(start))
 
     def image(x: Array, rows: Rows) -> Array:
-        check()
         return equations.image(x, alpha[rows], lam[rows])
 
     def system(x: Array, rows: Rows) -> tuple[Array, Array]:
-        check()
         return equations.system(x, alpha[rows], lam[rows])
 
     P, k = first.shape
