@@ -54,6 +54,19 @@ def clipped_averages(D, S, V, of):
     )
 
 
+def mean_loss(D, S, of):
+    """E of the loss whose score at V = 0 is clipped, for d ~ N(D, S^2)."""
+    low, high, extra = of
+    a, b = (low * extra - D) / S, (high * extra - D) / S
+    below, above, inside = ndtr(a), ndtr(-b), ndtr(b) - ndtr(a)
+    pa, pb = norm.pdf(a), norm.pdf(b)
+    beyond = low * (D * below - S * pa) + high * (D * above + S * pb)
+    if not extra:
+        return beyond
+    square = (D**2 + S**2) * inside + S * ((2 * D + S * a) * pa - (2 * D + S * b) * pb)
+    return beyond + square / 2 - (low**2 * below + high**2 * above) / 2
+
+
 def logistic_score(omega, V):
     """s and -ds/domega for y = 1: t - omega = V expit(-t)."""
     t = np.array(omega)
@@ -107,8 +120,8 @@ class Nodes:
         self.mu2 = ((values - linear) ** 2 * wz).sum(axis=1)
 
     def fields(self, x):
-        """E over everything but kappa of s, -s', s^2, tau s and, where labels are +-1, of a wrong
-        sign, as rows over kappa; Eq. (6.1)."""
+        """E over everything but kappa of s, -s', s^2, tau s, the loss on a new sample and, where
+        labels are +-1, of a wrong sign, as rows over kappa; Eq. (6.1)."""
         V1, V2, m, theta, psi, Q1, q2 = x
         parts = (
             self.mu0 * m + self.mu1 * self.kappa * theta,
@@ -127,21 +140,22 @@ class Nodes:
         omega = C + sd * self.tau
         centre, left = pull * self.tau / sd, 1 - pull**2 / variance
         edge = (of.gamma * self.kappa[i] + rho * centre) / (rho * np.sqrt(left))
-        averages = np.zeros(5)
+        averages = np.zeros(6)
         for y in (1.0, -1.0):
             P = ndtr(y * edge)
             T = centre * P + y * np.sqrt(left) * norm.pdf(edge)
             P = P * (1 - 2 * of.flip) + of.flip
             T = T * (1 - 2 * of.flip) + of.flip * centre
             s, slope = logistic_score(y * omega, V)
-            parts = P * y * s, P * slope, P * s**2, T * y * s, P * (y * omega < 0)
+            loss = P * np.logaddexp(0, -y * omega)
+            parts = P * y * s, P * slope, P * s**2, T * y * s, loss, P * (y * omega < 0)
             averages += [self.v @ part for part in parts]
         return averages
 
     def clipped(self, i, C, pull, variance, V):
         """The averages at one kappa, over tau: of omega and the noise given tau in closed form."""
         of = self.of
-        averages = np.zeros(5)
+        averages = np.zeros(6)
         for tau, v, y, chance, noise in self.labels(i):
             S = np.sqrt(max(variance - pull**2, 0) + noise)
             omega = C + pull * tau
@@ -149,8 +163,9 @@ class Nodes:
             sign = y if of.binary else 1.0
             D = 1 - y * omega if of.binary else y - omega
             s, square, slope = clipped_averages(D, S, V, clipped(of.loss))
+            loss = mean_loss(D, S, clipped(of.loss))
             wrong = ndtr(-sign * omega / S)
-            parts = sign * s, slope, square, tau * sign * s, wrong
+            parts = sign * s, slope, square, tau * sign * s, loss, wrong
             averages += [chance * (v @ part) for part in parts]
         return averages
 
@@ -176,7 +191,7 @@ class Nodes:
         """The right sides of (6.2)-(6.3), (4.3)-(4.6), (4.9), and a Newton step for m."""
         of = self.of
         _, V2, m, _, psi, _, _ = x
-        s, slope, square, along, _ = self.fields(x)
+        s, slope, square, along, *_ = self.fields(x)
         w, mu1, mu2, ratio = self.w, self.mu1, self.mu2, of.alpha / of.beta
         V1h, V2h = ratio * (w @ (mu1**2 * slope)), ratio * (w @ (mu2 * slope))
         tau = of.beta * of.c * V2
@@ -195,9 +210,10 @@ class Nodes:
         return np.array([*new, -dV1, -dV2])
 
     def errors(self, x):
-        """Square test error without its noise, and the classification error."""
+        """Square test error without its noise, the loss on a new sample, and the classification
+        error."""
         of = self.of
-        wrong = self.fields(x)[4]
+        loss, wrong = self.fields(x)[4:]
         _, _, m, theta, psi, Q1, q2 = x
         C = self.mu0 * m + self.mu1 * self.kappa * theta
         rho = np.sqrt(1 - of.gamma**2)
@@ -210,7 +226,7 @@ class Nodes:
             y = of.target(of.gamma * self.kappa[:, None] + rho * self.tau)
             h, g, k = y @ self.v, y @ (self.v * self.tau), y**2 @ self.v
         error = k - 2 * C * h + C**2 - 2 * self.mu1 * psi * g + self.mu1**2 * Q1 + self.mu2 * q2
-        return self.w @ error, self.w @ wrong
+        return np.array([self.w @ error, self.w @ loss, self.w @ wrong])
 
 
 def solve(of, start, sizes=((121, 161), (301, 481), (601, 961))):

@@ -9,7 +9,7 @@ import numpy as np
 import replica
 from replica import reference
 from replica.equivalence import table_of_size
-from solvers.results import ConvergenceError
+from solvers.results import Array, ConvergenceError
 from tests.oracles import equations_rows
 
 from . import brute
@@ -26,27 +26,28 @@ FUNCTIONS = {
 
 
 def distance(problem: Drawn, point: replica.Solution) -> tuple[float, bool] | None:
-    """How far the test error is from that of the second solution, relative to it, and whether that
-    is too far; None where the second solver does not know the problem, or gives up."""
+    """How far the test error, and of other losses the loss on a new sample, are from those of the
+    second solution, relative to them, and whether that is too far; None where the second solver
+    does not know the problem, or gives up."""
     second = {"ridge": by_reference, "losses": by_brute_force, "networks": as_it_stands}
     found = second[problem.kind](problem, point) if point.overlaps.V1.size == 1 else None
     if found is None:
         return None
-    error, own = found
-    apart = float(abs(point.test_error / error - 1))
-    return apart, bool(apart > OFF[problem.kind] + 5 * own)
+    errors, own = found
+    apart = np.abs(np.array([point.test_error, point.loss_error])[: len(errors)] / errors - 1)
+    return float(apart.max()), bool((apart > OFF[problem.kind] + 5 * own).any())
 
 
-def by_reference(problem: Drawn, point: replica.Solution) -> tuple[float, float] | None:
-    """The test error, and its own relative accuracy: in 20 digits."""
+def by_reference(problem: Drawn, point: replica.Solution) -> tuple[Array, Array] | None:
+    """The errors, and their own relative accuracies: in 20 digits."""
     try:
         exact = reference.solve(point.model, alpha=problem.alpha, lam=problem.lam, digits=20)
     except (replica.InvalidArgument, ConvergenceError):
         return None
-    return float(exact.test_error), 0.0
+    return np.array([float(exact.test_error)]), np.zeros(1)
 
 
-def as_it_stands(problem: Drawn, point: replica.Solution) -> tuple[float, float] | None:
+def as_it_stands(problem: Drawn, point: replica.Solution) -> tuple[Array, Array] | None:
     """As ``by_reference``, of a network after one step of equal neurons without a bias: by a plain
     iteration that starts at the point's V1 and V2."""
     step, start = point.model.rows.step, (point.overlaps.V1.item(), point.overlaps.V2.item())
@@ -61,10 +62,10 @@ def as_it_stands(problem: Drawn, point: replica.Solution) -> tuple[float, float]
         test, _ = equations_rows.solve(rows, table, problem.alpha, problem.lam, start=start)
     except (AssertionError, ValueError, np.linalg.LinAlgError):
         return None  # plain iteration did not settle
-    return float(test), 0.0
+    return np.array([float(test)]), np.zeros(1)
 
 
-def by_brute_force(problem: Drawn, point: replica.Solution) -> tuple[float, float] | None:
+def by_brute_force(problem: Drawn, point: replica.Solution) -> tuple[Array, Array] | None:
     """As ``by_reference``: on dense nodes, whose accuracy is the change from the last but one."""
     model, noise = point.model, str(problem.fields.get("label_noise"))
     known = isinstance(problem.loss, str) and problem.fields["student"] in FUNCTIONS
@@ -91,5 +92,5 @@ def by_brute_force(problem: Drawn, point: replica.Solution) -> tuple[float, floa
     found = brute.solve(of, start)
     if found is None:
         return None
-    (before, _), (error, _) = found
-    return float(error), abs(error - before) / abs(error)
+    before, errors = (each[:2] for each in found)
+    return errors, np.abs(errors / before - 1)
