@@ -37,16 +37,24 @@ def clipped(loss):
     }[name]
 
 
+def truncated(D, S, low, high):
+    """E 1, E d and E d^2 for d ~ N(D, S^2), each over d < low, low < d < high and high < d."""
+    a, b = (low - D) / S, (high - D) / S
+    pa, pb = S * norm.pdf(a), S * norm.pdf(b)
+    mass = ndtr(a), ndtr(b) - ndtr(a), ndtr(-b)
+    first = D * mass[0] - pa, D * mass[1] + (pa - pb), D * mass[2] + pb
+    ends = (D + low) * pa, (D + high) * pb
+    both = D**2 + S**2
+    # nearly equal, where the ends are near each other: their difference is taken first
+    inside = both * mass[1] + (ends[0] - ends[1])
+    return mass, first, (both * mass[0] - ends[0], inside, both * mass[2] + ends[1])
+
+
 def clipped_averages(D, S, V, of):
     """E s, E s^2, -E ds/dd for d ~ N(D, S^2)."""
     low, high, extra = of
     W = V + extra
-    a, b = (low * W - D) / S, (high * W - D) / S
-    below, above = ndtr(a), ndtr(-b)
-    inside = ndtr(b) - ndtr(a)
-    pa, pb = norm.pdf(a), norm.pdf(b)
-    first = D * inside + S * (pa - pb)
-    second = (D**2 + S**2) * inside + S * ((2 * D + S * a) * pa - (2 * D + S * b) * pb)
+    (below, inside, above), (_, first, _), (_, second, _) = truncated(D, S, low * W, high * W)
     return (
         first / W + low * below + high * above,
         second / W**2 + low**2 * below + high**2 * above,
@@ -55,16 +63,13 @@ def clipped_averages(D, S, V, of):
 
 
 def mean_loss(D, S, of):
-    """E of the loss whose score at V = 0 is clipped, for d ~ N(D, S^2)."""
+    """E of the loss, whose score at V = 0 is d / extra clipped, for d ~ N(D, S^2)."""
     low, high, extra = of
-    a, b = (low * extra - D) / S, (high * extra - D) / S
-    below, above, inside = ndtr(a), ndtr(-b), ndtr(b) - ndtr(a)
-    pa, pb = norm.pdf(a), norm.pdf(b)
-    beyond = low * (D * below - S * pa) + high * (D * above + S * pb)
+    mass, first, second = truncated(D, S, low * extra, high * extra)
+    beyond = low * first[0] + high * first[2]
     if not extra:
         return beyond
-    square = (D**2 + S**2) * inside + S * ((2 * D + S * a) * pa - (2 * D + S * b) * pb)
-    return beyond + square / 2 - (low**2 * below + high**2 * above) / 2
+    return beyond + second[1] / 2 - (low**2 * mass[0] + high**2 * mass[2]) / 2
 
 
 def logistic_score(omega, V):

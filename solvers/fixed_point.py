@@ -43,7 +43,8 @@ def fixed_point(
         The map T for the named rows.
     start : array (rows, k)
     tol : float
-        Bound on the estimated relative error of every unknown.
+        Bound on the relative error of every unknown as the contraction tells it: roughly, where
+        steps are accelerated.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
     accelerator : Accelerator, optional

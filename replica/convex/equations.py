@@ -137,7 +137,8 @@ class Equations:
         long in m and add ``along`` (P, N) to C: none longer than m's longest.
 
         A convex function falls along the step, by ``slope`` (P,) at its start.  E[mu_0 s] may be
-        all but a jump: a step that is too long is cut where the function has ceased to fall.
+        all but a jump: a step that is too long is halved until the function hardly rises
+        at its end.
         """
         part = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
         far, weights = np.flatnonzero(part < 1), self.table.weights

@@ -61,8 +61,8 @@ class Task(NamedTuple):
 class Evaluation(NamedTuple):
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
 
-    ``slope`` is that of the training objective in a common bias, where one is trained.  Beside
-    that, ``jacobian``, objects (P,), is what ``solve_points`` of a convex loss keeps of it.
+    ``slope`` is that of the training objective in a common bias, where one is trained, and
+    ``jacobian``, objects (P,), what ``solve_points`` of a convex loss keeps of its equations.
     """
 
     points: ridge.Points

@@ -31,8 +31,8 @@ MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 
 TAU_LEVEL = 2  # of rules over tau that no panels are fitted to
 # Least scores and slopes, of what they would be if every prediction had to move by its size.
 UNSEEN, UNSEEN_SLOPE = 1e-6, 1e-2
-# Panels end shorter than predictions blur a jump if the average of the jump is as accurate as their
-# spread given kappa is over their size; no more than this is asked for.
+# The spread of predictions given kappa blurs a jump of E s: panels see that if the jump's average
+# is as accurate as that spread over the predictions' size.  No finer accuracy is asked for so.
 FINEST = 1e-9
 TINY = 1e-300
 
@@ -88,14 +88,14 @@ class _Averages:
         self.values_at_first = self._values(table, field)
         sizes = np.abs(self.values_at_first) * self._multipliers(table) @ table.weights
         variance, square = field.power @ table.weights, field.centre**2 @ table.weights
-        spread = np.sqrt(variance + square)
+        size = np.sqrt(variance + square)  # of predictions
         # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
         # average over tau blurs it more than that
-        blurred = np.clip(np.sqrt(variance) / spread, FINEST, 1).min()
+        blurred = np.clip(np.sqrt(variance) / size, FINEST, 1).min()
         self.accuracy = np.inf if self.along_tau else float(blurred)
         # layers that none of these nodes sees may hold most of E s^2, and all of E s'
-        root = np.maximum(np.sqrt(sizes[2]), UNSEEN * spread / (field.response @ table.weights))
-        slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / spread)
+        root = np.maximum(np.sqrt(sizes[2]), UNSEEN * size / (field.response @ table.weights))
+        slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / size)
         new = np.maximum(sizes[4], TINY)
         self.units = np.stack([root, slope, root**2, root, new])[..., None]
 
@@ -159,8 +159,8 @@ class _Averages:
         return Rule(tau[..., None], over_tau)
 
     def _values(self, table: Table, field: Field) -> Array:
-        """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N),
-        by a rule over tau that is the same for all."""
+        """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given
+        kappa, (5, P, N): of labels that are steps in closed form, else by one rule over tau."""
         rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
         labels = labels_at(self.model, table.kappa, rule, self.order)
         given = labels, self.task.loss, field, self.task.check_time

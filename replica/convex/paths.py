@@ -1,4 +1,4 @@
-"""Paths to a point of a convex loss that is not solved from where ridge regression is.
+"""Paths to a point of a convex loss whose iteration does not end where a solution is.
 
 A solution is followed in the logarithms of alpha and lambda, from the nearest point that is solved,
 or from an easy penalty: each step starts from where the straight line through the last two
@@ -24,9 +24,10 @@ from .solve import solve_points
 ROUGH_FIT = 1e-2, 7  # accuracy, and nodes a panel along a proximal map
 ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
 EASY = (0.1, 100.0, 0.01)  # penalties from which a path may start
-FACTOR = 4.0  # between the penalties of a path, at first
-FEW = 6  # evaluations: the next step may be twice as long
-SHORTEST = 1.05  # the same at least: nearer ones would take too many
+# Between the penalties, or numbers of samples, of a path: at first, and at least, as nearer ones
+# would take too many.
+FACTOR, SHORTEST = 4.0, 1.05
+FEW = 6  # iterations: the next step may be twice as long
 
 
 def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
@@ -75,10 +76,10 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
         guess = coordinates.unpack(at + slope * (ahead - done))
         trial = _rough(task._replace(alpha=alpha, lam=lam), guess)
         if trial is not None:
-            near, passes = trial
+            near, iterations = trial
             before, at = at, coordinates.pack(near)
             slope, done = (at - before) / (ahead - done), ahead
-            step *= 2 if passes <= FEW else 1
+            step *= 2 if iterations <= FEW else 1
         elif (step := (ahead - done) / 2) < np.log(SHORTEST):
             return None
     # once more, on nodes that are fitted to a solution there
@@ -87,8 +88,8 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
 
 
 def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
-    """Rough overlaps of one point, on nodes that are fitted to those near it, and the passes they
-    took; None where there are none, or would be too many nodes."""
+    """Rough overlaps of one point, on nodes that are fitted to those near it, and the iterations
+    they took; None where there are none, or would be too many nodes."""
     shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
         given = next(shared, None) if shared else fitted_table(task, near, *ROUGH_FIT)

@@ -1,11 +1,11 @@
 """Points of a convex loss, each on the nodes that resolve it.  docs/theory.md 6
 
 Points are solved on tables that all share, each larger than the last; what two successive solutions
-differ by is the estimate of the error.  A point that the next one is not expected to resolve goes
-on to panels of its own: they are fitted to overlaps near the solution (``panels``), their nodes
-held fixed, and the equations solved on them; then they are fitted anew, more closely and to the
-last solution, until two successive ones agree.  Where no solution is near, one is followed along a
-path (``paths``).
+differ by is the estimate of the error.  Points for which the next one is not much more accurate go
+on to panels: they are fitted to the overlaps of a few neighbours near their solutions (``panels``),
+their nodes held fixed, and the equations solved on them; then they are fitted anew, more closely
+and to the last solutions, until two successive ones agree.  Where no solution is near, one is
+followed along a path (``paths``).
 """
 
 import time
@@ -24,11 +24,11 @@ from .label_tables import shared_tables
 from .losses import Loss
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
-from .solve import LOSS_RESIDUAL_TOLERANCE, solve_points
+from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
-# Panels are fitted to these accuracies, over the tolerance, one after the other until a finer one
-# changes the solution by less than that; with so many nodes a panel along a proximal map.
+# Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
+# within it; beside each, the nodes of a panel along a proximal map.
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
 # Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
 # what they differ by.
@@ -37,10 +37,12 @@ PANEL_SAFETY = 3.0
 # numpy's overhead is most of the time.
 TOGETHER = 8
 CLOSE = 1e-2  # tolerance of the unknowns, of that of the quadrature
-COARSE = 0.02  # error of the first shared table, and
-GAIN = 0.2  # of the next ones over those before: of panels it is better
-# Errors are sums that may cancel, or vanish: they are compared with no less than these parts, of
-# squared errors of the labels' power, and of the training loss of the loss on new samples.
+# On shared tables points stay while the error falls to less than this part of the last one, as it
+# does on panels; that of the first table, which is not known, is taken to be
+GAIN, COARSE = 0.2, 0.02
+# What changes of errors are relative to is no less than these parts, as sums may cancel, or vanish:
+# of a squared error that part of the labels' power, of the training loss that of the loss on new
+# samples.
 SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
 
 
@@ -61,8 +63,8 @@ def solve_convex(
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
         for i in range(0, len(rows), TOGETHER):
-            _on_own_panels(task, found, rows[i : i + TOGETHER])
-    solve_near = _on_own_panels if has_panels(model) else _on_shared_tables
+            _on_fitted_panels(task, found, rows[i : i + TOGETHER])
+    solve_near = _on_fitted_panels if has_panels(model) else _on_shared_tables
     for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
         try:
@@ -88,7 +90,7 @@ def _start(task: Task) -> Evaluation:
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
-    """Solve points on the tables that all share, as long as the next is expected to do."""
+    """Solve points on the tables that all share, as long as each is much better than the last."""
     last, error = None, np.full(len(task.alpha), COARSE)
     try:
         for given in shared_tables(task.model, task.folded):
@@ -107,7 +109,7 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
         found.points.status[rows] = given_up.status
 
 
-def _on_own_panels(
+def _on_fitted_panels(
     task: Task,
     found: Evaluation,
     rows: Rows,
@@ -131,7 +133,7 @@ def _on_own_panels(
     except GivenUp as given_up:
         if given_up.status is Status.MEMORY and rows.size > 1:
             for half in np.array_split(rows, 2):
-                _on_own_panels(task, found, half, fits[done:], last)
+                _on_fitted_panels(task, found, half, fits[done:], last)
         else:
             found.points.status[rows] = given_up.status
 
@@ -141,12 +143,12 @@ def _solve_on(
 ) -> None:
     """Solve points that are ``found`` on the ``last`` table on the next.
 
-    What that changed is their error: the largest change of a coordinate, or of an error relative to
-    itself, which is looked at where the coordinates agree.
+    What that changed is their quadrature error: the largest change of a coordinate or, where these
+    agree, of a test or training error relative to itself.
     """
     part, before = task.at(rows), found.at(rows).points.overlaps
     was_solved = found.converged[rows]
-    close = min(CLOSE * task.tol, LOSS_RESIDUAL_TOLERANCE)
+    close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
     jacobian = found.jacobian[rows]
     overlaps, result = solve_points(equations, part.alpha, part.lam, before, jacobian, tol=close)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
@@ -160,6 +162,7 @@ def _solve_on(
     found.points.iterations[rows] = result.iterations
     found.points.residual[rows] = result.residual
     found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, jacobian
+    found.quadrature_error[rows] = np.inf
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
         _measure(part.at(near), found, rows[near], equations)

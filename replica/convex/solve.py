@@ -1,8 +1,9 @@
 """Any convex loss: solutions of the saddle point on one table of labels.  docs/theory.md 6
 
-The fixed point of one pass (``equations``) is iterated by Broyden's method first, and by Newton's
-where that is slow; what the slopes are is kept for the next table.  With many unknowns the slopes
-are too many, and Anderson's method takes the place of both.  Many points are solved at once.
+The fixed point of one pass (``equations``) is iterated by Broyden's method, and then by Newton's
+where that is slow or, of few points, where no slopes are known to begin with; what the slopes are
+is kept for the next table.  With many unknowns the slopes are too many, and Anderson's method takes
+the place of both.  Many points are solved at once.
 """
 
 from collections.abc import Callable
@@ -25,13 +26,14 @@ MANY_UNKNOWNS = 40
 MEMORY, MANY_PASSES = 20, 300  # earlier passes that are combined, and passes at most, there
 PASSES = 20  # by Broyden's method at most
 # Where points are few, differences for Newton's slopes, of all unknowns in one pass, cost little
-# more than a pass: where none are known they are taken once no coordinate is off by more than this.
+# more than a pass on a small table: where none are known they are taken once no coordinate is off
+# by more than this.
 FEW_POINTS, NEWTON_BEGINS = 8, 0.1
 NEWTON_STEPS = 10  # at most
 # Largest change of a coordinate by passes that slopes are learned of: much less than m's longest
 # step, as a pass that takes m that far starts from where the map is not yet nearly linear.
 ACCELERATION_BEGINS = 0.3
-LONGEST = 4.0  # change of a coordinate by an accelerated step: a factor of 50 in a logarithm
+LONGEST = 4.0  # change of a coordinate by an accelerated step: a factor of 50 in V2
 
 System = Callable[[Array, Rows], tuple[Array, Array]]
 
@@ -59,7 +61,7 @@ def solve_points(
     jacobian : object array (P,), optional
         Of each point the derivatives (k, k) of x - T(x), x in coordinates and T one pass, as far as
         another table has shown them, or None.  Overwritten by what is known now, None where the
-        point is not solved.
+        iteration did not converge.
     tol : float
         Estimated error of a coordinate.
     """
@@ -113,7 +115,7 @@ def _by_newton(
     ``slopes`` (P, k, k)."""
     if not rows.size:
         return first
-    usable = np.isfinite(first.value[rows]).all(axis=1, keepdims=True)
+    usable = (first.status[rows] != Status.NOT_FINITE)[:, None]
 
     def noted(x: Array, inner: Rows) -> tuple[Array, Array]:
         residual, slopes[rows[inner]] = system(x, rows[inner])

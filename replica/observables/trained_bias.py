@@ -48,11 +48,12 @@ def with_trained_bias(
 
     def at_best(row: int) -> Evaluation:
         finely = cache(lambda bias: at(bias, [row], tol, max(0.0, deadline - monotonic())))
-        late, bias, seen = monotonic() > deadline, np.nan, scan[..., row].T
-        if not late:
+        bias, seen = np.nan, scan[..., row].T
+        if monotonic() < deadline:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
         best = finely(float(np.nan_to_num(bias)))[0]._replace(bias=np.array([bias]))
         if np.isnan(bias):
+            late = monotonic() > deadline
             best.points.status[:] = Status.TIME if late else Status.AT_EDGE
             for error in (*best.points.errors, *best.losses, best.classification_error):
                 error[:] = np.nan

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss, solve
 from tests.convex.problems import by_nodes
@@ -29,6 +30,17 @@ def test_prox_minimises(name, t0, log_V):
     others = t + np.concatenate([np.geomspace(1e-6, 40, 60), -np.geomspace(1e-6, 40, 60)])
     low = float(objective(np.array(t)))
     assert (objective(others) >= low - 1e-12 * max(1.0, abs(low))).all()
+
+
+@pytest.mark.parametrize("V", [1e-150, 1e-8, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12, 1e15])
+def test_the_logistic_prox_at_any_scale(V):
+    """It solves t = t0 + V / (1 + e^t) to the rounding of its terms: of new samples V is 1e-150, of
+    nearly separable ones with little penalty 1e9."""
+    t0 = np.array([0.0, 50.0, -50.0, 1e4, -1e4, -V / 2, -0.999 * V, -V, -2 * V, V])
+    t = loss("logistic").proximal(t0, V)
+    rise = V * expit(-t)
+    terms = np.abs(t0) + rise + np.abs(t) * (1 + rise * expit(t))
+    assert (np.abs(t - t0 - rise) <= 8 * np.finfo(float).eps * terms).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,6 +16,18 @@ from tests.convex.problems import LOG_COSH, MARGIN, MODELS, REAL, RESIDUAL, SIGN
 from tests.oracles.equations_convex import original_residuals
 
 
+@pytest.mark.parametrize(
+    ("alpha", "test_error"), [(1.03, 328.923926), (1.05, 339.996690), (1.08, 357.227912)]
+)
+def test_small_steps_of_newton_are_solutions(alpha, test_error):
+    """Of nearly separable samples the residual is larger than the step that is left, and one more
+    is taken.  The errors, to 1e-8, are by Anderson's method, of the version before Broyden's."""
+    model = SpikedRandomFeatures(student="relu", target="sign", r=0.5, c=1.0, gamma=0.8)
+    point = solve(model, alpha=alpha, lam=1e-6, loss="logistic")
+    assert point.converged
+    assert point.test_error == pytest.approx(test_error, rel=1e-6)
+
+
 def test_reference_of_the_logistic_loss():
     """docs/theory.md 13: .17203 to 1e-4 (simulated .1709 +- .0018)."""
     point = solve(SIGN, alpha=2.0, lam=0.05, loss="logistic")
