@@ -51,7 +51,7 @@ def fixed_point(
         ``Anderson`` or ``Broyden``; the plain iteration if absent.
     near : float
         Of steps of a larger residual nothing is learned: far from the fixed point, where T is not
-        nearly linear, extrapolation may lead anywhere.
+        nearly linear, extrapolation may lead anywhere, and the contraction rate says little.
     longest : float
         Largest relative change of an unknown by an accelerated step, where the plain one is
         shorter.
@@ -85,6 +85,7 @@ def fixed_point(
         current = _relative(image - x, size(x))
         previous = residual[rows] if sweep > 1 else current
         images[rows], residual[rows] = image, current
+        far = np.maximum(current, previous) >= near
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.minimum(current / previous, 1 - 1e-15)
@@ -97,7 +98,7 @@ def fixed_point(
         status[rows[~finite]] = Status.NOT_FINITE
         active = finite & ~done
         if patience is not None and sweep > 1:
-            slow = active & (remaining > patience)
+            slow = active & ~far & (remaining > patience)
             status[rows[slow]] = Status.SLOW
             active &= ~slow
         if not active.any() or sweep == max_iterations:
@@ -105,8 +106,7 @@ def fixed_point(
         rows, x, image = rows[active], x[active], image[active]
         target = image
         if accelerator is not None:
-            far = np.maximum(current, previous)[active] >= near
-            target = accelerator(value, images, rows, far)
+            target = accelerator(value, images, rows, far[active])
             change = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
             target = x + (target - x) * np.minimum(1, within / change)[:, None]

@@ -16,6 +16,7 @@ import numpy as np
 from solvers.linear import solve_rows
 from solvers.results import Array
 from solvers.rules import Rule
+from solvers.threads import one_thread
 
 from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
@@ -49,6 +50,7 @@ class Gradient:
     train_error: dict[str, float]
 
 
+@one_thread()  # more only get into each other's way: the matrices are small
 def gradient(
     problem: Problem,
     *,

@@ -30,9 +30,11 @@ from solvers.results import Array, Result, Status, largest
 
 from ..equivalence import Table
 
-# Further iterations, for each group, from which on Newton's method is cheaper: a step of it costs
-# as much as about eight for one group.
+# Further iterations from which on Newton's method is cheaper: it takes a few steps.
 PATIENCE = 8
+# Relative change from which on the iteration's contraction tells how far it has to go: before, V
+# grows by a constant factor for decades, from where Newton's method would not find the solution.
+CLOSE = 0.1
 NEWTON_STEPS = 40  # at most: 10 are many, and one of 48 groups takes a third of a second
 
 
@@ -55,15 +57,12 @@ class Susceptibility(NamedTuple):
     cross : (P, n, n')
     rest : (P, n', n')
         Of psi, the overlaps with the rest of the target directions.
-    null_space : (P, n, n) or None
-        Projection on the theta_hat that no theta responds to; None where there are none.
     """
 
     root: Array
     inverse_root: Array
     cross: Array
     rest: Array
-    null_space: Array | None = None
 
     @classmethod
     def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
@@ -78,18 +77,14 @@ class Susceptibility(NamedTuple):
         regular = root > 1e-7 * root[:, -1:]
         root = np.where(regular, root, 0.0)
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
-        null_space = None
-        if not regular.all():
-            null_space = (vectors * ~regular[:, None]) @ vectors.transpose(0, 2, 1)
         root, inverse = vectors * root[:, None], vectors * inverse[:, None]
         if np.iscomplexobj(M):  # a complex step: root root^T and inverse^T root to first order
             moved = own.imag @ inverse
             moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
             turn = np.eye(len(along)) - 1j * inverse @ moved.transpose(0, 2, 1)
             root, inverse = root + 1j * moved, turn @ inverse
-            null_space = null_space if null_space is None else turn @ null_space
         off, others = M[:, along[:, None], rest], M[:, rest[:, None], rest]
-        return cls(root, inverse, off, others, null_space)
+        return cls(root, inverse, off, others)
 
 
 class SignalSources(NamedTuple):
@@ -262,7 +257,7 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = step(start, np.arange(len(alpha)))
-            limits: dict[str, Any] = {"patience": PATIENCE * self.groups}
+            limits: dict[str, Any] = {"patience": PATIENCE, "near": CLOSE}
         else:
             limits = {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)

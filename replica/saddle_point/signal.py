@@ -103,16 +103,14 @@ def ridge_signal(
     solution += least_squares(design, target - (design @ solution[..., None])[..., 0])
     m, phi = solution[:, :count], solution[:, count:, None]
     theta = (root @ phi)[..., 0] + offset
-    theta_hat = (susceptibility.inverse_root @ phi)[..., 0]
-    if count > 1 or susceptibility.null_space is not None:
-        score = W * (table.h - m @ table.offsets - theta @ loadings)  # weights (h - C) / (1 + V)
-        by_definition = score @ loadings.T  # theta_hat = E[kappa mu_1 (h - C) / (1 + V)]
-        if susceptibility.null_space is not None:  # phi does not know of what theta ignores
-            in_null_space = susceptibility.null_space @ by_definition[..., None]
-            theta_hat = theta_hat + in_null_space[..., 0]
-        if count > 1:  # where the mu_0 fit almost everything, the definition keeps more digits
-            theta_hat = by_definition
-            theta = (root @ (root.transpose(0, 2, 1) @ theta_hat[..., None]))[..., 0] + offset
+    score = W * (table.h - m @ table.offsets - theta @ loadings)  # weights (h - C) / (1 + V)
+    by_definition = (score @ loadings.T)[..., None]  # theta_hat = E[kappa mu_1 (h - C) / (1 + V)]
+    # root^T of that is phi, and keeps more digits where the penalty on phi outweighs the data
+    weak = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1
+    phi_by_definition = root.transpose(0, 2, 1) @ by_definition
+    change = np.where(weak[..., None], 0.0, phi - phi_by_definition)
+    theta = (root @ (phi_by_definition + change))[..., 0] + offset
+    theta_hat = by_definition + susceptibility.inverse_root @ change
     shape = (-1, A, K)
     return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 

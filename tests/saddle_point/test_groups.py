@@ -15,6 +15,7 @@ from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
 from tests.oracles.equations import residuals
 from tests.problems import POINTS, PUBLISHED, RAGGED, errors
+from tests.saddle_point.test_random_models import solved
 
 
 def repeated(fractions):
@@ -85,6 +86,36 @@ def test_many_groups_are_solved_to_rounding(count, target):
     model = replica.GradientStep(**step).srf(beta=1.0)
     grid = sweep(model, alpha=np.array([0.1, 0.8, 3.0]), lam=0.1, grids={})
     assert grid.columns["residual"].max() < 5e-12
+
+
+@pytest.mark.parametrize(
+    ("step", "beta", "alpha", "lam"),
+    [
+        (dict(student="sigmoid", target="tanh", readout=[0.5, 1.5]), 7.9, 0.16, 5.7e-10),
+        (dict(student="sigmoid", target="he2", readout="gaussian"), 2.7, 0.3, 2.5e-9),
+        (dict(student="sigmoid", target="he2", readout=[-1, 0, 2], noise=2), 11.3, 0.42, 2.7e-4),
+    ],
+)
+def test_few_samples_of_a_wide_network_at_small_penalties(step, beta, alpha, lam):
+    """V grows from 1 by decades before the iteration contracts; Newton's method from half way ended
+    at residuals of 1 to 1e5."""
+    model = replica.GradientStep(**step, alpha0=20, eta=3).srf(beta=beta)
+    table, *answer = solved(model, alpha, lam)
+    found = residuals(table, alpha, lam, *answer)
+    assert found.pop("theta") < 1e-8  # a small difference, of itself
+    assert max(found.values()) < 1e-10, found
+
+
+@pytest.mark.parametrize(("alpha", "lam"), [(2.17, 3.6e-9), (230.0, 7e-9), (0.9, 0.1)])
+def test_readouts_of_a_linear_student_do_not_matter(alpha, lam):
+    """All mean outputs are multiples of kappa: one fits what any number of them do.  theta answers
+    1e9 times its conjugate, which is 0 but for rounding."""
+    step = dict(student="linear", target="sin", alpha0=4, eta=1.5, noise=0.1)
+    one = replica.GradientStep(**step).srf(beta=2.17)
+    several = replica.GradientStep(**step, readout=[-1.0, 0.0, 2.0]).srf(beta=2.17)
+    same, point = (replica.solve(model, alpha=alpha, lam=lam) for model in (one, several))
+    assert point.converged
+    assert point.test_error == pytest.approx(same.test_error, rel=1e-10)
 
 
 def test_opposite_readouts_of_an_odd_network():
