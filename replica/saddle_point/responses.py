@@ -32,9 +32,9 @@ from ..equivalence import Table
 
 # Further iterations from which on Newton's method is cheaper: it takes a few steps.
 PATIENCE = 8
-# Relative change from which on the iteration's contraction tells how far it has to go: before, V
-# grows by a constant factor for decades, from where Newton's method would not find the solution.
-CLOSE = 0.1
+# Relative change below which the iteration's contraction tells how far it has to go: before, V may
+# grow by a constant factor for decades, or creep, and Newton's method does not find the solution.
+CLOSE = 0.02
 NEWTON_STEPS = 40  # at most: 10 are many, and one of 48 groups takes a third of a second
 
 

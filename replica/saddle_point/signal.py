@@ -7,7 +7,7 @@ dimension m has a cost, too: m_b = alpha dimension share_b V2_b E[mu_0^b s].  Th
 and theta through the mean output C(kappa) alone, with slope E[s' | kappa].  In the unknowns
 (m, phi),
 
-    theta = root phi + cross p_hat,    theta_hat = inverse_root^T phi,
+    theta = root phi + cross p_hat,    theta_hat = inverse_root phi,
 
 with the matrices of ``Susceptibility``, these are the equations of a least-squares problem with a
 unit penalty on phi.  The score of ridge regression, (h - C) / (1 + V), is linear in C: there one
@@ -105,12 +105,12 @@ def ridge_signal(
     theta = (root @ phi)[..., 0] + offset
     score = W * (table.h - m @ table.offsets - theta @ loadings)  # weights (h - C) / (1 + V)
     by_definition = (score @ loadings.T)[..., None]  # theta_hat = E[kappa mu_1 (h - C) / (1 + V)]
-    # root^T of that is phi, and keeps more digits where the penalty on phi outweighs the data
+    # phi = root^T theta_hat: the definition keeps more digits where the penalty outweighs the data
     weak = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1
-    phi_by_definition = root.transpose(0, 2, 1) @ by_definition
-    change = np.where(weak[..., None], 0.0, phi - phi_by_definition)
-    theta = (root @ (phi_by_definition + change))[..., 0] + offset
-    theta_hat = by_definition + susceptibility.inverse_root @ change
+    defined = root.transpose(0, 2, 1) @ by_definition
+    phi = np.where(weak[..., None], defined, phi)
+    theta = (root @ phi)[..., 0] + offset
+    theta_hat = by_definition + susceptibility.inverse_root @ (phi - defined)
     shape = (-1, A, K)
     return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
 

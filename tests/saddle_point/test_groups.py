@@ -94,6 +94,8 @@ def test_many_groups_are_solved_to_rounding(count, target):
         (dict(student="sigmoid", target="tanh", readout=[0.5, 1.5]), 7.9, 0.16, 5.7e-10),
         (dict(student="sigmoid", target="he2", readout="gaussian"), 2.7, 0.3, 2.5e-9),
         (dict(student="sigmoid", target="he2", readout=[-1, 0, 2], noise=2), 11.3, 0.42, 2.7e-4),
+        (dict(student="sigmoid", target="he2", readout=[-1, 0, 2], noise=2), 11.3, 0.6, 1e-4),
+        (dict(student="sigmoid", target="he2", readout=[-1, 0, 2], noise=2), 11.3, 0.69, 1e-9),
     ],
 )
 def test_few_samples_of_a_wide_network_at_small_penalties(step, beta, alpha, lam):
@@ -102,11 +104,10 @@ def test_few_samples_of_a_wide_network_at_small_penalties(step, beta, alpha, lam
     model = replica.GradientStep(**step, alpha0=20, eta=3).srf(beta=beta)
     table, *answer = solved(model, alpha, lam)
     found = residuals(table, alpha, lam, *answer)
-    assert found.pop("theta") < 1e-8  # a small difference, of itself
     assert max(found.values()) < 1e-10, found
 
 
-@pytest.mark.parametrize(("alpha", "lam"), [(2.17, 3.6e-9), (230.0, 7e-9), (0.9, 0.1)])
+@pytest.mark.parametrize(("alpha", "lam"), [(2.17, 3.6e-9), (230.0, 7e-9)])
 def test_readouts_of_a_linear_student_do_not_matter(alpha, lam):
     """All mean outputs are multiples of kappa: one fits what any number of them do.  theta answers
     1e9 times its conjugate, which is 0 but for rounding."""

@@ -124,6 +124,17 @@ def test_slow_is_not_mistaken_for_converged():
     assert fixed_point(slow, np.ones((1, 1)), patience=100).status[0] is Status.SLOW
 
 
+def test_growth_by_decades_is_not_mistaken_for_slow():
+    """Doubling, and then of rate 1/2 on the way to 1e6: each step of the first part is as long."""
+
+    def grows(x, rows):
+        return np.minimum(2 * x, (x + 1e6) / 2)
+
+    result = fixed_point(grows, np.ones((1, 1)), patience=60, near=0.1)
+    assert result.value[0, 0] == pytest.approx(1e6, rel=1e-12)
+    assert fixed_point(grows, np.ones((1, 1)), patience=60).status[0] is Status.SLOW
+
+
 def test_residual_at_the_iteration_limit_is_that_of_the_point():
     result = fixed_point(coupled, np.ones((1, 2)), max_iterations=4)
     again = np.abs(coupled(result.value) / result.value - 1).max()
