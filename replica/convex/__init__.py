@@ -2,7 +2,7 @@
 
 from .averages import Losses
 from .classification import classification_error
-from .common_bias import objective, scores_of_ridge, slope_in_bias
+from .common_bias import objective, slope_in_bias
 from .evaluation import Evaluation, assign, concatenate
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
@@ -20,7 +20,6 @@ __all__ = [
     "concatenate",
     "loss",
     "objective",
-    "scores_of_ridge",
     "slope_in_bias",
     "solve_convex",
 ]

@@ -12,9 +12,9 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..saddle_point import Field, Scores
 from .given_tau import given_tau
 from .labels import Labels
-from .local_field import Field, Scores
 from .losses import Loss
 from .step_labels import residuals_of_steps, scores_of_steps
 

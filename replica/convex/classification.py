@@ -14,10 +14,9 @@ from solvers.rules import Rule
 
 from ..equivalence import tabulate
 from ..problem import Model, remainder
-from ..saddle_point import Overlaps, responses_of
+from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
 from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .labels import Labels
-from .local_field import Field, field_on, remaining
 from .panels import first_tau_panels
 from .step_labels import classes
 
@@ -50,7 +49,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
         table = tabulate(model, Rule(kappa, density), target=False)
         owner = np.repeat(panels.owner, NODES.size)
-        field = field_on(table, responses_of(table), overlaps, owner)
+        field = field_on(table, responses_of(table), overlaps, owner).resolved
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         wrong = _on_tau_panels(model, kappa[None], field, tol / density)
         values = np.concatenate([wrong, below]) * density
@@ -65,7 +64,7 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
-        field = field_on(table, responses_of(table), overlaps)
+        field = field_on(table, responses_of(table), overlaps).resolved
         before, value = value, _at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break

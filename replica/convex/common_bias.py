@@ -23,8 +23,7 @@ from solvers.rules import Rule
 
 from ..equivalence import Table, tabulate
 from ..problem import Model
-from ..saddle_point import Overlaps, ridge
-from .local_field import Field, Scores, field_on
+from ..saddle_point import Field, Overlaps, Scores, field_on, ridge
 
 STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
 
@@ -34,14 +33,6 @@ def objective(
 ) -> Array:
     """The training objective E over p, (P,), for a mean training loss (P,)."""
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
-
-
-def scores_of_ridge(table: Table, field: Field) -> Scores:
-    """The averages of the square loss, whose score is (y - omega) / (1 + V), on its ``table``."""
-    R, error = 1 / (1 + field.response), table.h - field.centre
-    power = error**2 + table.spread + table.noise + field.power
-    power -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-    return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
 
 
 def slope_in_bias(
@@ -61,10 +52,10 @@ def slope_in_bias(
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
-        return field_on(there, ridge.responses_of(there), overlaps)
+        return field_on(there, ridge.responses_of(there), overlaps).resolved
 
     with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        field = field_on(table, ridge.responses_of(table), points.overlaps)
+        field = field_on(table, ridge.responses_of(table), points.overlaps).resolved
         s, before, after = score(field), beside(-STEP), beside(STEP)
         C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
         change = (

@@ -17,19 +17,21 @@ from solvers.results import Array
 
 from ..saddle_point import (
     Conjugates,
+    Field,
     Overlaps,
+    Scores,
     Signal,
     Susceptibility,
+    field_on,
     newton_system,
     penalty_on_m,
-    psi_from_conjugates,
     ridge,
+    sweep,
     theta_from_p_hat,
 )
 from .averages import Check, Losses, losses, scores, unlimited
 from .coordinates import Coordinates
 from .label_tables import LabelTable
-from .local_field import Field, Scores, field_on
 from .losses import Loss
 
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
@@ -59,34 +61,23 @@ class Equations:
         self.coordinates = Coordinates(self.table)
 
     def field(self, o: Overlaps) -> Field:
-        """C, P, S^2 and V at every point and kappa."""
-        return field_on(self.table, self.responses, o)
+        """The law of omega at every point and kappa."""
+        return field_on(self.table, self.responses, o).resolved
 
     def scores(self, field: Field) -> Scores:
         """The averages of (6.2)-(6.3) given kappa."""
-        return scores(self.labels, self.loss, field, self.check)
+        return scores(self.labels, self.loss, field.resolved, self.check)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
-        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): overlaps, and the
-        conjugates on the way."""
-        table, responses, field = self.table, self.responses, self.field(o)
-        s = self.scores(field)
-        V_hat = responses.conjugates_from(s.slope, alpha)  # Eq. (6.2)
-        V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
-        V1, V2 = responses.unpack(V)
-        pulled = s.pulled(field) * table.weights[:, None]
-        p_hat = np.einsum("pnk,an->pak", pulled, table.mu1)  # Eq. (6.2)
-        susceptibility = responses.susceptibility(V, V_hat, alpha)
-        penalty = penalty_on_m(table, alpha, V2)
-        # Eqs. (4.5), (6.2)
-        m, theta, m_hat, theta_hat = self._signal(s, penalty, susceptibility, p_hat, o, field)
-        psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
-        signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
-        X1, X2 = ridge.sources(table, s.square * table.weights, alpha, m_hat, signal)  # Eq. (6.3)
-        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))  # Eq. (4.9)
-        Q1, q2 = responses.unpack(Q)
-        conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
-        return Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2), conjugates
+        """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
+
+        def signal(
+            s: Scores, field: Field, V2: Array, susceptibility: Susceptibility, p_hat: Array
+        ) -> Signal:
+            penalty = penalty_on_m(self.table, alpha, V2)
+            return self._signal(s, penalty, susceptibility, p_hat, o, field)
+
+        return sweep(self.responses, alpha, lam, o, self.scores, signal)
 
     def _signal(
         self,

@@ -18,8 +18,8 @@ from solvers.chebyshev import to_coefficients
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
+from ..saddle_point import THINNEST_FIELD, Field, remaining
 from .labels import Labels
-from .local_field import THINNEST_FIELD, Field, remaining
 from .losses import Loss
 from .proximal import FAR, at_points, proximal_nodes
 

@@ -15,12 +15,11 @@ from solvers.rules import Rule, gaussian_weights
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
-from ..saddle_point import Overlaps, responses_of
+from ..saddle_point import Field, Overlaps, field_on, responses_of
 from .averages import new_losses, new_losses_at_nodes, scores, scores_at_nodes
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
 from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
-from .local_field import Field, field_on
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
 # over kappa, beside known layers
@@ -119,7 +118,7 @@ class _Averages:
     def _at(self, panels: Panels) -> tuple[Table, Field]:
         """The features' moments at the nodes of ``panels``, and the local field."""
         table = _moments(self.model, panels.nodes.ravel(), target=False)
-        return table, field_on(table, responses_of(table), self.overlaps)
+        return table, field_on(table, responses_of(table), self.overlaps).resolved
 
     def _over_tau(self, kappa: Array, field: Field, factors: Array, accuracy: float) -> Array:
         """The averages at every ``kappa`` (1, N), times ``factors``, on panels fitted there."""

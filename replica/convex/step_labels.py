@@ -22,8 +22,8 @@ from scipy.special import ndtr, owens_t
 from solvers.piecewise import NORMAL, NORMAL_CUT, average_proximal, average_score
 from solvers.results import Array
 
+from ..saddle_point import THINNEST_FIELD, Field, remaining
 from .labels import Labels
-from .local_field import THINNEST_FIELD, Field, remaining
 from .losses import Loss
 from .proximal import FAR, at_points, proximal_nodes
 

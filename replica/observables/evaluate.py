@@ -22,14 +22,13 @@ from ..convex import (
     assign,
     classification_error,
     concatenate,
-    scores_of_ridge,
     slope_in_bias,
     solve_convex,
 )
 from ..equivalence import Table, table_at, tables
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import check, ridge, solve_and_check, solve_damped
+from ..saddle_point import check, ridge, scores_of_ridge, solve_and_check, solve_damped
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -59,11 +58,6 @@ class Scheme(NamedTuple):
             raise InvalidArgument(name, value, f"{usual} but for the square loss and fixed biases")
         if model.geometry.r.shape[1] > 1:
             raise InvalidArgument(name, value, f"{usual} for several spikes")
-        table = table_at(model, 0)
-        one = table is not None and table.one_group is not None and np.isinf(model.dimension)
-        if self.method == "damped" and not (one and model.rows is None):
-            allowed = f"{usual} but for one group of isotropic neurons without intercept"
-            raise InvalidArgument(name, value, allowed)
 
 
 METHODS, RULES = ("newton", "damped"), ("auto", "gauss-hermite")
@@ -145,8 +139,8 @@ def _on(
     of them are usable."""
     fine = tables[0]
     start = before.points.overlaps if before is not None and before.converged.all() else None
-    if scheme.method == "damped" and fine.one_group is not None:
-        points, error = check(solve_damped(fine.one_group, alpha, lam), *tables, alpha, lam)
+    if scheme.method == "damped":
+        points, error = check(solve_damped(fine, alpha, lam), *tables, alpha, lam)
     else:
         points, error = solve_and_check(*tables, alpha, lam, start)
     train, unknown = points.errors.train, np.full(len(alpha), np.nan)

@@ -2,34 +2,42 @@
 
 from . import ridge
 from .damped import solve_damped
+from .local_field import THINNEST_FIELD, Field, Scores, field_on, remaining, scores_of_ridge
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
 from .residual import check, relative_change, solve_and_check
 from .responses import Responses, Susceptibility
 from .ridge import RESPONSE_TOLERANCE, responses_of
 from .rows import TabulatedRows
-from .signal import Signal, newton_system, penalty_on_m, psi_from_conjugates, theta_from_p_hat
+from .signal import Signal, newton_system, penalty_on_m, theta_from_p_hat
 from .special import norm_variance
+from .sweep import sweep
 
 __all__ = [
     "RESPONSE_TOLERANCE",
+    "THINNEST_FIELD",
     "Conjugates",
     "Errors",
+    "Field",
     "Overlaps",
     "Responses",
     "Rows",
+    "Scores",
     "Signal",
     "Susceptibility",
     "TabulatedRows",
     "check",
+    "field_on",
     "newton_system",
     "norm_variance",
     "penalty_on_m",
-    "psi_from_conjugates",
     "relative_change",
+    "remaining",
     "responses_of",
     "ridge",
+    "scores_of_ridge",
     "solve_and_check",
     "solve_damped",
+    "sweep",
     "theta_from_p_hat",
 ]

@@ -36,6 +36,7 @@ LONGEST = 3.0  # step in a logarithm: a factor of 20
 SWEEPS = 2  # steps of the map before Newton's: they bring (1, 1) into the right decades
 LIMIT = 100  # evaluations: from there Newton needs about four
 SMALLEST_ERROR = 1e-4  # of the target's power: with no less an error is compared
+SMALLEST_OVERLAP = 1e-4  # theta, chi, psi, in what they add to the output, of the target's size
 SINGULAR = 1e-13  # what is left of the row norms beside u counts as nothing, relative to all
 
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
@@ -237,22 +238,39 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
     Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
-    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p.p_hat)
-    X1, X2, Q1_signal, _ = of_signal(t, t.rows, alpha, V1, V2, V1_hat, s)
-    Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1 + ratio * Ta, X2 + ratio * Tb)
+    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p_hat)
+    X1, X2, Q1_signal, psi = of_signal(t, t.rows, alpha, V1_again, V2_again, V1_hat, s)  # (4.6)
+    X1, X2 = X1 + ratio * Ta, X2 + ratio * Tb  # Eq. (4.8)
+    Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)  # Eq. (4.9)
+    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(
+        t, t.rows, alpha, V2_again, t.beta * V2_again * V1_hat
+    )
+    along = root**2 * (p.theta_hat + tilt * p.chi_hat)
+    theta = along + theta_by_p * p_hat  # Eqs. (4.5), (16.10)
+    chi = tilt * along + norm_root**2 * p.chi_hat + chi_by_p * p_hat  # Eq. (16.10)
     test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with
     whole, whole_train, _, _, _, _ = error_averages(t, t.rows, V1, V2, 0.0, 0.0, 0.0, 0.0)
+    size_of_target = sqrt(power)
+    least = SMALLEST_OVERLAP * size_of_target
     worst = 0.0
     for change in (
         relative(V1_again - V1, V1),
         relative(V2_again - V2, V2),
         size(solve_pair(slopes, error)),  # Newton's step, where (5.3) hardly moves V
-        relative(along_m, sqrt(gram00 * power)),
-        relative(along_theta, sqrt(gram11 * power)),
-        relative(along_chi, sqrt(gram22 * power)),
-        relative(p_hat - p.p_hat, max(abs(p.p_hat), sqrt(E.Ra * power))),  # Eq. (4.6)
+        relative(V1_hat - p.V1_hat, p.V1_hat),
+        relative(V2_hat - p.V2_hat, p.V2_hat),
+        relative(along_m, sqrt(gram00) * size_of_target),
+        relative(along_theta, sqrt(gram11) * size_of_target),
+        relative(along_chi, sqrt(gram22) * size_of_target),
+        relative(p_hat - p.p_hat, max(abs(p.p_hat), sqrt(E.Ra) * size_of_target)),  # Eq. (4.6)
+        # what adds nothing to the output has no size
+        relative(sqrt(gram11) * (theta - p.theta), max(sqrt(gram11) * abs(p.theta), least)),
+        relative(sqrt(gram22) * (chi - p.chi), max(sqrt(gram22) * abs(p.chi), least)),
+        relative(sqrt(E.Ra) * (psi - p.psi), max(sqrt(E.Ra) * abs(p.psi), least)),
+        relative(X1 - p.X1, p.X1),
+        relative(X2 - p.X2, p.X2),
         relative(Q1 + Q1_signal - p.Q1, p.Q1),
         relative(q2 - p.q2, p.q2),
         relative(test - p.test, max(abs(p.test), SMALLEST_ERROR * whole)),

@@ -1,26 +1,26 @@
 """How far a solution is from solving the equations of ridge regression.  docs/theory.md 4"""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from solvers.linear import solve_rows
 from solvers.results import Array, largest
 
 from ..equivalence import Table
-from .overlaps import Overlaps
-from .responses import Responses
-from .ridge import (
-    Points,
-    compiled_points,
-    conditional_error,
-    responses_of,
-    solve_points,
-    sources,
-)
+from .local_field import Field, Scores, errors_of_ridge, field_on, scores_of_ridge
+from .overlaps import Conjugates, Errors, Overlaps
+from .responses import Responses, Susceptibility
+from .ridge import Points, compiled_points, responses_of, solve_points
 from .rows import TabulatedRows
+from .signal import Signal, theta_from_conjugates
+from .sweep import sweep
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
 # than that part of the terms it is a sum of.
 SMALLEST_ERROR = 1e-4
+# Of theta and psi that would make the output as large as the target: they may vanish.
+SMALLEST_OVERLAP = 1e-4
 
 
 def solve_and_check(
@@ -53,21 +53,23 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     ``points``, and compared relatively.  On the table that the points were solved on, this is
     the residual; on a coarser one, it estimates that table's quadrature error.
     """
-    responses, overlaps = responses_of(table), points.overlaps
-    V = responses.pack(overlaps.V1, overlaps.V2)
-    R = responses.shrinkage(V)  # Eq. (4.1)
-    W = R * table.weights
-    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    log_residual, slope = responses.log_residual(V, alpha, lam)
-    V_again = responses.from_conjugates(V_hat, lam, V)  # Eqs. (4.3)-(4.4)
-    parts = [
-        relative_change(V_again, V, responses.magnitude(V)),
-        # near a threshold that map hardly moves V: Newton's step is the distance left
-        np.abs(solve_rows(slope, log_residual)),
-        *_of_signal(table, points, W),
-        *_of_errors(responses, alpha, lam, points, W * R, V_hat),
+    responses, o, hats = responses_of(table), points.overlaps, points.conjugates
+    s = scores_of_ridge(table, field_on(table, responses, o))
+
+    def signal(_: Scores, __: Field, ___: Array, M: Susceptibility, p_hat: Array) -> Signal:
+        # theta_hat is what samples, each by a large sum, leave of it: theta is that of the one kept
+        return Signal(o.m, theta_from_conjugates(M, hats.theta, p_hat), hats.m, hats.theta)
+
+    again, hats_again = sweep(responses, alpha, lam, o, lambda _: s, signal)
+    changes = [
+        *_of_pairs(responses, again, o, hats_again, hats),
+        *_of_signal(table, s, again, o, hats_again, hats),
+        *_of_errors(table, s, points.errors),
     ]
-    return np.max([largest(part.reshape(len(V), -1)) for part in parts], axis=0)
+    # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
+    log_residual, slope = responses.log_residual(responses.pack(o.V1, o.V2), alpha, lam)
+    changes.append(np.abs(solve_rows(slope, log_residual)))
+    return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
@@ -76,49 +78,46 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
     return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
 
 
-def _of_signal(table: Table, points: Points, W: Array) -> tuple[Array, Array]:
-    """Residuals of Eq. (4.5), (P, n) for n regressors, and of p_hat of Eq. (4.6), (P, A, K'), given
-    the quadrature weights times 1 / (1 + V), ``W`` (P, N)."""
-    overlaps, conjugates = points.overlaps, points.conjugates
-    P = len(W)
-    # Eq. (4.5): one stationarity condition for each regressor, against the size of its terms
-    readout = np.concatenate([overlaps.m, overlaps.theta.reshape(P, -1)], axis=1)
-    # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
-    unbalanced = (W * (table.h - readout @ table.regressors)) @ table.regressors.T
-    unbalanced -= np.concatenate([conjugates.m, conjugates.theta.reshape(P, -1)], axis=1)
+def _of_pairs(
+    responses: Responses, again: Overlaps, o: Overlaps, hats_again: Conjugates, hats: Conjugates
+) -> Iterator[Array]:
+    """Changes (P, D) of (V1, V2), (Q1, q2) and their conjugates.  Eqs. (4.2)-(4.4), (4.8)-(4.9)"""
+    for new, old in ((again, o), (hats_again, hats)):
+        for after, before in ((new[:2], old[:2]), (new[-2:], old[-2:])):
+            known = responses.pack(*before)
+            yield relative_change(responses.pack(*after), known, responses.magnitude(known))
+
+
+def _of_signal(
+    table: Table,
+    s: Scores,
+    again: Overlaps,
+    o: Overlaps,
+    hats_again: Conjugates,
+    hats: Conjugates,
+) -> Iterator[Array]:
+    """Changes of m, theta and psi and their conjugates, each compared with no less than what would
+    be of the target's size, or that part of it.  Eqs. (4.5), (4.6)"""
+    P, W = len(s.mean), s.slope * table.weights
     power = (W @ table.power)[:, None]
+    # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
+    moments = (s.mean * table.weights) @ table.regressors.T
+    kept = np.concatenate([hats.m, hats.theta.reshape(P, -1)], axis=1)
     size = np.sqrt((W @ (table.regressors**2).T) * power)
-    p_hat = (W @ table.slope_target.T).reshape(conjugates.p.shape)  # Eq. (4.6)
+    yield relative_change(moments - kept, 0, size)  # Eq. (4.5)
     p_size = np.sqrt((W @ (table.mu1**2).T) * power)[..., None]
-    return relative_change(unbalanced, 0, size), relative_change(p_hat, conjugates.p, p_size)
+    yield relative_change(hats_again.p, hats.p, p_size)  # Eq. (4.6)
+    with np.errstate(divide="ignore"):
+        unit = (power / size)[:, -hats.theta[0].size :].reshape(hats.theta.shape)
+        yield relative_change(again.theta, o.theta, SMALLEST_OVERLAP * unit)
+        yield relative_change(again.psi, o.psi, SMALLEST_OVERLAP * power[..., None] / p_size)
 
 
-def _of_errors(
-    responses: Responses,
-    alpha: Array,
-    lam: Array,
-    points: Points,
-    W: Array,
-    V_hat: Array,
-) -> tuple[Array, Array]:
-    """Changes of (Q1, q2), packed (P, D), by (4.7)-(4.9), and of the errors (P, 2) by (4.11), given
-    the quadrature weights times 1 / (1 + V)^2, ``W`` (P, N), and V_hat (P, D)."""
-    table, overlaps, conjugates = responses.table, points.overlaps, points.conjugates
-    V = responses.pack(overlaps.V1, overlaps.V2)
-    signal = responses.signal_sources(V, V_hat, alpha, conjugates.theta, conjugates.p)
-    Q = responses.pack(overlaps.Q1, overlaps.q2)
-    error = conditional_error(table, overlaps.m, overlaps.theta, overlaps.psi)
-    error += Q @ responses.coefficients  # Eq. (4.7)
+def _of_errors(table: Table, s: Scores, errors: Errors) -> Iterator[Array]:
+    """Changes (P,) of the test and training error.  Eq. (4.11)"""
     power = table.power + table.noise
-    floor = SMALLEST_ERROR * np.stack([np.full(len(V), table.weights @ power), W @ power], axis=1)
-    weighted = W * error
-    X = sources(table, weighted, alpha, conjugates.m, signal)  # Eq. (4.8)
-    Q_again = responses.second_moments_at(V_hat, lam, responses.pack(*X))  # Eq. (4.9)
-    Q_again += responses.pack(signal.Q1, np.zeros_like(overlaps.q2))
-    errors = np.stack(
-        [error @ table.weights - table.noise, weighted.sum(axis=1)], axis=1
-    )  # Eq. (4.11)
-    return (
-        relative_change(Q_again, Q, responses.magnitude(Q)),
-        relative_change(errors, np.stack(points.errors, axis=1), floor),
-    )
+    of_no_readout = table.weights @ power, (s.slope**2 * table.weights) @ power
+    for again, error, largest_of in zip(
+        errors_of_ridge(table, s), errors, of_no_readout, strict=True
+    ):
+        yield relative_change(again, error, SMALLEST_ERROR * largest_of)

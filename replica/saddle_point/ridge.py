@@ -19,9 +19,10 @@ from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps, record_of_one
-from .responses import Responses, SignalSources
+from .responses import Responses
 from .rows import TabulatedRows
 from .signal import psi_from_conjugates, ridge_signal
+from .sweep import sources
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
 # what the compiled solver's numbers mean
@@ -145,31 +146,6 @@ def conditional_error(table: Table, m: Array, theta: Array, psi: Array) -> Array
     C = np.concatenate([m, theta.reshape(P, -1)], axis=1) @ table.regressors
     variance = table.spread + table.noise - 2 * psi.reshape(P, -1) @ table.slope_target
     return np.asarray((C - table.h) ** 2 + variance)
-
-
-def averaged_pairs(weights: Array, rows: Array) -> Array:
-    """Averages (P, n, n) of products of two of the ``rows`` (n, N), with ``weights`` (P, N)."""
-    pairs = (rows[:, None] * rows).reshape(-1, rows.shape[1])
-    return (weights @ pairs.T).reshape(-1, len(rows), len(rows))
-
-
-def sources(
-    table: Table, weighted: Array, alpha: Array, m_hat: Array, signal: SignalSources
-) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times
-    epsilon / (1 + V)^2 (P, N), or E[s^2 | kappa] of a convex loss.  Eqs. (4.8), (6.3)
-
-    At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
-    """
-    ratio = alpha / table.beta
-    X1 = ratio[:, None, None] * averaged_pairs(weighted, table.mu1)
-    X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
-    X1 += signal.X1
-    X2 += signal.X2
-    if np.isfinite(table.dimension):
-        _, one_of_each = np.unique(table.classes, return_index=True)
-        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
-    return X1, X2
 
 
 def for_groups(table: Table, points: Points) -> Points:

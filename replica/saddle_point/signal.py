@@ -121,6 +121,13 @@ def theta_from_p_hat(susceptibility: Susceptibility, p_hat: Array) -> Array:
     return np.asarray((susceptibility.cross @ p_hat.reshape(len(p_hat), -1, 1))[..., 0])
 
 
+def theta_from_conjugates(susceptibility: Susceptibility, theta_hat: Array, p_hat: Array) -> Array:
+    """theta (P, A, K) from theta_hat (P, A, K) and p_hat (P, A, K').  Eqs. (4.5), (15.7)"""
+    root, flat = susceptibility.root, theta_hat.reshape(len(theta_hat), -1, 1)
+    own = (root @ (root.transpose(0, 2, 1) @ flat))[..., 0]
+    return np.asarray(own + theta_from_p_hat(susceptibility, p_hat)).reshape(theta_hat.shape)
+
+
 def psi_from_conjugates(susceptibility: Susceptibility, theta_hat: Array, p_hat: Array) -> Array:
     """psi (P, A, K') from theta_hat (P, A, K) and p_hat (P, A, K').  Eqs. (4.6), (15.7)"""
     flat = p_hat.reshape(len(p_hat), -1, 1)

@@ -8,8 +8,8 @@ from scipy.special import ndtr
 import replica
 from replica.convex.averages import losses, scores
 from replica.convex.labels import Labels, Steps
-from replica.convex.local_field import Field
 from replica.convex.step_labels import classes
+from replica.saddle_point import Field
 from solvers.rules import composite
 
 ONE = np.ones((1, 1))

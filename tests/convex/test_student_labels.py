@@ -11,11 +11,10 @@ from replica import Loss, solve
 from replica.convex.averages import losses, scores
 from replica.convex.equations import Equations
 from replica.convex.labels import Labels
-from replica.convex.local_field import Field, field_on
 from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
-from replica.saddle_point import responses_of
+from replica.saddle_point import Field, field_on, responses_of
 from replica.saddle_point.ridge import solve_points
 from solvers.rules import Rule, composite, trapezoid
 from tests.convex.problems import LOG_COSH, MODELS, WAVE, by_nodes, labels_on, overlaps_of
@@ -90,7 +89,7 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     table = tabulate(WAVE, Rule(np.linspace(-9, 9, 401), np.ones(401)))
     weights = np.exp(-(table.kappa[0] ** 2) / 2)
     weights /= weights.sum()
-    field = field_on(table, responses_of(table), overlaps_of(point))
+    field = field_on(table, responses_of(table), overlaps_of(point)).resolved
     tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
     rest = np.sqrt(1 - 0.8**2)
     x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)

@@ -200,9 +200,6 @@ def test_what_damped_iteration_does_not_reach_is_flagged():
         (MODEL, dict(method="damped", loss="huber:1"), "newton but for the square loss"),
         (MODEL, dict(rule="gauss-hermite", loss="huber:1"), "auto but for the square loss"),
         (replace(MODEL, train_bias=True), dict(method="damped"), "newton but for the square loss"),
-        (replace(MODEL, intercept=True), dict(method="damped"), "newton but for one group"),
-        (replace(MODEL, dimension=9), dict(method="damped"), "newton but for one group"),
-        (model_of("network, odd"), dict(method="damped"), "newton but for one group"),
         (replace(MODEL, r=[[1.0, 1.0]], gamma=[0.5, 0.5]), dict(rule="gauss-hermite"), "several"),
     ],
 )

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from solvers.results import Array
 
 from ..equivalence import Table
-from ..saddle_point import Overlaps, Responses
+from .overlaps import Errors, Overlaps
+from .responses import Responses
 
 # Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
 THINNEST_FIELD = 1e-9
@@ -32,6 +33,21 @@ class Scores(NamedTuple):
     def pulled(self, field: "Field") -> Array:
         """E[tau s - P s'] given kappa, (P, N, K').  Eq. (6.2)"""
         return np.asarray(self.along + field.pull * self.slope[..., None])
+
+
+def scores_of_ridge(table: Table, field: "Field") -> Scores:
+    """The averages of the square loss, whose score is (y - omega) / (1 + V), on its ``table``."""
+    R, error = 1 / (1 + field.response), table.h - field.centre
+    power = error**2 + table.spread + table.noise + field.power  # Eq. (4.7)
+    power -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
+    return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
+
+
+def errors_of_ridge(table: Table, s: Scores) -> Errors:
+    """Test and training error from the averages of ``scores_of_ridge``.  Eq. (4.11)"""
+    # s^2 = epsilon / (1 + V)^2
+    test = (s.square / s.slope**2) @ table.weights - table.noise
+    return Errors(test, s.square @ table.weights)
 
 
 class Field(NamedTuple):
@@ -59,6 +75,12 @@ class Field(NamedTuple):
         return Field(*(part[:, kappa] for part in self))
 
     @property
+    def resolved(self) -> "Field":
+        """The same with a variance and a response that rounding leaves positive."""
+        power = np.maximum(self.power, THINNEST_FIELD**2 * self.centre**2 + 1e-300)
+        return self._replace(power=power, response=np.maximum(self.response, UNMOVED))
+
+    @property
     def unmoved(self) -> "Field":
         """The same for new samples, which training did not see."""
         return self._replace(response=np.full_like(self.response, UNMOVED))
@@ -81,9 +103,7 @@ def field_on(
     pull = np.stack([combined(psi, table.mu1) for psi in np.moveaxis(o.psi, 2, 0)], axis=-1)
     power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
     response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
-    # a variance and a response that rounding leaves positive
-    power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)
-    return Field(centre, pull, power, np.maximum(response, UNMOVED))
+    return Field(centre, pull, power, response)
 
 
 def remaining(field: Field) -> Array:

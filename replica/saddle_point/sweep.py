@@ -1,0 +1,75 @@
+"""One pass of the saddle point: every unknown from its own equation.  docs/theory.md 4, 6
+
+The loss enters through its score s alone, averaged given kappa: of the square, it is
+(y - omega) / (1 + V).  Iterated, the pass solves a convex loss, and, damped, ridge regression as
+papers do; what it changes of a solution is the residual.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..equivalence import Table
+from .local_field import Field, Scores, field_on
+from .overlaps import Conjugates, Overlaps
+from .responses import Responses, SignalSources, Susceptibility
+from .signal import Signal, psi_from_conjugates
+
+Score = Callable[[Field], Scores]
+# From the averages, the local field, V2 (P, A), the susceptibility and p_hat (P, A, K').
+SignalStep = Callable[[Scores, Field, Array, Susceptibility, Array], Signal]
+
+
+def sweep(
+    responses: Responses, alpha: Array, lam: Array, o: Overlaps, score: Score, signal: SignalStep
+) -> tuple[Overlaps, Conjugates]:
+    """The overlaps that follow from overlaps ``o``, and the conjugates on the way.
+
+    Parameters
+    ----------
+    responses : Responses
+    alpha, lam : arrays (P,)
+    o : Overlaps
+    score : callable
+        Averages of the score given kappa, for a local field.
+    signal : callable
+        m, theta and their conjugates, on which (4.5) is stationary.
+    """
+    table, field = responses.table, field_on(responses.table, responses, o)  # Eqs. (4.1), (6.1)
+    s = score(field)
+    V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
+    V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
+    V1, V2 = responses.unpack(V)
+    susceptibility = responses.susceptibility(V, V_hat, alpha)
+    pulled = s.pulled(field) * table.weights[:, None]
+    p_hat = np.einsum("pnk,an->pak", pulled, table.mu1)  # Eqs. (4.6), (6.2)
+    # Eqs. (4.5), (6.2)
+    m, theta, m_hat, theta_hat = signal(s, field, V2, susceptibility, p_hat)
+    psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
+    own = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own)  # Eqs. (4.8), (6.3)
+    Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
+    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
+    return Overlaps(V1, V2, m, theta, psi, Q1 + own.Q1, q2), conjugates  # Eq. (4.9)
+
+
+def sources(
+    table: Table, weighted: Array, alpha: Array, m_hat: Array, signal: SignalSources
+) -> tuple[Array, Array]:
+    """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times E[s^2 | kappa]
+    (P, N).  Eqs. (4.8), (6.3)
+
+    At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
+    """
+    ratio, A = alpha / table.beta, len(table.mu1)
+    pairs = (table.mu1[:, None] * table.mu1).reshape(A * A, -1)
+    X1 = ratio[:, None, None] * (weighted @ pairs.T).reshape(-1, A, A)
+    X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
+    X1 += signal.X1
+    X2 += signal.X2
+    if np.isfinite(table.dimension):
+        _, one_of_each = np.unique(table.classes, return_index=True)
+        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
+    return X1, X2

@@ -1,0 +1,176 @@
+"""The residual sees every unknown, and every map that a solver may have wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep, SpikedRandomFeatures
+from replica.convex.equations import Equations
+from replica.equivalence import table_at
+from replica.saddle_point import Overlaps, ridge
+from replica.saddle_point.residual import residual
+from solvers.rules import trapezoid
+from tests.convex.problems import SIGN, labels_on, overlaps_of
+from tests.problems import POINTS, PUBLISHED, RAGGED
+
+RELU = GradientStep(student="relu", target="sin", alpha0=0.5, eta=2.0, noise=0.1)
+MODELS = {
+    "one group": PUBLISHED.srf(beta=1.3),
+    "finite dimension": replace(RELU.srf(beta=0.8), dimension=300),
+    "groups": RAGGED,
+    "intercept": replace(RAGGED, intercept=True),
+    "two spikes": SpikedRandomFeatures(
+        student="tanh", target="sin(z1) + z2", r=[[1.0, 0.2], [-0.4, 0.8]], c=[1.0, 0.6],
+        gamma=[[0.8, 0.0], [0.0, 0.7]], beta=1.3,
+    ),
+    "network": RELU.network(beta=1.2),
+    "network, two readouts": replace(RELU, readout=[1.5, 0.5]).network(beta=1.2),
+    "network, two steps": GradientStep(
+        student="relu", target="z1 + z1*z2", steps=[(1, 1.0), (2, 0.5)]
+    ).network(beta=1.0),
+}  # fmt: skip
+WRONG = 1e-6  # a fifth of any unknown leaves at least that: 1e4 times the tolerance
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def solved(request):
+    table = table_at(MODELS[request.param], 2)
+    return table, ridge.solve_points(table, **POINTS)
+
+
+def of(table, points):
+    with np.errstate(all="ignore"):  # what is wrong may be anything
+        return np.nan_to_num(residual(table, *POINTS.values(), points), nan=np.inf)
+
+
+def test_solutions_solve_their_equations(solved):
+    """One pass, of other code than solves them, leaves all unknowns where they are."""
+    assert of(*solved).max() < 1e-12
+
+
+@pytest.mark.parametrize("record", ["overlaps", "conjugates", "errors"])
+def test_every_number_is_checked(solved, record):
+    table, points = solved
+    numbers = getattr(points, record)
+    for name, value in numbers._asdict().items():
+        # m_hat, and what parity forbids, is 0 but for rounding
+        shift = 0.0 if np.abs(value).max() > 1e-9 else 1.0
+        bad = numbers._replace(**{name: 1.2 * value + shift})
+        assert of(table, points._replace(**{record: bad})).min() > WRONG, name
+
+
+def scaled(function, part=None, factor=1.2):
+    """What it returns, or the named part of that, times a factor."""
+
+    def wrong(*args):
+        value = function(*args)
+        if part is None:
+            return value * factor
+        return value._replace(**{part: getattr(value, part) * factor})
+
+    return wrong
+
+
+MAPS = [
+    ("ridge_signal", "m"),
+    ("ridge_signal", "theta"),
+    ("ridge_signal", "theta_hat"),
+    ("psi_from_conjugates", None),
+    ("conditional_error", None),
+]
+
+
+@pytest.mark.parametrize(("name", "part"), MAPS)
+def test_every_step_of_the_solver_is_checked(solved, name, part, monkeypatch):
+    table, _ = solved
+    monkeypatch.setattr(ridge, name, scaled(getattr(ridge, name), part))
+    assert of(table, in_general(table)).min() > WRONG
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_sources_are_checked(solved, which, monkeypatch):
+    """X1, X2 halved."""
+    table, right = solved[0], ridge.sources
+    half = np.where(np.arange(2) == which, 0.5, 1.0)
+    wrong = lambda *args: [x * part for x, part in zip(right(*args), half, strict=True)]  # noqa: E731
+    monkeypatch.setattr(ridge, "sources", wrong)
+    assert of(table, in_general(table)).min() > WRONG
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("conjugates_from", None),
+        ("susceptibility", "rest"),
+        ("susceptibility", "root"),
+        ("signal_sources", "X2"),
+        ("second_moments_at", None),
+    ],
+)
+def test_every_response_is_checked(solved, name, part, monkeypatch):
+    table, right = solved[0], ridge.responses_of
+
+    def wrong(table):
+        responses = right(table)
+        setattr(responses, name, scaled(getattr(responses, name), part))
+        return responses
+
+    monkeypatch.setattr(ridge, "responses_of", wrong)
+    assert of(table, in_general(table)).min() > WRONG
+
+
+def in_general(table):
+    """The points by the general solver, for one group, too."""
+    responses = ridge.responses_of(table)
+    alpha, lam = POINTS.values()
+    with np.errstate(all="ignore"):
+        found = responses.solve(alpha, lam, ridge.RESPONSE_TOLERANCE)
+        readout = ridge.trained_readout(responses, found.value, alpha, lam)
+    return ridge.Points(*readout, found.residual, found.iterations, found.status)
+
+
+@pytest.mark.parametrize("name", ["groups", "intercept", "finite dimension", "network"])
+def test_half_a_pass_again_and_again_is_the_same_answer(name):
+    """Damped iteration, to the 1e-10 that either is known to."""
+    usual = replica.solve(MODELS[name], alpha=0.9, lam=0.1)
+    damped = replica.solve(MODELS[name], alpha=0.9, lam=0.1, method="damped")
+    assert damped.converged
+    assert damped.test_error == pytest.approx(usual.test_error, rel=1e-10)
+    assert damped.train_error == pytest.approx(usual.train_error, rel=1e-10)
+
+
+@pytest.mark.slow  # compiles ten functions by themselves
+@pytest.mark.parametrize("name", ["one group", "finite dimension", "network"])
+def test_the_compiled_check_sees_every_number(name):
+    from replica.saddle_point import one_group
+
+    table = table_at(MODELS[name], 2).one_group
+    alpha, lam = 1.3, 0.01
+    W1, V2, _, _ = one_group.responses(table, alpha, lam)
+    point = one_group.readout(table, alpha, lam, W1, V2)
+    assert one_group.violation(table, alpha, lam, point) < 1e-12
+    for quantity, value in point._asdict().items():
+        if quantity.startswith("chi") and table.rows is None:
+            continue  # an sRF has none
+        bad = point._replace(**{quantity: 1.2 * value + (abs(value) < 1e-9)})
+        assert one_group.violation(table, alpha, lam, bad) > WRONG, quantity
+
+
+@pytest.mark.parametrize("loss", ["huber:0.5", "logistic"])
+def test_every_overlap_of_a_loss_is_checked(loss):
+    """Of a loss the residual is what one pass changes of its coordinates."""
+    equations = Equations(labels_on(SIGN, trapezoid(200, 7.9)), replica.loss(loss))
+    overlaps = overlaps_of(replica.solve(SIGN, alpha=2.0, lam=0.05, loss=loss))
+    at = np.array([2.0]), np.array([0.05])
+
+    def change(o):
+        x = equations.coordinates.pack(o)
+        return np.abs(equations.image(x, *at) - x).max()
+
+    assert change(overlaps) < 1e-6
+    for name in Overlaps._fields:
+        value = getattr(overlaps, name)
+        shift = 0.0 if np.abs(value).max() > 1e-9 else 0.1
+        assert change(overlaps._replace(**{name: 1.2 * value + shift})) > WRONG, name
