@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import check_elementwise, real
+from .checks import applied, check_elementwise
 from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
@@ -96,7 +96,7 @@ class Activation:
 
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
-        return real(self.name, self.function(np.asarray(x, dtype=float)))
+        return applied(self.name, self.function, x)
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
@@ -109,10 +109,9 @@ class Activation:
 
     def slope(self, x: ArrayLike) -> Array:
         """sigma'(x), elementwise, away from the kinks."""
-        x = np.asarray(x, dtype=float)
         if self.derivative is not None:
-            return real(self.name, self.derivative(x))
-        return difference(self, self.kinks, x)
+            return applied(self.name, self.derivative, x)
+        return difference(self, self.kinks, np.asarray(x, dtype=float))
 
     @property
     def slope_tolerance(self) -> float:

@@ -49,12 +49,27 @@ def flag(name: str, value: Any) -> bool:
 
 
 def real(name: str, values: Any) -> Array:
-    """The values of a function called ``name`` as floats; complex ones are refused, as their
-    imaginary part would be lost."""
+    """The values of a function called ``name`` as floats, in an array of one's own; complex ones
+    are refused, as their imaginary part would be lost, masked ones, and those of few digits."""
+    if np.ma.is_masked(values):
+        raise InvalidArgument(name, "masked values", "a number on the whole line")
     array = np.asarray(values)
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        raise InvalidArgument(name, f"{array.dtype} values", "in double precision (float64)")
     if np.iscomplexobj(array):
         raise InvalidArgument(name, "complex values", "real on the whole line")
-    return np.asarray(array, dtype=float)
+    return np.array(array, dtype=float)
+
+
+def applied(name: str, function: Callable[..., Any], *x: ArrayLike) -> Array:
+    """The values of a user's function at arrays x: it may write into those it is given, and keep
+    what it returns, as both are copies."""
+    given = [np.array(part, dtype=float) for part in x]
+    values = real(name, function(*given))
+    if values.shape != given[0].shape:
+        allowed = f"elementwise: it returned shape {values.shape} of {given[0].shape}"
+        raise InvalidArgument(name, "a function", allowed)
+    return values
 
 
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
