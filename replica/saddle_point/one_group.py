@@ -14,15 +14,19 @@ Isotropic rows, those of an sRF, have c_e = c, and W1 is V1.  Those of a network
 C_e(q) on u, the row norms (delta) and zeta; both come with the table (``rows``), and
 V1 = V2 / (q + 1/c_e(q)).  Their readout has one loading more, chi on d mu_0 / d c.
 
-``solve`` is what others call, importing it where they need it, as numba takes half a second; all
-that it calls is here, since numba's cache does not see changes of other files.
+``solve`` is what others call, with all that it calls here, since numba's cache does not see changes
+of other files.  A few points take Python itself less time than numba takes to be imported: the
+functions are compiled once they have more to do than ``WORTHWHILE``, or never where there is no
+numba.
 """
 
 from collections import namedtuple
+from collections.abc import Callable
+from contextlib import suppress
 from math import exp, inf, isfinite, log, log1p, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
 from solvers.chebyshev import HalfLine
 from solvers.results import Array
@@ -41,11 +45,27 @@ SINGULAR = 1e-13  # what is left of the row norms beside u counts as nothing, re
 
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 
+# Points times nodes that Python does itself, 70 microseconds each: in all as long as numba takes to
+# be imported and to load what it has compiled before.
+WORTHWHILE = 2**13
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+options: dict[str, dict[str, Any]] = {}  # of numba, for the functions it has not yet compiled
+work = [0]  # points times nodes so far
+
+
 # What is asked of an argument that is None is not compiled: where rows make a difference, they are
 # an argument beside the table that has them.
-compiled = njit(error_model="numpy")  # 1 / 0 is infinite, as in numpy
-# the same for sums whose terms may be added in any order, which is three times faster
-summed = njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def compiled(function: Function) -> Function:
+    options[function.__name__] = {}
+    return function
+
+
+def summed(function: Function) -> Function:
+    """Of sums whose terms may be added in any order, which is three times faster."""
+    options[function.__name__] = {"fastmath": {"reassoc", "contract"}}
+    return function
+
 
 Pair = tuple[float, float]
 Matrix = tuple[float, float, float, float]  # two by two, row by row
@@ -66,7 +86,42 @@ Point = namedtuple(
 )
 
 
-@njit(cache=True, error_model="numpy")  # with all that it calls
+def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
+    """What ``solve`` returns, by Python or, from then on, compiled; of points that Python cannot do
+    (it raises where a compiled division by 0 is infinite) without numba, NaN and its status."""
+    if options:
+        work[0] += alpha.size * len(fine.weights)
+        if work[0] > WORTHWHILE:
+            compile_all()
+    try:
+        with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
+            return solve(fine, coarse, alpha, lam, checked)
+    except (ArithmeticError, ValueError):
+        if compile_all():
+            return solve(fine, coarse, alpha, lam, checked)
+    if alpha.size == 1:
+        return np.append(np.full(22, np.nan), NOT_FINITE)[None]
+    each = [slice(i, i + 1) for i in range(alpha.size)]
+    return np.concatenate([solved(fine, coarse, alpha[i], lam[i], checked) for i in each])
+
+
+def compile_all() -> bool:
+    """Put compiled functions in the place of those here, if that has not been done and there is
+    numba: whether it was."""
+    todo = dict(options)
+    options.clear()
+    try:
+        from numba import njit
+    except ImportError:
+        return False
+    for name, own in todo.items():
+        globals()[name] = njit(error_model="numpy", **own)(globals()[name])  # 1 / 0 is infinite
+    with suppress(KeyError, RuntimeError):  # nowhere to keep it: compiled in every process anew
+        globals()["solve"].enable_caching()
+    return bool(todo)
+
+
+@compiled
 def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
     """The points (alpha[i], lam[i]) on the table ``fine``, (P, 23): the numbers of a Point, the
     largest relative violation of any equation on ``fine`` (the residual) and on ``coarse`` (the
@@ -285,7 +340,7 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
 def averages(t: OneGroup, V1: float, V2: float) -> Averages:
     """Eqs. (4.1), (4.2)"""
     R0 = Ra = Rb = RRa = RRb = RRab = 0.0
-    for n in range(t.weights.size):
+    for n in range(len(t.weights)):
         a, b = t.a[n], t.b[n]
         R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
         wR = t.weights[n] * R
@@ -306,7 +361,7 @@ def signal_averages(
     """E[R {mu_0^2, mu_0 l, l^2, mu_0 h, l h, mu_1 g, k}], with l = kappa mu_1 - share mu_0.
     Eqs. (4.5), (4.6)"""
     gram00 = gram01 = gram11 = h0 = h1 = p_hat = power = 0.0
-    for n in range(t.weights.size):
+    for n in range(len(t.weights)):
         wR = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n])
         mu0, h = t.mu0[n], t.h[n]
         loading = t.loading[n] - share * mu0
@@ -329,7 +384,7 @@ def norm_averages(
     gram02 = gram12 = gram22 = h2 = 0.0
     if rows is None:
         return gram02, gram12, gram22, h2
-    for n in range(t.weights.size):
+    for n in range(len(t.weights)):
         mu0 = t.mu0[n]
         norm = t.norm[n] - norm_share * mu0
         wRn = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n]) * norm
@@ -353,7 +408,7 @@ def error_averages(
 ) -> tuple[float, float, float, float, float, float]:
     """E[e], E[R^2 e {1, a, b}], E[R^2 {a^2, b^2}], e being (4.7) without its terms in Q1, q2."""
     T = T0 = Ta = Tb = RRaa = RRbb = 0.0
-    for n in range(t.weights.size):
+    for n in range(len(t.weights)):
         w, a, b = t.weights[n], t.a[n], t.b[n]
         gap = m * t.mu0[n] + theta * t.loading[n] - t.h[n]
         if rows is not None:

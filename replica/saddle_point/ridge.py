@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from solvers.results import Array, Status
 
 from ..equivalence import Table
+from . import one_group
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
@@ -71,16 +72,16 @@ def compiled_points(
 ) -> tuple[Points, Array]:
     """The points on the table ``fine`` of one group, and their quadrature error (P,): their
     residual on ``coarse``.  Without that table, neither is known of the points."""
-    from . import one_group  # brings numba
-
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    tables = fine.one_group, (coarse or fine).one_group
-    arguments = *tables, alpha, lam, coarse is not None
+    first, second = fine.one_group, (coarse or fine).one_group
+    assert first is not None
+    assert second is not None
+    arguments = first, second, alpha, lam, coarse is not None
     try:
-        columns = one_group.solve(*arguments).T
+        columns = one_group.solved(*arguments).T
     except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
-        columns = one_group.solve(*arguments).T
+        columns = one_group.solved(*arguments).T
     test, train, chi, chi_hat, _, residual, error, iterations, status = columns[14:]
     norms = fine.loadings.shape[1] == 2
     overlaps = record_of_one(Overlaps, columns[:7], chi if norms else None)

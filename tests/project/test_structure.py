@@ -25,7 +25,6 @@ FLOORS = [
 ]  # fmt: skip
 # What is imported inside a function, so that `import replica` stays light, and by whom.
 LAZY = {
-    "replica.saddle_point.one_group": {"replica.saddle_point"},  # numba
     "replica.explore": {"replica.explore"},  # the cells of a marimo notebook are functions
 }
 

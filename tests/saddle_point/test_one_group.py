@@ -1,5 +1,8 @@
 """The compiled core against the general code, which shares nothing with it but the table."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +118,7 @@ def test_network_at_its_thresholds(name, lam):
 def test_core_as_python(name, monkeypatch):
     """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
     table = of(name)
+    one_group.compile_all()
     compiled, error = solve_and_check(table, table, ALPHA, LAM)
     for name, function in vars(one_group).items():
         if hasattr(function, "py_func"):
@@ -123,6 +127,52 @@ def test_core_as_python(name, monkeypatch):
     assert_agree(plain, compiled, 1e-13)
     assert plain.residual.max() < 1e-13
     assert error.max() < 1e-12  # with that of the tabulated rows of a network
+
+
+CURVE = """
+import sys
+{before}
+import numpy as np, replica
+model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
+replica.solve(model, alpha=1.0, lam=0.1)
+print("numba" in sys.modules)
+curve = replica.learning_curve(model, alpha=np.linspace(0.5, 2, 100), lam=0.1)
+print("numba" in sys.modules, float(curve.test_error[-1, 0]))
+"""
+
+
+def outcome(before="", **environment):
+    """Of one point and a curve of many, in a process of their own."""
+    done = subprocess.run(
+        [sys.executable, "-c", CURVE.format(before=before)],
+        env=os.environ | environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    one, many, error = done.stdout.split()
+    model = replica.SpikedRandomFeatures(**MODELS["odd"])
+    expected = replica.solve(model, alpha=2.0, lam=0.1).test_error
+    assert float(error) == pytest.approx(expected, rel=1e-13)
+    return one, many
+
+
+def test_numba_is_imported_where_it_pays():
+    assert outcome() == ("False", "True")
+
+
+def test_without_numba():
+    """Python does all that it would have compiled."""
+    assert outcome("sys.modules['numba'] = None") == ("True", "True")  # there, as None
+
+
+@pytest.mark.slow  # compiles everything
+def test_where_nothing_can_be_kept():
+    """Of a user who has no home, of an installation that is another's."""
+    before = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+del sys.modules["numba"]
+"""
+    assert outcome(before)[1] == "True"
 
 
 @pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
