@@ -25,6 +25,7 @@ import numpy as np
 
 import replica
 from replica.documents import write_file
+from replica.saddle_point import one_group
 from solvers.quadrature import QuadratureError
 from solvers.threads import one_thread
 
@@ -47,6 +48,7 @@ Record = dict[str, Any]
 def warm() -> None:
     """What a process does once: imports, and the compiled kernel."""
     warnings.simplefilter("ignore")
+    one_group.compile_all()
     drawn("networks", 0).solve(drawn("networks", 0).model())
 
 
