@@ -20,6 +20,10 @@ RAGGED = SpikedRandomFeatures(  # three groups that have nothing in common
 
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
 
+# Of the same points twice: a process does its first few in Python and the rest by compiled code,
+# which adds in another order. Sums differ by 1e-15, and answers by some hundred times that.
+ORDER_OF_SUMS = 1e-12
+
 
 def errors(model, **at):
     """Of test and training, at these points or others."""

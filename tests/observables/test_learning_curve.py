@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray
 
 import replica
 from replica import InvalidArgument, learning_curve, solve
 from replica.observables import evaluate
 from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
-from tests.problems import PUBLISHED, RAGGED, THREE
+from tests.problems import ORDER_OF_SUMS, PUBLISHED, RAGGED, THREE
 
 MODEL = PUBLISHED.srf(beta=1.0)
 
@@ -58,7 +59,9 @@ def test_a_model_remembers_the_step_that_made_it(grids):
     curve = learning_curve(MODEL, **at, **grids)
     of_step = grids | {"beta": grids.get("beta", 1.0)}
     other = learning_curve(PUBLISHED, **at, **of_step).squeeze()
-    assert np.array_equal(curve.test_error.squeeze(), other.test_error)
+    np.testing.assert_allclose(
+        curve.test_error.squeeze(), other.test_error, rtol=ORDER_OF_SUMS, equal_nan=False
+    )
     constant = {"alpha0": 20, "eta": 3, "noise": 0, "beta": 1}
     assert {name: curve.attrs.get(name) for name in constant} == {
         name: None if name in grids else value for name, value in constant.items()
@@ -174,13 +177,16 @@ def test_learning_curves_of_several_steps(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "huber:0.5"])
-def test_workers_do_not_change_a_digit(loss):
+def test_workers_do_not_change_an_answer(loss):
     """Two models, of the loss in two blocks of points, in two processes and in this one."""
     grid = dict(alpha=np.linspace(0.5, 3, 40), lam=1.0, beta=[0.5, 2.0], loss=loss)
     noisy = replace(MODEL, noise=0.3)
     here, there = (learning_curve(noisy, workers=workers, **grid) for workers in (1, 2))
     assert bool(here.converged.all())
-    assert here.identical(there)
+    assert here.attrs == there.attrs
+    # residuals and quadrature errors are themselves rounding; losses start from ridge regression
+    told = ["test_error", "train_error", "converged", "status"]
+    xarray.testing.assert_allclose(here[told], there[told], rtol=ORDER_OF_SUMS)
 
 
 @pytest.mark.parametrize(("workers", "allowed"), [(0, "1 or more"), (2, "define it in a module")])
