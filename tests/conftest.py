@@ -23,7 +23,9 @@ def pytest_collection_finish():
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
+    from replica.saddle_point import one_group
 
+    one_group.compile_all()
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
     for one in (model, step.network(beta=1.0)):
