@@ -120,7 +120,8 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
 
 @pytest.mark.parametrize("more", ["--alpha 1", "--alpha 1 --eta 3", "--alpha 1,2 --lam .1"])
 def test_optima_are_drawn(more, tmp_path, capsys):
-    assert theory(f"optimum {STEP} {more} --plot {tmp_path / 'a.svg'}") == 0
+    step = STEP.replace("tanh", "erf")  # of closed form: large rates take no time
+    assert theory(f"optimum {step} {more} --plot {tmp_path / 'a.svg'}") == 0
     assert (tmp_path / "a.svg").stat().st_size > 5000
     capsys.readouterr()
 

@@ -301,7 +301,11 @@ def test_results_draw_themselves():
     for result, x, y in ((point, 0.9, point.test_error), (best, best.lam, best.test_error)):
         star = result.plot().get_lines()[-1]
         assert star.get_xydata().tolist() == [[x, y]]
-    both = replica.optimal_eta(STEP, alpha=1.0, beta=1.0)
+
+
+def test_an_optimum_over_both_is_marked():
+    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=3.0)
+    both = replica.optimal_eta(step, alpha=1.0, beta=1.0)
     assert both.plot().get_lines()[0].get_xydata() == pytest.approx(
         np.array([[both.lam, both.eta]]), rel=1e-12
     )

@@ -30,7 +30,7 @@ def test_ridge_regression(number):
     keeps_its_promise("ridge", number, 1.0)
 
 
-@settings(deadline=None, max_examples=12, derandomize=True)
+@settings(deadline=None, max_examples=8, derandomize=True)
 @given(NUMBERS)
 def test_other_losses(number):
     keeps_its_promise("losses", number, 1.0)
@@ -49,7 +49,7 @@ def test_a_point_takes_no_more_than_its_time(number, limit):
     """With a million nodes, and with a trained bias, of whose scan each solution has a share.
 
     The clock is looked at every .1 s or less; beside its averages a solution of the scan takes
-    5 ms, 33 times.
+    5 to 10 ms, 33 times.
     """
     problem = drawn("losses", number)
     model = problem.model()
@@ -58,7 +58,7 @@ def test_a_point_takes_no_more_than_its_time(number, limit):
     point = problem.solve(model, time_limit=limit)
     taken = process_time() - start
     assert point.status is Status.TIME  # they take 20 s and more
-    assert taken < limit + 0.6  # a slow machine takes twice as long
+    assert taken < limit + 1.0  # a slow machine takes twice as long
 
 
 SIGNS = dict(student="tanh", target="sign", r=1.1, c=1.0, gamma=0.9)
