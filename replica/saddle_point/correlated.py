@@ -31,6 +31,7 @@ from .rows import TabulatedRows
 from .special import Special
 
 NEWTON, NEARLY = 40, 1e-8  # steps at most; and the last of log c_e: what is left is its square
+LOWEST = 1e-6  # c_e over c, where it is sought
 
 
 class OnSpecial(NamedTuple):
@@ -157,22 +158,30 @@ class CorrelatedGroup(Correlated, Isotropic):
         self, q_of: Callable[[Array], tuple[Array, Array]], like: Array
     ) -> tuple[Array, Array, Array]:
         """q, c_e(q) and its derivative where q is that of ``q_of`` (c), which has its derivative in
-        c beside it, for as many points as ``like``; by Newton's method in log c.  Of complex
-        functions to the first order in the imaginary part; NaN where there is no such q."""
+        c beside it, for as many points as ``like``; by Newton's method in log c, halved where it
+        leaves what the signs so far allow.  Of complex functions to the first order in the
+        imaginary part; NaN where there is no such q."""
 
-        def step(c: Array) -> Array:
+        def step(c: Array) -> tuple[Array, Array]:
             q, dq = q_of(c)
             value, slope = self.tables.effective(np.where(q.real < 0, 0.0, q))
-            return np.asarray(np.log(value / c) / (1 - c * slope / value * dq))
+            slope = np.where(q.real < 0, 0.0, slope)  # of c_e(0) for all these
+            off = np.log(value / c)
+            return off, np.asarray(off / (1 - c * slope / value * dq))
 
         c = np.full(len(like), self.tables.c)
+        low, high = LOWEST * c, c
         for _ in range(NEWTON):
-            change = step(c)
-            c = c * np.exp(change.real)
-            if not (np.abs(change.real) > NEARLY).any():
+            off, change = step(c)
+            low, high = np.where(off.real > 0, c, low), np.where(off.real < 0, c, high)
+            ahead = c * np.exp(change.real)
+            settled = ~(np.abs(change.real) > NEARLY)
+            inside = settled | ((low < ahead) & (ahead < high))
+            c = np.where(inside, ahead, np.sqrt(low * high))
+            if settled.all():
                 break
         c = np.where(np.abs(change.real) <= NEARLY, c, np.nan)
-        q = q_of(c * np.exp(1j * step(c).imag) if np.iscomplexobj(change) else c)[0]
+        q = q_of(c * np.exp(1j * step(c)[1].imag) if np.iscomplexobj(change) else c)[0]
         return q, *self.tables.effective(q)
 
 

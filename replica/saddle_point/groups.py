@@ -54,69 +54,101 @@ class Groups(Responses):
     """Any number of groups."""
 
     def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
-        """(V1, V2) from their conjugates: V2 by Newton, from below unless there is a guess, then
-        V1.  Eq. (17.2)"""
+        """(V1, V2) from their conjugates, near (V1, V2) or (x, V1, V2).  Eq. (17.2)"""
+        return self.from_analytic(self.image(V_hat, lam, near))
+
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """(x, V1, V2) from the conjugates: x and V2 by one Newton, from below unless there is a
+        guess, then V1.  Eq. (17.2)"""
         V1_hat, V2_hat = self.unpack(V_hat)
         Lam, pi = lam[:, None] + V2_hat, self.table.fractions  # Lambda_b
         smallest = pi / (Lam + self.table.c * np.diagonal(V1_hat, axis1=1, axis2=2))
         # what is not a number stays so, without keeping the other points from their answer
         invalid = ~np.all(np.isfinite(smallest) & (smallest > 0), axis=1)
         smallest[invalid], Lam[invalid], V1_hat[invalid] = 1.0, 1.0, 0.0
-        guess = smallest if near is None else self.unpack(near)[1]
-        start = np.where(np.isfinite(guess) & (guess > 0), guess, smallest)
-        x = self.averages_at(self.scale(start) * V1_hat)
+        guess = smallest if near is None else self.unpack(self.from_analytic(near))[1]
+        V2 = np.where(np.isfinite(guess) & (guess > 0), guess, smallest)
+        if near is None or near.shape[1] == len(self.signed):
+            x = self.averages_at(self.scale(V2) * V1_hat)
+        else:
+            x = near[:, : -len(self.signed)]
+        n = x.shape[1]
+        invalid |= ~np.isfinite(x).all(axis=1)
+        x = np.where(invalid[:, None], 0.0, x)
 
-        def system(V2: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            K = self.scale(V2) * V1_hat[rows]
-            x[rows] = self.averages_at(K, x[rows])
-            at = self.resolvent(K, x[rows])
+        def system(U: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+            V2 = U[:, n:]
+            at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n])
             of = self.averages(at)
             trace, by_x, by_V2 = self._trace(at, of)
-            total = V2 * Lam[rows] + trace
-            slope = by_V2 - by_x @ np.linalg.solve(of.by_x, self._by_log_V2(of, at))
-            slope[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
-            return np.log(total / pi), slope / total[..., None]
+            total, size = V2 * Lam[rows] + trace, self._size(U[:, :n])
+            by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
+            first = np.concatenate([of.by_x, self._by_log_V2(of, at) / size[..., None]], axis=2)
+            second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
+            residual = np.concatenate([of.rest / size, np.log(total / pi)], axis=1)
+            return residual, np.concatenate([first, second], axis=1)
 
-        found = newton(system, start, tol=1e-14)
-        scale = self.scale(found.value)
-        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, found.value)
-        V[invalid | ~(found.residual < SOLVED)] = np.nan
-        return V
+        def size(U: Array) -> Array:
+            return np.concatenate([np.repeat(self._size(U[:, :n]), n, axis=1), U[:, n:]], axis=1)
+
+        signed = np.arange(n + self.groups) < n
+        start = np.concatenate([x, V2], axis=1)
+        found = newton(system, start, size=size, signed=signed, tol=1e-14)
+        x, V2 = found.value[:, :n], found.value[:, n:]
+        scale = self.scale(V2)
+        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
+        U = np.concatenate([x, V], axis=1)
+        U[invalid | ~(found.residual < SOLVED)] = np.nan
+        return U
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2) at fixed conjugates.  Eq. (4.10)"""
-        V = self.from_conjugates(V_hat, lam)
-        return self._second_moments(V, V_hat, X[:, None])[:, 0]
+        U = self.image(V_hat, lam)
+        return self.from_analytic(self._second_moments(U, V_hat, X[:, None])[:, 0])
 
-    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """log V - log of its image under (4.2)-(4.4), or their difference where signed.
+    def log_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """log V - log of its image under (4.2)-(4.4), or their difference where signed, at V or at
+        (x, V): then x less that of the image, too, from which V's image is found.
 
         NaN, which Newton steps back from, where a trial V1 is not positive semidefinite.
         """
+        V = self.from_analytic(U)
         invalid = np.any(self.shrinkage(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
         V = np.where(invalid[:, None], np.where(self.signed, 0.0, 1.0), V)
+        n = U.shape[1] - V.shape[1]
+        U = np.concatenate([U[:, :n], V], axis=1)
         V_hat = self.conjugates(V, alpha)
-        image = self.from_conjugates(V_hat, lam, V)
-        before, after = self.magnitude(V), self.magnitude(image)
-        residual = np.where(self.signed, V / before - image / after, np.log(before / after))
-        residual[invalid] = np.nan
+        image = self.image(V_hat, lam, U)
         # From d image / d V to the coordinates log V and, where signed, V / size.
-        slope = self._slope(image, V, V_hat, alpha)
-        slope *= before[:, None, :] / after[..., None]
+        slope = self._slope(image, V, V_hat, alpha)[:, image.shape[1] - U.shape[1] :]
+        image = image[:, image.shape[1] - U.shape[1] :]
+        signed = np.append(np.ones(n, dtype=bool), self.signed)
+        before, after = self.magnitude(U), self.magnitude(image)
+        after[:, :n] = before[:, :n]
+        residual = np.where(signed, U / before - image / after, np.log(before / after))
+        residual[invalid] = np.nan
+        slope *= before[:, None, n:] / after[..., None]
+        before, ratio = before[:, n:], (image / after)[:, n:]
         for ab in np.flatnonzero(self.signed):
-            aa, bb = (self.diagonal[group[ab]] for group in self.upper)
-            slope[:, ab] -= (image / after)[:, ab, None] / 2 * (slope[:, aa] + slope[:, bb])
+            aa, bb = (n + self.diagonal[group[ab]] for group in self.upper)
+            slope[:, n + ab] -= ratio[:, ab, None] / 2 * (slope[:, aa] + slope[:, bb])
         for ab in np.flatnonzero(self.signed):
             half = (V / before)[:, ab, None] / 2 * slope[:, :, ab]
             for group in self.upper:
                 slope[:, :, self.diagonal[group[ab]]] += half
-        return residual, np.eye(V.shape[1]) - slope
+        matrix = np.tile(np.eye(U.shape[1]), (len(U), 1, 1))
+        matrix[:, :, n:] -= slope
+        return residual, matrix
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with: of (x, V), of x 1 and its largest."""
         n = V.shape[1] - len(self.signed)
-        size = 1 + np.abs(V[:, :n]).max(axis=1, keepdims=True, initial=0.0)
-        return np.concatenate([np.repeat(size, n, axis=1), super().magnitude(V[:, n:])], axis=1)
+        size = np.repeat(self._size(V[:, :n]), n, axis=1)
+        return np.concatenate([size, super().magnitude(V[:, n:])], axis=1)
+
+    def _size(self, x: Array) -> Array:
+        """(P, 1)"""
+        return np.asarray(1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0))
 
     def to_analytic(self, V: Array, alpha: Array) -> Array:
         """(x, V)."""
@@ -168,15 +200,16 @@ class Groups(Responses):
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
-        V_hat = self.conjugates(V, alpha)
-        size = self.magnitude(V)
-        slope = self._slope(V, V, V_hat, alpha) * (size[:, None, :] / size[..., None])
+        V_hat, U = self.conjugates(V, alpha), self.to_analytic(V, alpha)
+        size, n = self.magnitude(V), U.shape[1] - V.shape[1]
+        slope = self._slope(U, V, V_hat, alpha)[:, n:] * (size[:, None, :] / size[..., None])
         matrix = np.eye(V.shape[1]) - slope
-        source = self._second_moments(V, V_hat, X[:, None])[:, 0] / size
+        source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size
         return size * np.linalg.solve(matrix, source[..., None])[..., 0]
 
     def _slope(self, image: Array, V: Array, V_hat: Array, alpha: Array) -> Array:
-        """R K, the derivative of (4.2)-(4.4) as a map of V, (P, D, D): R = -d image / d V_hat."""
+        """R K, the derivative of (4.2)-(4.4), and of x, as a map of V, (P, n + D, D):
+        R = -d image / d V_hat, the image being (x, V)."""
         K = self._conjugate_slope(V, alpha)
         return self._second_moments(image, V_hat, K).transpose(0, 2, 1)
 
@@ -231,14 +264,15 @@ class Groups(Responses):
         W, S = at.W[:, None], at.S[:, None]
         return W.swapaxes(-1, -2) @ Ce @ W - S @ dK @ S
 
-    def _second_moments(self, V: Array, V_hat: Array, X: Array) -> Array:
-        """Eq. (4.10) for several sources X (P, J, D) at each point."""
+    def _second_moments(self, U: Array, V_hat: Array, X: Array) -> Array:
+        """Eq. (4.10) for several sources X (P, J, D) at each point (x, V); before (Q1, q2), what
+        x loses by them, (P, J, n + D)."""
         shape, groups = X.shape, self.groups
-        V2, V1_hat = self.unpack(V)[1], self.unpack(V_hat)[0]
+        V2, V1_hat = self.unpack(self.from_analytic(U))[1], self.unpack(V_hat)[0]
         X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
         X1, X2 = X1.reshape(*shape[:2], groups, groups), X2.reshape(*shape[:2], groups)
         scale = self.scale(V2)
-        at = self.resolvent(scale * V1_hat)
+        at = self.resolvent(scale * V1_hat, U[:, : -len(self.signed)])
         of = self.averages(at)
         trace, by_x, by_V2 = self._trace(at, of)
         by_V2[:, range(groups), range(groups)] += self.table.fractions - trace  # Lambda V2
@@ -254,7 +288,7 @@ class Groups(Responses):
         Q1 = -scale[:, None] * dS / self.beta
         q2 = -V2[:, None] * e
         flat = self.pack(Q1.reshape(-1, groups, groups), q2.reshape(-1, groups))
-        return flat.reshape(shape)
+        return np.concatenate([-dx, flat.reshape(shape)], axis=2)
 
 
 def geometric_means(V2: Array) -> Array:

@@ -170,6 +170,10 @@ class Responses(ABC):
     def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2), packed (P, D), from their conjugates, all real, and a guess.  (4.3)-(4.4)"""
 
+    def image(self, V_hat: Array, lam: Array, near: Array) -> Array:
+        """The coordinates of ``from_analytic`` of (V1, V2) from their conjugates; all real."""
+        return self.from_conjugates(V_hat, lam, near)
+
     @abstractmethod
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2) for sources X at fixed conjugates, all packed (P, D); all real.  Eq. (4.9)"""
@@ -250,8 +254,8 @@ class Responses(ABC):
         the relative residual of the undamped map.
         """
 
-        def step(V: Array, rows: NDArray[np.int64]) -> Array:
-            return self.from_conjugates(self.conjugates(V, alpha[rows]), lam[rows], V)
+        def step(U: Array, rows: NDArray[np.int64]) -> Array:
+            return self.image(self.conjugates(self.from_analytic(U), alpha[rows]), lam[rows], U)
 
         if start is None:
             ones = np.ones((len(alpha), self.groups))
@@ -259,19 +263,23 @@ class Responses(ABC):
             start = step(start, np.arange(len(alpha)))
             limits: dict[str, Any] = {"patience": PATIENCE, "near": CLOSE}
         else:
-            limits = {"max_iterations": 1}
+            start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
-        usable = np.isfinite(first.value) & ((first.value > 0) | self.signed)
+        # x, which ``Groups`` carries before V, may have either sign
+        signed = np.ones(start.shape[1], dtype=bool)
+        signed[-len(self.signed) :] = self.signed
+        usable = np.isfinite(first.value) & ((first.value > 0) | signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
         if slow.size == 0:
-            return first
+            return replace(first, value=self.from_analytic(first.value))
         second = newton(
-            lambda V, rows: self.log_residual(V, alpha[slow[rows]], lam[slow[rows]]),
+            lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),
             first.value[slow],
             size=self.magnitude,
-            signed=self.signed,
+            signed=signed,
             tol=max(tol, 1e-13),
             max_iterations=NEWTON_STEPS,
         )
         error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
-        return first.continued(slow, replace(second, residual=largest(error)))
+        found = first.continued(slow, replace(second, residual=largest(error)))
+        return replace(found, value=self.from_analytic(found.value))

@@ -131,21 +131,27 @@ def _along(
     N = centre.shape[1]
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
-    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
+
+    def rho_at(panels: Panels) -> Array:
+        owner = panels.owner
+        return labels.mean(*(centre[:, owner, None] + L[..., None] * panels.nodes)) - offset[owner]
 
     def averages(panels: Panels) -> Array:
         """Such as the pencil takes, and those that a moment of rho does."""
-        owner, tau = panels.owner, panels.nodes
-        rho = labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
+        rho, unit = rho_at(panels), size[panels.owner, None]
         inverse = 1 / (1 + (root * rho) ** 2)
-        values = np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
-        return np.asarray(values * density(tau))
+        values = np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
+        return np.asarray(values * density(panels.nodes))
 
     breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
     slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
     places = [(at / slope)[:, None] for slope, at in slopes if abs(slope) > SHORTEST]
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
     start = between(np.sort(breaks, axis=1))
+    # of labels that grow, moments far out in kappa are large, and known to their own rounding
+    fourth = (start.kronrod.weights * density(start.nodes) * rho_at(start) ** 4).sum(axis=1)
+    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
+    size = np.maximum(size, np.bincount(start.owner, fourth, N) ** 0.25)
     tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
     adapted = adapt(averages, start, tol, MOST_PANELS)
     if adapted is None:

@@ -8,6 +8,8 @@ from scipy.special import roots_hermitenorm, voigt_profile
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.equivalence import table_at
+from replica.saddle_point import ridge
 from replica.steps.residual_law import residuals
 from solvers.rules import Rule
 
@@ -92,3 +94,25 @@ def test_large_noisy_steps_are_told_within_seconds():
     step = GradientStep(student="gelu", target="relu", steps=[(0.04, 34.0)] * 2, noise=0.1)
     point = replica.solve(step.network(beta=1.0), **AT)
     assert point.converged == np.isfinite(point.test_error)
+
+
+def test_bulk_that_falls_steeply():
+    """Of a target of two directions and a large step c_e falls by a factor 5 where q has hardly
+    grown: Newton's method for it must not leave q >= 0."""
+    step = GradientStep(student="tanh", target="z1 + he2(z2)", alpha0=0.2, eta=4.0)
+    found = replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1)
+    # the same by several groups' pencil, which no table of c_e enters
+    tabulated = ridge.responses_of(table_at(step.network(beta=1.0), 1))
+    direct = tabulated.analytic.solve(np.array([1.0]), np.array([0.1]), 1e-12).value
+    assert found.converged
+    by_pencil = [found.overlaps.V1.item(), found.overlaps.V2.item()]
+    np.testing.assert_allclose(by_pencil, direct[0], rtol=1e-8)
+
+
+def test_labels_that_grow():
+    """He_3 after three steps: far out in kappa the labels are large, and their moments known no
+    better than to their own rounding."""
+    step = GradientStep(student="tanh", target="he1 + he3/2", steps=[(1.98, 0.47)] * 3)
+    found = replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1)
+    # with 40 Legendre nodes on each of 40 panels of tau, the same for all kappa
+    assert found.test_error == pytest.approx(2.35764019, abs=1e-8)
