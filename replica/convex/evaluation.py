@@ -61,8 +61,7 @@ class Task(NamedTuple):
 class Evaluation(NamedTuple):
     """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
 
-    ``slope`` is that of the training objective in a common bias, where one is trained, and
-    ``jacobian``, objects (P,), what ``solve_points`` of a convex loss keeps of its equations.
+    ``slope`` is that of the training objective in a common bias, where one is trained.
     """
 
     points: ridge.Points
@@ -72,7 +71,6 @@ class Evaluation(NamedTuple):
     nodes: Array
     slope: Array
     bias: Array
-    jacobian: Array
 
     @property
     def converged(self) -> Any:

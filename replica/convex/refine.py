@@ -30,9 +30,8 @@ LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
 # within it; beside each, the nodes of a panel along a proximal map.
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
-# Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
-# what they differ by.
-PANEL_SAFETY = 3.0
+# Two tables may miss nearly the same: their error is taken to be larger than what they differ by.
+SAFETY = 3.0
 # Points that share panels: with more of them these have many nodes that most need not, with fewer
 # numpy's overhead is most of the time.
 TOGETHER = 8
@@ -85,8 +84,7 @@ def _start(task: Task) -> Evaluation:
     unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
     *losses, wrong = np.full((len(Losses._fields) + 1, len(none)), np.nan)
     nodes, slope, bias = none.astype(int), none, none.copy()
-    jacobian = np.full(len(none), None)
-    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias, jacobian)
+    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
@@ -125,7 +123,6 @@ def _on_fitted_panels(
             given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
             equations = Equations(given, task.loss, task.check_time)
             _solve_on(task, found, rows, last, equations)
-            found.quadrature_error[rows] *= PANEL_SAFETY
             last, done = equations, done + 1
             rows = rows[found.converged[rows] & ~(found.quadrature_error[rows] <= task.tol)]
             if not rows.size:
@@ -149,8 +146,7 @@ def _solve_on(
     part, before = task.at(rows), found.at(rows).points.overlaps
     was_solved = found.converged[rows]
     close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
-    jacobian = found.jacobian[rows]
-    overlaps, result = solve_points(equations, part.alpha, part.lam, before, jacobian, tol=close)
+    overlaps, result = solve_points(equations, part.alpha, part.lam, before, tol=close)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
     with np.errstate(all="ignore"):
@@ -161,7 +157,7 @@ def _solve_on(
     found.points.status[rows[~solved]] = Status.NO_PROGRESS
     found.points.iterations[rows] = result.iterations
     found.points.residual[rows] = result.residual
-    found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, jacobian
+    found.nodes[rows] = equations.table.weights.size
     found.quadrature_error[rows] = np.inf
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
@@ -169,7 +165,7 @@ def _solve_on(
         was = last.errors(Overlaps(*(each[near] for each in before)))
         changed = _difference(equations, was, found.at(rows[near]))
         change[near] = np.maximum(change[near], changed)
-    found.quadrature_error[rows] = change
+    found.quadrature_error[rows] = SAFETY * change
 
 
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:

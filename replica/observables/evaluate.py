@@ -154,8 +154,7 @@ def _on(
     losses = Losses(train / 2, train.copy(), test / 2)
     nodes, bias = np.full(len(alpha), fine.weights.size), np.zeros(len(alpha))
     slope = slope_in_bias(model, fine, alpha, points, partial(scores_of_ridge, fine))
-    none = np.full(len(alpha), None)
-    return Evaluation(points, losses, unknown, error, nodes, slope, bias, none)
+    return Evaluation(points, losses, unknown, error, nodes, slope, bias)
 
 
 def _finished(
