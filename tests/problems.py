@@ -23,4 +23,5 @@ POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.0
 
 def errors(model, **at):
     """Of test and training, at these points or others."""
-    return np.array(evaluate(model, **(at or POINTS)).points.errors)
+    found = evaluate(model, **(at or POINTS))
+    return np.array([found.test_error, found.train_error])
