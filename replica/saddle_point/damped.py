@@ -14,8 +14,8 @@ from solvers.marchenko_pastur import resolvent_averages
 from solvers.results import Array, Rows
 
 from ..equivalence import OneGroup
-from .overlaps import Conjugates, Errors, Overlaps, record_of_one
-from .ridge import Points
+from .overlaps import Conjugates, Errors, Overlaps
+from .ridge import Points, record_of_one
 
 DAMPING = 0.5
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds of a point
