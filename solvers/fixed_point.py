@@ -1,4 +1,4 @@
-"""Fixed points x = T(x): plain iteration, Anderson's method and Broyden's, one loop.
+"""Fixed points x = T(x): plain iteration, or Anderson's method.
 
 Many independent problems ("rows") are iterated at once, and a row leaves as soon
 as it is done, so the cost of Python is paid once a sweep instead of once a
@@ -12,15 +12,10 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .linear import solve_rows
 from .results import Array, Result, Rows, Status, largest
 
 Map = Callable[[Array, Rows], Array]
-# All points and their images (rows, k), the rows (R,) that go on, and which of these are far from
-# their fixed points, bool (R,) -> the next points (R, k).
-Accelerator = Callable[[Array, Array, Rows, NDArray[np.bool_]], Array]
 
 
 def fixed_point(
@@ -29,13 +24,13 @@ def fixed_point(
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
-    accelerator: Accelerator | None = None,
+    memory: int = 0,
     near: float = np.inf,
     longest: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
 ) -> Result:
-    """Iterate ``x <- T(x)``, or what an accelerator makes of it, until it stands still.
+    """Iterate ``x <- T(x)``, or what Anderson's method makes of it, until it stands still.
 
     Parameters
     ----------
@@ -47,8 +42,8 @@ def fixed_point(
         steps are accelerated.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
-    accelerator : Accelerator, optional
-        ``Anderson`` or ``Broyden``; the plain iteration if absent.
+    memory : int
+        Earlier points that Anderson's method combines with the newest; the plain iteration if 0.
     near : float
         Of steps of a larger residual nothing is learned: far from the fixed point, where T is not
         nearly linear, extrapolation may lead anywhere, and the contraction rate says little.
@@ -79,6 +74,7 @@ def fixed_point(
     rows = np.arange(count)
     rounding = 1e-15  # a relative change this small is nothing but rounding
     images = value.copy()
+    past: deque[tuple[Array, Array]] = deque(maxlen=memory + 1)  # points, images; the newest last
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
         image = step(x, rows)
@@ -103,66 +99,18 @@ def fixed_point(
             active &= ~slow
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows, x, image = rows[active], x[active], image[active]
+        rows, x, image, far = rows[active], x[active], image[active], rows[active & far]
         target = image
-        if accelerator is not None:
-            target = accelerator(value, images, rows, far[active])
+        if memory:
+            for points, theirs in past:  # what equals the newest has no part in the combination
+                points[far], theirs[far] = value[far], images[far]
+            past.append((value.copy(), images.copy()))
+            target = _combined([(points[rows], theirs[rows]) for points, theirs in past])
             change = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
             target = x + (target - x) * np.minimum(1, within / change)[:, None]
         value[rows] = target
     return Result(value, residual, iterations, status)
-
-
-class Anderson:
-    """Anderson's method: the last points are combined, with weights that sum to 1, so that their
-    combined step T(x) - x is shortest in least squares; the next is that combination of images.
-    An object serves one call of ``fixed_point``.
-
-    Parameters
-    ----------
-    memory : int
-        Number of points that are combined beside the newest.
-    """
-
-    def __init__(self, memory: int) -> None:
-        self.steps: deque[tuple[Array, Array]] = deque(maxlen=memory + 1)  # the newest last
-
-    def __call__(self, x: Array, image: Array, rows: Rows, far: NDArray[np.bool_]) -> Array:
-        newest = x.copy(), image.copy()
-        for past in self.steps:
-            # what equals the newest step has no part in the combination
-            for kept, now in zip(past, newest, strict=True):
-                kept[rows[far]] = now[rows[far]]
-        self.steps.append(newest)
-        return _combined([(point[rows], its_image[rows]) for point, its_image in self.steps])
-
-
-class Broyden:
-    """Broyden's method: Newton's step for x - T(x) = 0 with slopes that are corrected, by the least
-    change, for what each step has shown of them.  An object serves one call of ``fixed_point``.
-
-    Parameters
-    ----------
-    slopes : array (rows, k, k)
-        Derivatives of x - T(x), as far as they are known, or else the identity: the first step is
-        the plain one then.  Overwritten by what is known at the end.
-    """
-
-    def __init__(self, slopes: Array) -> None:
-        self.slopes = slopes
-        self.before: Array | None = None
-
-    def __call__(self, x: Array, image: Array, rows: Rows, far: NDArray[np.bool_]) -> Array:
-        now, slopes = np.stack([x, x - image]), self.slopes[rows]
-        if self.before is not None:
-            step, change = now[:, rows] - self.before[:, rows]
-            missed = change - np.einsum("rij,rj->ri", slopes, step)
-            length = np.maximum((step**2).sum(axis=1), 1e-300)[:, None, None]
-            slopes += missed[:, :, None] * step[:, None] / length
-        slopes[far] = np.eye(x.shape[1])
-        self.slopes[rows], self.before = slopes, now
-        return x[rows] - solve_rows(slopes, now[1, rows])
 
 
 def _relative(difference: Array, size: Array) -> Array:
@@ -172,7 +120,8 @@ def _relative(difference: Array, size: Array) -> Array:
 
 def _combined(steps: list[tuple[Array, Array]]) -> Array:
     """The next point (R, k) by Anderson's method, from the last points x and their images T(x),
-    pairs of (R, k), the newest last."""
+    pairs of (R, k), the newest last: the points are combined, with weights that sum to 1, so that
+    their combined step T(x) - x is shortest in least squares; the next is that of the images."""
     *past, (point, image) = steps
     if not past:
         return image

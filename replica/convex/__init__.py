@@ -1,9 +1,8 @@
 """The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
-from .averages import Losses
 from .classification import classification_error
 from .common_bias import objective, slope_in_bias
-from .evaluation import Evaluation, assign, concatenate
+from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 from .solve import LOSS_RESIDUAL_TOLERANCE
@@ -13,13 +12,13 @@ __all__ = [
     "LOSS_QUADRATURE_TOLERANCE",
     "LOSS_RESIDUAL_TOLERANCE",
     "Evaluation",
+    "GivenUp",
     "Loss",
-    "Losses",
-    "assign",
+    "Task",
     "classification_error",
-    "concatenate",
     "loss",
     "objective",
+    "on_growing_tables",
     "slope_in_bias",
     "solve_convex",
 ]

@@ -42,10 +42,6 @@ LONGEST_STEP_OF_M = 2.0
 SLOPE_FLOOR = 1e-6
 SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
 LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
-DIFFERENCE = 1e-6  # step of the differences for Newton's slopes, which need few digits
-# Slopes of x - T(x) that are rounding of these differences: the coordinate solves its equation
-# wherever it is, such as m where the margins of all samples are short of the hinge's.
-NEUTRAL = 1e-9
 # A step that is too long is halved, so often at most, until the slope at its end is no steeper than
 # this part of that at its start.
 SLOPE_LEFT, TRIALS = 0.5, 10
@@ -166,16 +162,3 @@ class Equations:
             overlaps, _ = self.update(alpha, lam, self.coordinates.unpack(x))
             after = self.coordinates.pack(overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
-
-    def system(self, x: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """x - T(x) (P, k) and its derivatives (P, k, k), by differences."""
-        P, k = x.shape
-        shifted = (x[:, None] + DIFFERENCE * np.eye(k + 1, k, -1)).reshape(-1, k)
-        image = self.image(shifted, np.repeat(alpha, k + 1), np.repeat(lam, k + 1))
-        residual = (shifted - image).reshape(P, k + 1, k)
-        with np.errstate(all="ignore"):
-            slope = (residual[:, 1:] - residual[:, :1]) / DIFFERENCE
-        slope = slope.transpose(0, 2, 1)
-        neutral = np.abs(slope).max(axis=2) < NEUTRAL
-        slope[neutral[..., None] & np.eye(k, dtype=bool)] = 1.0  # where it is it stays
-        return residual[:, 0], slope

@@ -1,7 +1,8 @@
-"""The theory of one model at many points, as arrays that can be joined and overwritten in part."""
+"""The theory of one model at many points: what is known of each, and which are refined further."""
 
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,12 +11,14 @@ from solvers.results import Array, Rows, Status
 
 from ..equivalence import table_at
 from ..problem import Model
-from ..saddle_point import ridge
-from .averages import Losses
+from ..saddle_point import Conjugates, Errors, Overlaps, ridge
 from .label_tables import is_odd
 from .losses import Loss
 
-Record = TypeVar("Record")  # of arrays, or of records
+Table = TypeVar("Table")  # or what else knows the nodes
+ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
+ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
 
 
 class GivenUp(Exception):
@@ -53,75 +56,106 @@ class Task(NamedTuple):
 
     def ridge(self) -> ridge.Points:
         """Ridge regression at these points, on the first of its tables."""
-        table = table_at(self.model, 0)
+        table = table_at(self.model, 0, "auto")
         assert table is not None
         return ridge.solve_points(table, self.alpha, self.lam)
 
 
-class Evaluation(NamedTuple):
-    """The theory of one model at P points: what ``Solution`` holds, as arrays over points.
+class Evaluation:
+    """The theory of one model at P points, as arrays over points: what ``Solution`` holds.
 
-    ``slope`` is that of the training objective in a common bias, where one is trained, and
-    ``jacobian``, objects (P,), what ``solve_points`` of a convex loss keeps of its equations.
+    Points are ``converged`` once they are solved on some table, and ``open`` until their quadrature
+    error, too, is within the tolerance, or they are given up; those that are both may be refined.
+    ``slope`` is that of the training objective in a common bias, where one is trained.
     """
 
-    points: ridge.Points
-    losses: Losses
-    classification_error: Array
-    quadrature_error: Array
-    nodes: Array
-    slope: Array
-    bias: Array
-    jacobian: Array
+    overlaps: Overlaps
+    conjugates: Conjugates
 
-    @property
-    def converged(self) -> Any:
-        """Boolean array (P,)."""
-        return self.points.status == Status.CONVERGED
+    def __init__(self, count: int) -> None:
+        self.open, self.converged = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+        self.status = np.full(count, Status.NO_PROGRESS)
+        self.residual, self.quadrature_error = np.full((2, count), np.inf)
+        self.iterations, self.nodes = np.zeros((2, count), dtype=int)
+        self.trained_bias, self.slope = np.zeros((2, count))
+        self.test_error, self.train_error, *others = np.full((len(ERRORS), count), np.nan)
+        self.loss_error, self.train_loss, self.classification_error = others
 
     @property
     def columns(self) -> dict[str, Array]:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
-        points, losses = self.points, self.losses
-        return {
-            "trained_bias": self.bias,
-            "test_error": points.errors.test,
-            "train_error": points.errors.train,
-            "loss_error": losses.test,
-            "train_loss": losses.train,
-            "classification_error": self.classification_error,
-            "converged": self.converged,
-            "residual": points.residual,
-            "quadrature_error": self.quadrature_error,
-            "iterations": points.iterations,
-            "nodes": self.nodes,
-            "status": points.status,
-        }
+        return dict(zip(COLUMNS, attrgetter(*COLUMNS)(self), strict=True))
 
-    def at(self, rows: Array) -> "Evaluation":
-        """Some of the points, by a copy."""
-        return _combine(lambda part: part[rows], self)
+    def put(self, rows: Any, **known: Any) -> None:
+        """Overwrite what is known of some points: arrays, or records of them, by name."""
+        for name, value in known.items():
+            if not isinstance(value, tuple):
+                getattr(self, name)[rows] = value
+                continue
+            if not hasattr(self, name):
+                empty = (np.full((len(self.open), *part.shape[1:]), np.nan) for part in value)
+                setattr(self, name, type(value)(*empty))
+            for into, part in zip(getattr(self, name), value, strict=True):
+                into[rows] = part
+
+    def overlaps_at(self, rows: Any) -> Overlaps:
+        """Those of some of the points, by a copy."""
+        return Overlaps(*(part[rows] for part in self.overlaps))
+
+    def points_at(self, rows: Any) -> ridge.Points:
+        """Some of the points as ridge regression has them."""
+        conjugates = Conjugates(*(part[rows] for part in self.conjugates))
+        errors = Errors(self.test_error[rows], self.train_error[rows])
+        account = self.residual[rows], self.iterations[rows], self.status[rows]
+        return ridge.Points(self.overlaps_at(rows), conjugates, errors, *account)
+
+    def flag(self, rows: Any, status: Any) -> None:
+        """Give points up: they have a status that says why, and no errors."""
+        self.open[rows] = self.converged[rows] = False
+        self.status[rows] = status
+        for name in ERRORS:
+            getattr(self, name)[rows] = np.nan
+
+    def close(self, residual_tol: float) -> None:
+        """Give up what is not known to the tolerances."""
+        self.flag(self.converged & ~(self.residual <= residual_tol), Status.NO_PROGRESS)
+        self.flag(self.converged & self.open, Status.QUADRATURE)
+        self.flag(~self.converged, self.status[~self.converged])
+        self.status[self.converged] = Status.CONVERGED
 
 
-def concatenate(parts: list[Evaluation]) -> Evaluation:
-    """Evaluations of consecutive points as one."""
-    return _combine(lambda *arrays: np.concatenate(arrays), *parts)
+def on_growing_tables(
+    found: Evaluation,
+    rows: Rows,
+    table_for: Callable[[int, Rows], Table | None],
+    solve_on: Callable[[Table, Rows, Table | None], Rows],
+    level: int = 0,
+    last: Table | None = None,
+) -> None:
+    """Solve points on larger and larger tables, until none needs another one.
 
-
-def assign(into: Record, rows: Array, values: Record) -> Record:
-    """``into``, an evaluation or a part of one, with its points ``rows`` overwritten in place by
-    ``values``."""
-
-    def put(a: Array, b: Array) -> Array:
-        a[rows] = b
-        return a
-
-    found: Record = _combine(put, into, values)
-    return found
-
-
-def _combine(function: Callable[..., Array], *trees: Any) -> Any:
-    """Apply ``function`` to corresponding arrays of records of records of arrays."""
-    if isinstance(trees[0], tuple):
-        return type(trees[0])(*(_combine(function, *parts) for parts in zip(*trees, strict=True)))
-    return function(*trees)
+    Parameters
+    ----------
+    found : Evaluation
+        Where points that take too long, or too many nodes, are flagged.
+    rows : (R,)
+    table_for : callable (level, rows) -> table, or what knows one
+        None past the last level; may raise ``GivenUp``.
+    solve_on : callable (table, rows, last table or None) -> rows
+        Writes what it finds into ``found``, and tells which points go on; may raise ``GivenUp``.
+    level, last : of the first table, and the one before it.
+    """
+    while rows.size:
+        try:
+            table = table_for(level, rows)
+            if table is None:
+                return
+            rows = solve_on(table, rows, last)
+        except GivenUp as given_up:
+            if given_up.status is Status.MEMORY and rows.size > 1:  # fewer share fewer nodes
+                for half in np.array_split(rows, 2):
+                    on_growing_tables(found, half, table_for, solve_on, level, last)
+            else:
+                found.flag(rows, given_up.status)
+            return
+        level, last = level + 1, table

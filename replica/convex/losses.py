@@ -128,7 +128,7 @@ class Loss:
             named = False
         return (loss, (self.name,)) if named else object.__reduce__(self)
 
-    @property
+    @cached_property
     def is_square(self) -> bool:
         """Whether this is ridge regression's loss."""
         return self.kind == "residual" and self.pieces == SQUARE_PIECES

@@ -52,7 +52,7 @@ def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Ov
         places = np.log([task.alpha, task.lam])
         away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
         nearest = solved[[np.argmin(away)]]
-        yield task.at(nearest), found.at(nearest).points.overlaps
+        yield task.at(nearest), found.overlaps_at(nearest)
     for lam in EASY:
         there = task.at(row)._replace(lam=np.array([lam]))
         near = _rough(there, there.ridge().overlaps)
@@ -65,7 +65,7 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
     """Rough overlaps of one point, along a path from where they are ``near`` another's."""
     start, end = (np.log([each.alpha[0], each.lam[0]]) for each in (begin, task))
     length = np.abs(end - start).max()
-    table = table_at(task.model, 0)
+    table = table_at(task.model, 0, "auto")
     assert table is not None
     coordinates, done, step = Coordinates(table), 0.0, np.log(FACTOR)
     at = coordinates.pack(near)

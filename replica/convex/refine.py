@@ -12,16 +12,14 @@ import time
 
 import numpy as np
 
-from solvers.results import Array, Rows, Status, largest
+from solvers.results import Array, Rows, largest
 
-from ..problem import Model
 from ..saddle_point import Overlaps, relative_change
 from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import Equations
-from .evaluation import Evaluation, GivenUp, Task, assign
+from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .label_tables import shared_tables
-from .losses import Loss
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
 from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, solve_points
@@ -30,9 +28,8 @@ LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
 # within it; beside each, the nodes of a panel along a proximal map.
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
-# Two fits to nearly the same overlaps may miss the same: their error is taken to be larger than
-# what they differ by.
-PANEL_SAFETY = 3.0
+# Two tables may miss nearly the same: their error is taken to be larger than what they differ by.
+SAFETY = 3.0
 # Points that share panels: with more of them these have many nodes that most need not, with fewer
 # numpy's overhead is most of the time.
 TOGETHER = 8
@@ -46,96 +43,72 @@ GAIN, COARSE = 0.2, 0.02
 SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
 
 
-def solve_convex(
-    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float, time_limit: float
-) -> Evaluation:
-    """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol``.
-
-    Points that take longer than ``time_limit`` seconds each, on average over those that are solved
-    together, are given up.
-    """
-    deadline = time.monotonic() + time_limit * len(alpha)
-    task = Task(model, loss, alpha, lam, deadline, tol)
-    found, rows = _start(task), np.arange(len(alpha))
+def solve_convex(task: Task, time_limit: float) -> Evaluation:
+    """The points of a task, each to its tolerance; those that need a path are given up after
+    ``time_limit`` seconds each."""
+    alpha, lam, panels = task.alpha, task.lam, has_panels(task.model)
+    found, rows = Evaluation(len(alpha)), np.arange(len(alpha))
+    start = task.ridge()
+    found.put(rows, overlaps=start.overlaps, conjugates=start.conjugates)
     _on_shared_tables(task, found, rows)
-    if has_panels(model):
-        rows = np.flatnonzero(found.converged & ~(found.quadrature_error <= tol))
+    if panels:
+        rows = np.flatnonzero(found.open & found.converged)
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
         for i in range(0, len(rows), TOGETHER):
             _on_fitted_panels(task, found, rows[i : i + TOGETHER])
-    solve_near = _on_fitted_panels if has_panels(model) else _on_shared_tables
-    for row in np.flatnonzero(found.points.status == Status.NO_PROGRESS)[:, None]:
+    solve_near = _on_fitted_panels if panels else _on_shared_tables
+    for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
         try:
             for near in ends_of_paths(alone, found, row):
-                assign(found.points.overlaps, row, near)
+                found.put(row, overlaps=near)
                 solve_near(alone, found, row)
-                if found.points.status[row[0]] is not Status.NO_PROGRESS:
+                if found.converged[row[0]] or not found.open[row[0]]:
                     break
         except GivenUp as given_up:
-            found.points.status[row] = given_up.status
+            found.flag(row, given_up.status)
     return found
-
-
-def _start(task: Task) -> Evaluation:
-    """Ridge regression's overlaps as those to start from, with errors that are not known."""
-    points = task.ridge()
-    points.status[:], points.residual[:] = Status.NO_PROGRESS, np.inf
-    unknown, none = np.full(len(task.alpha), np.inf), np.zeros(len(task.alpha))
-    *losses, wrong = np.full((len(Losses._fields) + 1, len(none)), np.nan)
-    nodes, slope, bias = none.astype(int), none, none.copy()
-    jacobian = np.full(len(none), None)
-    return Evaluation(points, Losses(*losses), wrong, unknown, nodes, slope, bias, jacobian)
 
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on the tables that all share, as long as each is much better than the last."""
-    last, error = None, np.full(len(task.alpha), COARSE)
-    try:
-        for given in shared_tables(task.model, task.folded):
-            equations = Equations(given, task.loss, task.check_time)
-            new = ~found.converged
-            _solve_on(task, found, rows, last, equations)
-            now = found.quadrature_error
-            on = ~(found.converged & (now <= task.tol))
-            if has_panels(task.model):
-                on &= found.converged & (new | (now < GAIN * error))
-            error = np.where(new, error, now)
-            last, rows = equations, rows[on[rows]]
-            if not rows.size:
-                return
-    except GivenUp as given_up:
-        found.points.status[rows] = given_up.status
+    shared = shared_tables(task.model, task.folded)
+    error = np.full(len(task.alpha), COARSE)
+
+    def equations(level: int, rows: Rows) -> Equations | None:
+        given = next(shared, None)
+        return None if given is None else Equations(given, task.loss, task.check_time)
+
+    def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
+        new, before = ~found.converged[rows], error[rows]
+        _solve_on(task, found, rows, last, given)
+        now, on = found.quadrature_error[rows], found.open[rows]
+        if has_panels(task.model):
+            on &= found.converged[rows] & (new | (now < GAIN * before))
+        error[rows] = np.where(new, before, now)
+        return rows[on]
+
+    on_growing_tables(found, rows, equations, solve_on)
 
 
-def _on_fitted_panels(
-    task: Task,
-    found: Evaluation,
-    rows: Rows,
-    fits: tuple[tuple[float, int], ...] = FITS,
-    last: Equations | None = None,
-) -> None:
+def _on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on panels that are fitted to all of them, ever more closely; of half of them at
     a time where these would have too many nodes."""
-    done = 0
-    try:
-        for accuracy, order in fits:
-            near = found.at(rows).points.overlaps
-            given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
-            equations = Equations(given, task.loss, task.check_time)
-            _solve_on(task, found, rows, last, equations)
-            found.quadrature_error[rows] *= PANEL_SAFETY
-            last, done = equations, done + 1
-            rows = rows[found.converged[rows] & ~(found.quadrature_error[rows] <= task.tol)]
-            if not rows.size:
-                return
-    except GivenUp as given_up:
-        if given_up.status is Status.MEMORY and rows.size > 1:
-            for half in np.array_split(rows, 2):
-                _on_fitted_panels(task, found, half, fits[done:], last)
-        else:
-            found.points.status[rows] = given_up.status
+
+    def equations(level: int, rows: Rows) -> Equations | None:
+        if level == len(FITS):
+            return None
+        accuracy, order = FITS[level]
+        near = found.overlaps_at(rows)
+        given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
+        return Equations(given, task.loss, task.check_time)
+
+    def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
+        _solve_on(task, found, rows, last, given)
+        return rows[found.open[rows] & found.converged[rows]]
+
+    on_growing_tables(found, rows, equations, solve_on)
 
 
 def _solve_on(
@@ -146,55 +119,64 @@ def _solve_on(
     What that changed is their quadrature error: the largest change of a coordinate or, where these
     agree, of a test or training error relative to itself.
     """
-    part, before = task.at(rows), found.at(rows).points.overlaps
-    was_solved = found.converged[rows]
+    part, before = task.at(rows), found.overlaps_at(rows)
     close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
-    jacobian = found.jacobian[rows]
-    overlaps, result = solve_points(equations, part.alpha, part.lam, before, jacobian, tol=close)
+    overlaps, result = solve_points(equations, part.alpha, part.lam, before, tol=close)
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
     with np.errstate(all="ignore"):
         moved = largest(pack(overlaps) - pack(before))
-    change = np.where(was_solved & solved & (last is not None), moved, np.inf)
-    assign(found.points.overlaps, rows, overlaps)
-    found.points.status[rows[solved]] = Status.CONVERGED
-    found.points.status[rows[~solved]] = Status.NO_PROGRESS
-    found.points.iterations[rows] = result.iterations
-    found.points.residual[rows] = result.residual
-    found.nodes[rows], found.jacobian[rows] = equations.table.weights.size, jacobian
-    found.quadrature_error[rows] = np.inf
+    compared = found.converged[rows] & solved & (last is not None)
+    change = np.where(compared, moved, np.inf)
+    found.put(
+        rows,
+        overlaps=overlaps,
+        converged=solved,
+        residual=result.residual,
+        iterations=result.iterations,
+        nodes=equations.table.weights.size,
+    )
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
         _measure(part.at(near), found, rows[near], equations)
         was = last.errors(Overlaps(*(each[near] for each in before)))
-        changed = _difference(equations, was, found.at(rows[near]))
+        changed = _difference(equations, was, found, rows[near])
         change[near] = np.maximum(change[near], changed)
-    found.quadrature_error[rows] = change
+    error = SAFETY * change
+    found.put(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
 
 
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
     """Conjugates, errors, losses and the slope in the bias of points that are solved."""
-    points = found.at(rows).points
-    _, conjugates = equations.update(part.alpha, part.lam, points.overlaps)
-    test, losses = equations.errors(points.overlaps)
-    points = points._replace(
-        conjugates=conjugates, errors=points.errors._replace(test=test, train=losses.train_square)
+    overlaps = found.overlaps_at(rows)
+    _, conjugates = equations.update(part.alpha, part.lam, overlaps)
+    test, losses = equations.errors(overlaps)
+    found.put(
+        rows,
+        conjugates=conjugates,
+        test_error=test,
+        train_error=losses.train_square,
+        loss_error=losses.test,
+        train_loss=losses.train,
     )
+    points = found.points_at(rows)
     slope = slope_in_bias(part.model, equations.table, part.alpha, points, equations.scores)
-    assign(found.points, rows, points)
-    assign(found.losses, rows, losses)
-    found.slope[rows] = slope
+    found.put(rows, slope=slope)
 
 
-def _difference(equations: Equations, was: tuple[Array, Losses], now: Evaluation) -> Array:
+def _difference(
+    equations: Equations, was: tuple[Array, Losses], found: Evaluation, rows: Rows
+) -> Array:
     """The largest change of an error, (R,), relative to itself."""
     table, (test, losses) = equations.table, was
     power = table.weights @ (table.power + table.noise)
+    scale = SMALLEST_SQUARE * power
+    loss = found.loss_error[rows]
     with np.errstate(all="ignore"):
         changes = [
-            relative_change(test, now.points.errors.test, SMALLEST_SQUARE * power),
-            relative_change(losses.train_square, now.losses.train_square, SMALLEST_SQUARE * power),
-            relative_change(losses.train, now.losses.train, SMALLEST_TRAIN_LOSS * now.losses.test),
-            relative_change(losses.test, now.losses.test, 0.0),
+            relative_change(test, found.test_error[rows], scale),
+            relative_change(losses.train_square, found.train_error[rows], scale),
+            relative_change(losses.train, found.train_loss[rows], SMALLEST_TRAIN_LOSS * loss),
+            relative_change(losses.test, loss, 0.0),
         ]
         return np.asarray(np.max(changes, axis=0))

@@ -5,27 +5,26 @@ each until its answer solves the equations on the table before as well, within t
 """
 
 from functools import partial
-from itertools import pairwise
 from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
 
-from solvers.results import Array, Status
+from solvers.results import Array, Rows, Status
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
     Evaluation,
+    GivenUp,
     Loss,
-    Losses,
-    assign,
+    Task,
     classification_error,
-    concatenate,
+    on_growing_tables,
     slope_in_bias,
     solve_convex,
 )
-from ..equivalence import Table, table_at, tables
+from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import Model
 from ..saddle_point import check, ridge, scores_of_ridge, solve_and_check, solve_damped
@@ -71,17 +70,28 @@ def evaluate_at_bias(
     loss: Loss,
     tol: float | None,
     time_limit: float = TIME_LIMIT,
+    scheme: Scheme = USUAL,
 ) -> Evaluation:
     """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
     the loss, in ``time_limit`` seconds a point; at the model's bias, whether or not one is
     trained."""
-    if is_ridge(model, loss):
-        return evaluate_ridge(model, alpha, lam, tol, time_limit=time_limit)
-    tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
-    found, table = solve_convex(model, alpha, lam, loss, tol, time_limit), table_at(model, 0)
+    deadline, square = monotonic() + time_limit * len(alpha), is_ridge(model, loss)
+    if tol is None:
+        tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
+    task = Task(model, loss, alpha, lam, deadline, tol)
+    found = _solve_ridge(task, scheme) if square else solve_convex(task, time_limit)
+    found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
+    if model.labels.binary:
+        rows = np.flatnonzero(found.converged)
+        wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
+        error = classification_error(model, found.overlaps_at(rows), wrong)
+        found.put(rows, classification_error=error)
+    table = table_at(model, 0, scheme.rule)
     assert table is not None
-    classification = min(CLASSIFICATION_TOLERANCE, tol / 10)
-    return _finished(model, table, found, (tol, LOSS_RESIDUAL_TOLERANCE, classification))
+    if len(table.classes) != len(table.c):
+        of_groups = ridge.for_groups(table, found.points_at(slice(None)))
+        found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
+    return found
 
 
 def is_ridge(model: Model, loss: Loss) -> bool:
@@ -89,81 +99,61 @@ def is_ridge(model: Model, loss: Loss) -> bool:
     return loss.is_square and not model.labels.channel
 
 
-def evaluate_ridge(
-    model: Model,
-    alpha: Array,
-    lam: Array,
-    tol: float | None,
-    scheme: Scheme = USUAL,
-    time_limit: float = TIME_LIMIT,
-) -> Evaluation:
-    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,).  docs/theory.md 4"""
-    now = monotonic()
-    deadline = now + time_limit * len(alpha)
-    tol = QUADRATURE_TOLERANCE if tol is None else tol
-    kept: Evaluation | None = None
-    rows = np.arange(len(alpha))
-    for coarse, fine in pairwise(tables(model, scheme.rule)):
+def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
+    """Ridge regression at the points of a task.  docs/theory.md 4"""
+    model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
+
+    def table_for(level: int, rows: Rows) -> Table | None:
+        """The next table: it takes no less time than the last, and mostly twice its memory."""
+        last = table_at(model, level, scheme.rule)
+        assert last is not None
+        times.append(monotonic())
+        if level and 2 * times[-1] - times[-2] > task.deadline:
+            raise GivenUp(Status.TIME)
+        if level and 2 * last.weights.size * len(last.c) ** 2 >= LARGEST_TABLE:
+            raise GivenUp(Status.MEMORY)
+        return table_at(model, level + 1, scheme.rule)
+
+    def solve_on(fine: Table, rows: Rows, last: Table | None) -> Rows:
+        coarse = last or table_at(model, 0, scheme.rule)
+        assert coarse is not None
         size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
-        blocks = [rows[i : i + size] for i in range(0, len(rows), size)]
-        each = [
-            _on(model, (fine, coarse), alpha[at], lam[at], kept and kept.at(at), scheme)
-            for at in blocks
-        ]
-        found = concatenate(each)
-        kept = found if kept is None else assign(kept, rows, found)
-        # not (x <= tol), rather than x > tol: an undefined estimate is not a small one.  What a
-        # table did not solve is not a matter of quadrature.
-        rows = rows[kept.converged[rows] & ~(kept.quadrature_error[rows] <= tol)]
-        if not rows.size:
-            break
-        before, now = now, monotonic()
-        # the next table takes no less time than this one, and mostly twice its memory
-        late = 2 * now - before > deadline
-        if late or 2 * fine.weights.size * len(fine.c) ** 2 >= LARGEST_TABLE:
-            kept.points.status[rows] = Status.TIME if late else Status.MEMORY
-            break
-    assert kept is not None  # the first tables are there for every model
-    return _finished(model, fine, kept, (tol, RESIDUAL_TOLERANCE, CLASSIFICATION_TOLERANCE))
+        for i in range(0, len(rows), size):
+            _solve_on(task, scheme, found, rows[i : i + size], (fine, coarse))
+        return rows[found.open[rows] & found.converged[rows]]
+
+    on_growing_tables(found, np.arange(len(task.alpha)), table_for, solve_on)
+    return found
 
 
-def _on(
-    model: Model,
-    tables: tuple[Table, Table],
-    alpha: Array,
-    lam: Array,
-    before: Evaluation | None,
-    scheme: Scheme,
-) -> Evaluation:
-    """The points on the first of two ``tables``, checked on both; from those ``before``, where all
-    of them are usable."""
-    fine = tables[0]
-    start = before.points.overlaps if before is not None and before.converged.all() else None
+def _solve_on(
+    task: Task, scheme: Scheme, found: Evaluation, rows: Rows, tables: tuple[Table, Table]
+) -> None:
+    """Solve some points on the first of two ``tables``, checked on both; from where they were
+    ``found``, if they were."""
+    fine, (model, _, alpha, lam, _, tol) = tables[0], task.at(rows)
     if scheme.method == "damped":
         points, error = check(solve_damped(fine, alpha, lam), *tables, alpha, lam)
     else:
+        start = found.overlaps_at(rows) if found.converged[rows].all() else None
         points, error = solve_and_check(*tables, alpha, lam, start)
-    train, unknown = points.errors.train, np.full(len(alpha), np.nan)
-    test = points.errors.test + fine.noise
-    losses = Losses(train / 2, train.copy(), test / 2)
-    nodes, bias = np.full(len(alpha), fine.weights.size), np.zeros(len(alpha))
-    slope = slope_in_bias(model, fine, alpha, points, partial(scores_of_ridge, fine))
-    none = np.full(len(alpha), None)
-    return Evaluation(points, losses, unknown, error, nodes, slope, bias, none)
-
-
-def _finished(
-    model: Model, table: Table, kept: Evaluation, tolerances: tuple[float, float, float]
-) -> Evaluation:
-    """``kept`` with the classification error, the status of every point by the ``tolerances`` of
-    quadrature, residual and classification, NaN errors where that is not convergence, and
-    the overlaps of all groups of the ``table``."""
-    tol, residual_tol, classification_tol = tolerances
-    status, wrong = kept.points.status, kept.classification_error
-    status[kept.converged & ~(kept.points.residual <= residual_tol)] = Status.NO_PROGRESS
-    status[kept.converged & ~(kept.quadrature_error <= tol)] = Status.QUADRATURE
-    rows = np.flatnonzero(kept.converged)
-    wrong[rows] = classification_error(model, kept.at(rows).points.overlaps, classification_tol)
-    for error in (*kept.points.errors, *kept.losses, wrong):
-        error[~kept.converged] = np.nan
-    return kept._replace(points=ridge.for_groups(table, kept.points))
+    if model.train_bias:
+        score = partial(scores_of_ridge, fine)
+        found.put(rows, slope=slope_in_bias(model, fine, alpha, points, score))
+    solved, (test, train) = points.status == Status.CONVERGED, points.errors
+    found.put(
+        rows,
+        overlaps=points.overlaps,
+        conjugates=points.conjugates,
+        test_error=test,
+        train_error=train,
+        loss_error=(test + fine.noise) / 2,
+        train_loss=train / 2,
+        residual=points.residual,
+        quadrature_error=error,
+        iterations=points.iterations,
+        nodes=fine.weights.size,
+        status=points.status,
+        converged=solved,
+        open=~(solved & (error <= tol)),
+    )

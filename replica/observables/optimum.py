@@ -238,7 +238,7 @@ def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -
     """
     ratio = np.full(lam.size, alpha)
     if _is_evaluated(model):
-        return evaluate(model, ratio, lam).points.errors.test
+        return evaluate(model, ratio, lam).test_error
     table = table_at(model, level)
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)

@@ -5,6 +5,7 @@ The answer at a point does not depend on the other points that are solved with i
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..errors import InvalidArgument
 from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
 from ..saddle_point import Conjugates, Overlaps
-from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, evaluate_ridge, is_ridge
+from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, is_ridge
 from .trained_bias import with_trained_bias
 
 if TYPE_CHECKING:
@@ -240,8 +241,8 @@ def solve(
         alpha=float(alpha),
         lam=float(lam),
         loss=as_loss(loss),
-        overlaps=Overlaps(*(part[0] for part in evaluated.points.overlaps)),
-        conjugates=Conjugates(*(part[0] for part in evaluated.points.conjugates)),
+        overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
+        conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
         **{name: column.item() for name, column in evaluated.columns.items()},
     )
     if raise_on_failure and not solution.converged:
@@ -271,6 +272,7 @@ def evaluate(
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     if scheme != USUAL:
         scheme.check(model, ridge=is_ridge(model, minimised))
-        return evaluate_ridge(model, alpha, lam, quadrature_tol, scheme)
-    solver = with_trained_bias if model.train_bias else evaluate_at_bias
-    return solver(model, alpha, lam, minimised, quadrature_tol, time_limit)
+    settings = minimised, quadrature_tol, time_limit
+    if model.train_bias:
+        return with_trained_bias(model, alpha, lam, *settings)
+    return evaluate_at_bias(model, alpha, lam, *settings, scheme)

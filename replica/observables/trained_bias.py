@@ -14,7 +14,7 @@ import numpy as np
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 
-from ..convex import Evaluation, Loss, concatenate, objective
+from ..convex import Evaluation, Loss, objective
 from ..problem import Model
 from .evaluate import evaluate_at_bias, is_ridge
 
@@ -39,24 +39,26 @@ def with_trained_bias(
         """Some points at one bias; their training objectives and slopes, (2, P)."""
         there, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
         found = evaluate_at_bias(there, a, b, loss, tol, seconds)
-        value = objective(found.losses.train, found.points.overlaps, a, b, model.beta)
+        value = objective(found.train_loss, found.overlaps, a, b, model.beta)
         return found, np.array([value, found.slope])
 
     every, share = list(range(len(alpha))), time_limit / len(BIAS_SCAN)
     scan = np.array([at(float(bias), every, ROUGH, share)[1] for bias in BIAS_SCAN])
     xtol = PRECISION if is_ridge(model, loss) else PRECISION_OF_A_LOSS
 
-    def at_best(row: int) -> Evaluation:
+    best = Evaluation(len(alpha))
+
+    def find(row: int) -> None:
+        """The best bias of one point."""
         finely = cache(lambda bias: at(bias, [row], tol, max(0.0, deadline - monotonic())))
         bias, seen = np.nan, scan[..., row].T
         if monotonic() < deadline:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
-        best = finely(float(np.nan_to_num(bias)))[0]._replace(bias=np.array([bias]))
+        found = finely(float(np.nan_to_num(bias)))[0]
+        best.put([row], **vars(found) | {"trained_bias": bias})
         if np.isnan(bias):
-            late = monotonic() > deadline
-            best.points.status[:] = Status.TIME if late else Status.AT_EDGE
-            for error in (*best.points.errors, *best.losses, best.classification_error):
-                error[:] = np.nan
-        return best
+            best.flag([row], Status.TIME if monotonic() > deadline else Status.AT_EDGE)
 
-    return concatenate([at_best(row) for row in every])
+    for row in every:
+        find(row)
+    return best

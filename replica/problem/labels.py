@@ -168,7 +168,7 @@ class LabelLaw:
         """Variance of what is added to the target; of a channel, none is."""
         return self.noise + (0.0 if self.added is None else self.added.variance)
 
-    @property
+    @cached_property
     def channel(self) -> bool:
         """Whether labels are +-1 at random, so that they vary about their mean by what the input
         says: ridge regression has no closed form then."""

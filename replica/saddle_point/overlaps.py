@@ -4,9 +4,7 @@ P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of 
 them.  Names follow docs/theory.md 4.
 """
 
-from typing import NamedTuple, TypeVar
-
-import numpy as np
+from typing import NamedTuple
 
 from solvers.results import Array
 
@@ -82,14 +80,3 @@ class Errors(NamedTuple):
 
     test: Array
     train: Array
-
-
-Record = TypeVar("Record", Overlaps, Conjugates)
-
-
-def record_of_one(kind: type[Record], columns: Array, chi: Array | None = None) -> Record:
-    """The record of one group, one spike and one more direction from its numbers (7, P), and of a
-    second loading ``chi`` (P,)."""
-    V1, V2, m, theta, psi, Q1, q2 = columns[..., None]
-    loads = theta if chi is None else np.column_stack([theta, chi])
-    return kind(V1[..., None], V2, m, loads[:, None], psi[..., None], Q1[..., None], q2)

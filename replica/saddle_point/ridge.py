@@ -7,7 +7,7 @@ kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + 
 A table of one group and one spike, the usual case, is left to the compiled ``one_group``.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from . import one_group
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
-from .overlaps import Conjugates, Errors, Overlaps, record_of_one
+from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses
 from .rows import TabulatedRows
 from .signal import psi_from_conjugates, ridge_signal
@@ -30,6 +30,9 @@ RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rou
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
+
+
+Record = TypeVar("Record", Overlaps, Conjugates)
 
 
 class Points(NamedTuple):
@@ -88,6 +91,14 @@ def compiled_points(
     conjugates = record_of_one(Conjugates, columns[7:14], chi_hat if norms else None)
     account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
     return Points(overlaps, conjugates, Errors(test, train), *account), error
+
+
+def record_of_one(kind: type[Record], columns: Array, chi: Array | None = None) -> Record:
+    """The record of one group, one spike and one more direction from its numbers (7, P), and of a
+    second loading ``chi`` (P,)."""
+    V1, V2, m, theta, psi, Q1, q2 = columns[..., None]
+    loads = theta if chi is None else np.column_stack([theta, chi])
+    return kind(V1[..., None], V2, m, loads[:, None], psi[..., None], Q1[..., None], q2)
 
 
 def trained_readout(

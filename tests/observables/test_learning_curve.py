@@ -135,7 +135,7 @@ def test_quadrature_error_bounds_the_error():
     model = replica.SpikedRandomFeatures(student="tanh", target="tanh", r=4, c=1, gamma=0.9)
     loose = curves.evaluate(model, np.array([1.0]), np.array([1e-4]), quadrature_tol=1e-3)
     tight = curves.evaluate(model, np.array([1.0]), np.array([1e-4]))
-    change = abs(loose.points.errors.test[0] / tight.points.errors.test[0] - 1)
+    change = abs(loose.test_error[0] / tight.test_error[0] - 1)
     assert loose.nodes[0] < tight.nodes[0]
     assert 0 < change <= loose.quadrature_error[0]
 

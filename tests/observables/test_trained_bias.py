@@ -36,7 +36,7 @@ def at(model, bias, alpha, lam, loss, tol=None):
     """The objective and its slope of points (alpha, lam), at one bias."""
     there = model.with_bias(bias, train_bias=True)
     one = evaluate_at_bias(there, alpha, lam, replica.loss(loss), tol)
-    value = objective(one.losses.train, one.points.overlaps, alpha, lam, model.beta)
+    value = objective(one.train_loss, one.overlaps, alpha, lam, model.beta)
     return value, one.slope
 
 

@@ -1,0 +1,36 @@
+"""What a point of ridge regression passes through, once its tables are there."""
+
+import sys
+from pathlib import Path
+
+import replica
+import solvers
+from replica import GradientStep, solve
+from replica.saddle_point import one_group
+
+FOLDERS = tuple(str(Path(package.__file__).parent) for package in (replica, solvers))
+
+
+def test_few_functions_in_few_files():
+    """A reader who follows a point opens so many; the core that is compiled for many is apart."""
+    model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
+    solve(model, alpha=0.9, lam=0.1)
+    entered = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            entered.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        solve(model, alpha=1.1, lam=0.1)
+    finally:
+        sys.setprofile(before)
+    own = [
+        code
+        for code in entered
+        if code.co_filename.startswith(FOLDERS) and code.co_filename != one_group.__file__
+    ]
+    assert len(own) <= 28, sorted(code.co_qualname for code in own)
+    assert len({code.co_filename for code in own}) <= 9
