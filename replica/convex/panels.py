@@ -16,7 +16,7 @@ from solvers.rules import Rule, gaussian_weights
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Overlaps, responses_of
-from .averages import new_losses, new_losses_at_nodes, scores, scores_at_nodes
+from .averages import average, scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
 from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
@@ -129,9 +129,9 @@ class _Averages:
             density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi)
             rule = Rule(tau[..., None], density)
             labels = labels_at(self.model, kappa[:, panels.owner], rule, self.order)
-            given = labels, self.task.loss, there, self.task.check_time
-            s, slope, square = scores_at_nodes(*given)
-            new = new_losses_at_nodes(*given)
+            given, check = (labels, self.task.loss), self.task.check_time
+            s, slope, square = average("score", *given, there, check, each_tau=True)
+            new = average("residual", *given, there.unmoved, check, each_tau=True)[2]
             values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
             values *= labels.weights * factors[:, :, panels.owner, None]
             return values.reshape(-1, *tau.shape)
@@ -163,9 +163,10 @@ class _Averages:
         kappa, (5, P, N): of labels that are steps in closed form, else by one rule over tau."""
         rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
         labels = labels_at(self.model, table.kappa, rule, self.order)
-        given = labels, self.task.loss, field, self.task.check_time
-        s = scores(*given)
-        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new_losses(*given)])
+        given, check = (labels, self.task.loss), self.task.check_time
+        s = scores(*given, field, check)
+        new = average("residual", *given, field.unmoved, check)[2]
+        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new])
 
     def _multipliers(self, table: Table) -> Array:
         """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied
