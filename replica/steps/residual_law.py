@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.adaptive import Panels, adapt, between
+from solvers.adaptive import Panels, adapt_gaussian, between
 from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import HALF_WIDTH, Rule, trapezoid
+from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid
 
 from ..problem import LabelLaw, MultiIndex, remainder
 
@@ -138,8 +138,7 @@ def _along(
         owner, tau = panels.owner, panels.nodes
         rho = labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
         inverse = 1 / (1 + (root * rho) ** 2)
-        values = np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
-        return np.asarray(values * density(tau))
+        return np.stack([inverse, root * rho * inverse, (rho / size) ** 2, (rho / size) ** 4])
 
     breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
     slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
@@ -147,22 +146,11 @@ def _along(
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
     start = between(np.sort(breaks, axis=1))
     tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
-    adapted = adapt(averages, start, tol, MOST_PANELS)
+    adapted = adapt_gaussian(averages, start, tol, MOST_PANELS)
     if adapted is None:
         raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
-    panels, _ = adapted
-    count = np.bincount(panels.owner, minlength=N)
-    place = np.arange(len(panels.owner)) - np.repeat(np.cumsum(count) - count, count)
-    tau, weights = (np.zeros((N, count.max(), panels.nodes.shape[1])) for _ in range(2))
-    tau[panels.owner, place] = panels.nodes
-    weights[panels.owner, place] = panels.kronrod.weights * density(panels.nodes)
-    weights /= weights.sum(axis=(1, 2), keepdims=True)
-    return tau.reshape(1, N, -1), weights.reshape(N, -1)
-
-
-def density(tau: Array) -> Array:
-    """Of a standard Gaussian."""
-    return np.asarray(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi))
+    tau, weights = adapted[0].gaussian()
+    return tau[None], weights
 
 
 def _beside(labels: LabelLaw, centre: Array, L: Array, level: int) -> tuple[Array, Array]:
@@ -235,5 +223,6 @@ def _by_density(mean: Array, deviation: float, root: float, level: int) -> tuple
     spacing = min(0.15, 0.6 * narrowest) * 0.85**level
     u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
-    weights = density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
+    density = gaussian_density((rho - mean[:, None]) / deviation)
+    weights = density * np.cosh(u) * step / root / deviation
     return np.broadcast_to(rho, weights.shape), weights
