@@ -2,7 +2,9 @@
 
 Every integral has panels of its own, each with the 15 nodes of Kronrod's rule, which hold the 7 of
 Gauss's.  Where the two disagree by more than is tolerated, panels are halved.  What is returned are
-the panels, too: Gauss's rule on them can be used again, with other integrands of the same shape.
+the panels, too: rules on them can be used again, with other integrands of the same shape.  Over two
+Gaussian variables, the inner averages are integrands of the outer, each with a tolerance of its
+own.
 """
 
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .results import Array
-from .rules import Rule
+from .rules import Rule, gaussian_density, gaussian_weights
 
 # Kronrod's extension of Gauss's rule of 7 nodes (QUADPACK's qk15): nodes from the end to the middle
 # of [-1, 1], their weights, and those that Gauss's rule gives every second of them.
@@ -29,7 +31,6 @@ _MIDDLE = (0.0, 0.209482141084727828, 0.417959183673469388)
 NODES, WEIGHTS, GAUSS_WEIGHTS = np.array(
     [*((-x, w, g) for x, w, g in _OUTER), _MIDDLE, *_OUTER[::-1]]
 ).T
-GAUSS = GAUSS_WEIGHTS > 0  # which of the 15 are Gauss's
 
 
 class Panels(NamedTuple):
@@ -53,15 +54,15 @@ class Panels(NamedTuple):
         """Kronrod's nodes, (n, 15)."""
         return ((self.low + self.high) / 2)[:, None] + self.half * NODES
 
-    @property
-    def kronrod(self) -> Rule:
-        """Kronrod's rule, (n, 15): the weights sum to the lengths."""
-        return Rule(self.nodes, self.half * WEIGHTS)
-
-    @property
-    def gauss(self) -> Rule:
-        """Gauss's rule, (n, 7): the weights sum to the lengths."""
-        return Rule(self.nodes[:, GAUSS], self.half * GAUSS_WEIGHTS[GAUSS])
+    def gaussian(self, weights: Array = WEIGHTS) -> Rule:
+        """Kronrod's rule, or Gauss's with its ``weights``, on the panels of each integral, in
+        order, for a standard Gaussian: (m, l).  Where one has fewer panels than others the rest
+        weigh nothing."""
+        count, some = np.bincount(self.owner), weights > 0
+        place = np.arange(len(self.owner)) - np.repeat(np.cumsum(count) - count, count)
+        both = np.zeros((2, len(count), count.max(), np.count_nonzero(some)))
+        both[:, self.owner, place] = self.nodes[:, some], self.half * weights[some]
+        return gaussian_weights(*both.reshape(2, len(count), -1))
 
 
 def between(breaks: Array) -> Panels:
@@ -80,7 +81,7 @@ def between(breaks: Array) -> Panels:
 
 
 def adapt(
-    integrands: Callable[[Panels], Array], panels: Panels, tol: float, most: int
+    integrands: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
 ) -> tuple[Panels, Array] | None:
     """Panels halved until the two rules agree on every integral.
 
@@ -90,7 +91,7 @@ def adapt(
         k integrands at the nodes of panels, in units in which one tolerance serves all.
     panels : Panels
         To begin with, at least one of each of m integrals.
-    tol : float
+    tol : float or array (m,)
         Largest sum, over the panels of an integral, of the largest difference of the two rules.
     most : int
         Panels, of all integrals together.
@@ -109,10 +110,11 @@ def adapt(
     True
     """
     parts, error = _by_both_rules(integrands, panels)
+    tol = np.broadcast_to(tol, panels.owner.max() + 1)
     while True:
         total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
         # not (x <= tol), rather than x > tol: an undefined difference is not a small one
-        marked = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol)
+        marked = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol[panels.owner])
         if not marked.any():
             integrals = np.stack([np.bincount(panels.owner, each) for each in parts])
             return panels.at(np.lexsort((panels.low, panels.owner))), integrals
@@ -126,6 +128,25 @@ def adapt(
         panels = Panels(*map(np.append, panels.at(~marked), halves))
         parts = np.concatenate([parts[:, ~marked], more], axis=1)
         error = np.append(error[~marked], differences)
+
+
+def adapt_gaussian(
+    values: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
+) -> tuple[Panels, Array] | None:
+    """``adapt`` to averages of ``values`` over standard Gaussian variables.
+
+    Examples
+    --------
+    >>> start = between(np.array([[-9.0, 9.0]]))
+    >>> _, size = adapt_gaussian(lambda panels: np.abs(panels.nodes)[None], start, 1e-9, 100)
+    >>> abs(size.item() ** 2 - 2 / np.pi) < 1e-9
+    True
+    """
+
+    def integrands(at: Panels) -> Array:
+        return values(at) * gaussian_density(at.nodes)
+
+    return adapt(integrands, panels, tol, most)
 
 
 def _by_both_rules(integrands: Callable[[Panels], Array], panels: Panels) -> tuple[Array, Array]:

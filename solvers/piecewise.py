@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtr, roots_legendre
 
 from .results import Array
+from .rules import gaussian_density
 
 NARROW_SEGMENT = 0.05  # half width, in standard deviations, up to which 4 nodes err by 1e-14
 NARROW_SEGMENT_RULE = roots_legendre(4)  # nodes and weights
@@ -46,7 +47,7 @@ class Normal(NamedTuple):
 
     def density(self, z: Array) -> Array:
         """The density exp(-z^2 / 2) / sqrt(2 pi) at each z."""
-        return np.exp(-(np.clip(z, -NORMAL_CUT, NORMAL_CUT) ** 2) / 2) / np.sqrt(2 * np.pi)
+        return gaussian_density(np.clip(z, -NORMAL_CUT, NORMAL_CUT))
 
 
 NORMAL = Normal()

@@ -145,6 +145,11 @@ def interval(n: int) -> float:
     return HALF_WIDTH + 1.4 * float(np.log2(max(n, 64) / 64))
 
 
+def gaussian_density(x: Array) -> Array:
+    """The density of N(0, 1) at ``x``."""
+    return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
+
+
 def gaussian_weights(nodes: Array, weights: Array) -> Rule:
     """The rule (..., n) for the weight 1 turned into one for the standard Gaussian: weights times
     exp(-nodes^2 / 2), scaled to sum to 1."""

@@ -6,25 +6,26 @@ until they resolve it.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from solvers.adaptive import NODES, Panels, adapt, between
+from solvers.adaptive import NODES, Panels, adapt_gaussian, between
 from solvers.results import Array
-from solvers.rules import Rule
+from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
 from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .labels import Labels
-from .panels import first_tau_panels
+from .panels import average_over_tau
 from .step_labels import classes
 
 # Of the first panels over kappa: none is at 0, where the class of odd students changes, as a layer
 # at the end of a panel shows on neither side.
 BREAKS = np.linspace(-7.5, 8.0, 9)
 BLOCK = 16  # points handled at once
-MOST_PANELS = 2**16  # of all of them, over kappa, and over tau at all of their kappa
+MOST_PANELS = 2**16  # of all of them, over kappa
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -44,19 +45,17 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
 
-    def integrands(panels: Panels) -> Array:
+    def values(panels: Panels) -> Array:
         kappa = panels.nodes.ravel()
-        density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
-        table = tabulate(model, Rule(kappa, density), target=False)
+        table = tabulate(model, Rule(kappa, np.ones_like(kappa)), target=False)
         owner = np.repeat(panels.owner, NODES.size)
         field = field_on(table, responses_of(table), overlaps, owner).resolved
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
-        wrong = _on_tau_panels(model, kappa[None], field, tol / density)
-        values = np.concatenate([wrong, below]) * density
-        return values.reshape(2, *panels.nodes.shape)
+        wrong = _on_tau_panels(model, kappa[None], field, tol / gaussian_density(kappa))
+        return np.concatenate([wrong, below]).reshape(2, *panels.nodes.shape)
 
     panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
-    found = adapt(integrands, panels, tol, MOST_PANELS)
+    found = adapt_gaussian(values, panels, tol, MOST_PANELS)
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 
@@ -81,14 +80,11 @@ def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Arra
         labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
         return np.asarray(_at_nodes(labels, field).sum(axis=-1))
 
-    def wrong(panels: Panels) -> Array:
-        tau = panels.nodes
-        density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) / tol[panels.owner, None]
-        labels = labels_at(model, kappa[:, panels.owner], Rule(tau[..., None], density), 1)
-        return _at_nodes(labels, field.at(panels.owner))
+    def wrong(labels: Labels, owner: NDArray[np.int64]) -> Array:
+        return _at_nodes(labels, field.at(owner))
 
-    found = adapt(wrong, first_tau_panels(model, kappa), 1.0, MOST_PANELS)
-    return np.full(kappa.shape, np.nan) if found is None else found[1] * tol
+    found = average_over_tau(model, kappa, wrong, tol, 1)
+    return np.full(kappa.shape, np.nan) if found is None else found[1]
 
 
 def _at_nodes(labels: Labels, field: Field) -> Array:

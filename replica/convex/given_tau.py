@@ -7,7 +7,7 @@ apart changes little between them: as functions of the mean these averages are p
 and are taken at few Chebyshev nodes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from math import factorial
 
@@ -15,13 +15,12 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from solvers.chebyshev import to_coefficients
-from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
 from .labels import Labels
 from .losses import Loss
-from .proximal import FAR, at_points, proximal_nodes
+from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
 
 FAREST = 10.0  # range of means over FAR standard deviations, up to which points serve all tau
 FEW = (4, 8, 16, 32)  # Chebyshev nodes that may stand for those of tau
@@ -32,24 +31,25 @@ SMALLEST = 1e-300  # range of the means, where there is one
 Average = Callable[[Array, Array, Array], Array]
 
 
-def given_tau(
-    labels: Labels, loss: Loss, field: Field, *, after: bool = False
-) -> Iterator[tuple[float, Array, Array]]:
-    """Of every label o = ds / dg, P(y | tau), (N, T), and E g, E g', E g^2, or ``after`` training
-    E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
+def given_tau(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+    """E s, -E s' and E s^2, or E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
     omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     V = field.response.reshape(-1, 1)
     sd = np.sqrt(remaining(field).reshape(-1, 1) + labels.variances)
-    average = partial(_along_map, loss, labels.order, after)
+    average = partial(_along_map, what, loss, labels.order)
     if loss.pieces is not None:
-        average = partial(average_proximal if after else average_score, loss.pieces)
+        average = partial(OF_PIECES[what], loss.pieces)
     law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
     if labels.binary:
         law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
+    total = np.zeros((3, *omega.shape))
     for y, chance in law:
         sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
         values = _mixed(average, mean.reshape(V.size, -1), sd, V, labels.shares)
-        yield sign, chance, values.reshape(3, *omega.shape)
+        if what == "score":
+            values *= np.array([sign, -1.0, 1.0])[:, None, None]
+        total += chance * values.reshape(total.shape)
+    return total
 
 
 def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) -> Array:
@@ -88,7 +88,7 @@ def farthest_apart(nodes: int) -> float:
     return float(np.sqrt(8 * (FEW_TOLERANCE * factorial(half)) ** (1 / half)))
 
 
-def _along_map(loss: Loss, order: int, after: bool, mean: Array, sd: Array, V: Array) -> Array:
+def _along_map(what: Averaged, loss: Loss, order: int, mean: Array, sd: Array, V: Array) -> Array:
     """The averages (3, R, T) by points of the proximal map that serve all Gaussians of a row: few,
     as a user's loss may cost many times what a density does."""
     low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
@@ -97,15 +97,15 @@ def _along_map(loss: Loss, order: int, after: bool, mean: Array, sd: Array, V: A
     if alone.any() and mean.shape[1] > 1:
         found = np.empty((3, *mean.shape))
         each = mean[alone].reshape(-1, 1), *(np.repeat(x[alone], mean.shape[1], 0) for x in (sd, V))
-        found[:, alone] = _along_map(loss, order, after, *each).reshape(3, -1, mean.shape[1])
+        found[:, alone] = _along_map(what, loss, order, *each).reshape(3, -1, mean.shape[1])
         if not alone.all():
             together = mean[~alone], sd[~alone], V[~alone]
-            found[:, ~alone] = _along_map(loss, order, after, *together)
+            found[:, ~alone] = _along_map(what, loss, order, *together)
         return found
     curve = proximal_nodes(loss, V, low - FAR * sd, high + FAR * sd, sd, order)
     density = (curve.t0 / sd)[..., None] - (mean / sd)[:, None]
     density *= density
     density *= -0.5
     np.exp(density, out=density)
-    values = at_points(loss, curve, after) * (curve.length / (np.sqrt(2 * np.pi) * sd))
+    values = at_points(what, loss, curve) * (curve.length / (np.sqrt(2 * np.pi) * sd))
     return np.moveaxis(np.stack(values, axis=1) @ density, 1, 0)

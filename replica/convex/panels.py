@@ -7,19 +7,23 @@ Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive``), over t
 and over kappa.  The nodes are then held fixed, and the equations solved on them.  docs/theory.md 6
 """
 
-import numpy as np
+from collections.abc import Callable
 
-from solvers.adaptive import NODES, WEIGHTS, Panels, adapt, between
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt_gaussian, between
 from solvers.results import Array, Status
-from solvers.rules import Rule, gaussian_weights
+from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import Table, known_layers, tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Field, Overlaps, field_on, responses_of
-from .averages import new_losses, new_losses_at_nodes, scores, scores_at_nodes
+from .averages import average, scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
 from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
+from .labels import Labels
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
 # over kappa, beside known layers
@@ -47,18 +51,14 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     GivenUp
         If they take too long, or too many nodes.
     """
-    averages = _Averages(task, overlaps, order)
-    kappa, weights = averages.kappa_panels(accuracy).gauss
-    table = _moments(task.model, kappa.ravel())
-    if averages.fitted:
-        tau = averages.rule_over_tau(table.kappa[0])
-        nodes = tau.weights.size
-    else:
-        tau, nodes = tau_rule(task.model, table.kappa, TAU_LEVEL), kappa.size
+    model = task.model
+    kappa, over_tau = _fitted_rules(task, overlaps, accuracy, order)
+    # where labels are steps averages over tau take no nodes
+    nodes = (kappa if has_steps(model) else over_tau).weights.size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
-    table = table.at(slice(None), gaussian_weights(table.kappa[0], weights.ravel()).weights)
-    return LabelTable(table, labels_at(task.model, table.kappa, tau, order))
+    table = tabulate(model, kappa)
+    return LabelTable(table, labels_at(model, table.kappa, over_tau, order))
 
 
 def has_panels(model: Model) -> bool:
@@ -66,117 +66,132 @@ def has_panels(model: Model) -> bool:
     return model.geometry.r.shape[1] == 1 and remainder(model.geometry.gamma).shape[1] == 1
 
 
-class _Averages:
-    """The averages of (6.2)-(6.3), and the loss on new samples, at fixed overlaps, as functions of
-    kappa and tau, in units of what they amount to over all kappa."""
+def average_over_tau(
+    model: Model,
+    kappa: Array,
+    values: Callable[[Labels, NDArray[np.int64]], Array],
+    tol: Array,
+    order: int,
+) -> tuple[Panels, Array] | None:
+    """Averages (k, N) over tau at each kappa (1, N), to the tolerances ``tol`` (N,), and the panels
+    they take: of ``values`` (k, n, 15) at the nodes of labels, given which kappa these belong to.
+    None if these are too many."""
 
-    def __init__(self, task: Task, overlaps: Overlaps, order: int) -> None:
-        self.task, self.model, self.overlaps, self.order = task, task.model, overlaps, order
-        # whether the integral over tau is not in closed form
-        self.along_tau = bool(
-            remainder(self.model.geometry.gamma).any() and not has_steps(self.model)
-        )
-        self.fitted: dict[float, tuple[Array, Array]] = {}  # ends of panels over tau, by kappa
-        self.first = first_panels(self.model, task.folded)
-        table, field = self.at_first = self._at(self.first)
-        rule = gaussian_weights(table.kappa[0], (self.first.half * WEIGHTS).ravel())
-        table = table.at(slice(None), rule.weights)
-        self.combine = Coordinates(table).combine
-        self.feature_size = float(self._features(table) @ table.weights) or 1.0
-        self.loading_size = np.maximum((table.loadings**2) @ table.weights, TINY)
-        self.values_at_first = self._values(table, field)
-        sizes = np.abs(self.values_at_first) * self._multipliers(table) @ table.weights
-        variance, square = field.power @ table.weights, field.centre**2 @ table.weights
-        size = np.sqrt(variance + square)  # of predictions
-        # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope; an
-        # average over tau blurs it more than that
-        blurred = np.clip(np.sqrt(variance) / size, FINEST, 1).min()
-        self.accuracy = np.inf if self.along_tau else float(blurred)
-        # layers that none of these nodes sees may hold most of E s^2, and all of E s'
-        root = np.maximum(np.sqrt(sizes[2]), UNSEEN * size / (field.response @ table.weights))
-        slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / size)
-        new = np.maximum(sizes[4], TINY)
-        self.units = np.stack([root, slope, root**2, root, new])[..., None]
+    def at_nodes(panels: Panels) -> Array:
+        tau = panels.nodes
+        rule = Rule(tau[..., None], np.ones_like(tau))
+        return values(labels_at(model, kappa[:, panels.owner], rule, order), panels.owner)
 
-    def kappa_panels(self, accuracy: float) -> Panels:
-        """Panels over kappa."""
-        accuracy = min(accuracy, self.accuracy)
+    # they end at the target's kinks
+    end = np.sqrt(np.maximum(UNLIKELY - kappa[0] ** 2, 1.0))[:, None]
+    even = end * np.linspace(-1, 1, FIRST_TAU_PANELS + 1)
+    kinks = np.clip(tau_kinks(model, kappa), -end, end)
+    first = between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
+    return adapt_gaussian(at_nodes, first, tol, MOST_NODES // NODES.size)
 
-        def integrands(panels: Panels) -> Array:
-            known = panels is self.first
-            table, field = self.at_first if known else self._at(panels)
-            factors = self._multipliers(table) * table.weights / self.units
-            if self.along_tau:
-                values = self._over_tau(table.kappa, field, factors, accuracy)
-            else:
-                values = self.values_at_first if known else self._values(table, field)
-                values = values * factors
-            return values.reshape(-1, *panels.nodes.shape)
 
-        return _found(adapt(integrands, self.first, accuracy, MOST_KAPPA_PANELS))[0]
+def _fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> tuple[Rule, Rule]:
+    """Rules over kappa (N,), and over tau at each, (N, T, 1) and (N, T)."""
+    model, loss, check = task.model, task.loss, task.check_time
+    first = first_panels(model, task.folded)
+    ends: dict[float, tuple[Array, Array]] = {}  # of panels over tau, by kappa
+    closed = has_steps(model) or not remainder(model.geometry.gamma).any()
 
-    def _at(self, panels: Panels) -> tuple[Table, Field]:
+    def at(panels: Panels) -> tuple[Table, Field]:
         """The features' moments at the nodes of ``panels``, and the local field."""
-        table = _moments(self.model, panels.nodes.ravel(), target=False)
-        return table, field_on(table, responses_of(table), self.overlaps).resolved
+        nodes = panels.nodes.ravel()
+        table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
+        return table, field_on(table, responses_of(table), overlaps).resolved
 
-    def _over_tau(self, kappa: Array, field: Field, factors: Array, accuracy: float) -> Array:
-        """The averages at every ``kappa`` (1, N), times ``factors``, on panels fitted there."""
+    def given_kappa(table: Table, field: Field) -> Array:
+        """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):
+        of labels that are steps in closed form, else by one rule over tau."""
+        labels = labels_at(model, table.kappa, tau_rule(model, table.kappa, TAU_LEVEL), order)
+        s = scores(labels, loss, field, check)
+        new = average("residual", labels, loss, field.unmoved, check)[2]
+        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new])
 
-        def integrands(panels: Panels) -> Array:
-            tau, there = panels.nodes, field.at(panels.owner)
-            density = np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi)
-            rule = Rule(tau[..., None], density)
-            labels = labels_at(self.model, kappa[:, panels.owner], rule, self.order)
-            given = labels, self.task.loss, there, self.task.check_time
-            s, slope, square = scores_at_nodes(*given)
-            new = new_losses_at_nodes(*given)
+    def over_tau(kappa: Array, field: Field, factors: Array) -> Array:
+        """The same times ``factors``, on panels over tau that are fitted at every kappa (1, N)."""
+
+        def at_nodes(labels: Labels, owner: NDArray[np.int64]) -> Array:
+            there, tau = field.at(owner), labels.tau[..., 0]
+            s, slope, square = average("score", labels, loss, there, check, each_tau=True)
+            new = average("residual", labels, loss, there.unmoved, check, each_tau=True)[2]
             values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
-            values *= labels.weights * factors[:, :, panels.owner, None]
+            values *= labels.weights * factors[:, :, owner, None]
             return values.reshape(-1, *tau.shape)
 
-        first = first_tau_panels(self.model, kappa)
         # an error at one kappa may be that at all
-        tol, most = accuracy / (2 * REACH), MOST_NODES // NODES.size
-        panels, values = _found(adapt(integrands, first, tol, most))
+        tol = accuracy / (2 * REACH) / gaussian_density(kappa[0])
+        panels, values = _found(average_over_tau(model, kappa, at_nodes, tol, order))
         last = np.cumsum(np.bincount(panels.owner))[:-1]
-        ends = (np.split(x, last) for x in (panels.low, panels.high))
-        self.fitted.update(zip(kappa[0].tolist(), zip(*ends, strict=True), strict=True))
+        each = (np.split(x, last) for x in (panels.low, panels.high))
+        ends.update(zip(kappa[0].tolist(), zip(*each, strict=True), strict=True))
         return values
 
-    def rule_over_tau(self, kappa: Array) -> Rule:
-        """Nodes (N, T, 1) and weights (N, T) over tau at some of the ``kappa`` (N,) that panels
-        were fitted at; where one has fewer nodes than others the rest weigh nothing."""
-        ends = [self.fitted[at] for at in kappa.tolist()]
-        count = np.array([low.size for low, _ in ends])
-        owner = np.repeat(np.arange(len(ends)), count)
-        rule = Panels(owner, *map(np.concatenate, zip(*ends, strict=True))).gauss
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-        both = np.zeros((2, len(count), count.max(), rule.nodes.shape[1]))
-        both[:, owner, place] = rule
-        tau, over_tau = gaussian_weights(*both.reshape(2, len(count), -1))
-        return Rule(tau[..., None], over_tau)
+    def values(panels: Panels) -> Array:
+        known = panels is first
+        table, field = at_first if known else at(panels)
+        factors = bounds(table) / units
+        if not closed:
+            found = over_tau(table.kappa, field, factors)
+        else:
+            found = (at_once if known else given_kappa(table, field)) * factors
+        return found.reshape(-1, *panels.nodes.shape)
 
-    def _values(self, table: Table, field: Field) -> Array:
-        """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given
-        kappa, (5, P, N): of labels that are steps in closed form, else by one rule over tau."""
-        rule = tau_rule(self.model, table.kappa, TAU_LEVEL)
-        labels = labels_at(self.model, table.kappa, rule, self.order)
-        given = labels, self.task.loss, field, self.task.check_time
-        s = scores(*given)
-        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new_losses(*given)])
+    at_first = at(first)
+    at_once = given_kappa(*at_first)
+    table = at_first[0].at(slice(None), first.gaussian().weights[0])
+    bounds = _bounds(table)
+    units, blurred = _units(at_once * bounds(table), table, at_first[1])
+    # an average over tau blurs a jump more than that
+    accuracy = min(accuracy, blurred) if closed else accuracy
+    panels, _ = _found(adapt_gaussian(values, first, accuracy, MOST_KAPPA_PANELS))
+    kappa = Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS)))
+    if closed:
+        return kappa, tau_rule(model, kappa.nodes[None], TAU_LEVEL)
+    low, high = zip(*(ends[node] for node in kappa.nodes.tolist()), strict=True)
+    owner = np.repeat(np.arange(len(low)), [part.size for part in low])
+    tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).gaussian(GAUSS_WEIGHTS)
+    return kappa, Rule(tau[..., None], weights)
 
-    def _multipliers(self, table: Table) -> Array:
-        """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied
-        with in (6.2)-(6.3), and 1 for the loss, (5, 1, N)."""
-        offsets = ((self.combine.T @ table.offsets) ** 2).sum(axis=0)
-        loadings = (table.loadings**2 / self.loading_size[..., None]).sum(axis=(0, 1))
-        features = self._features(table) / self.feature_size
-        bounds = [(1 + offsets + loadings) / 2, features, features, (1 + features) / 2]
-        return np.stack([*bounds, np.ones_like(features)])[:, None]
 
-    def _features(self, table: Table) -> Array:
+def _bounds(first: Table) -> Callable[[Table], Array]:
+    """Bounds, smooth in kappa, of what E s, -E s', E s^2 and E[tau s - P s'] are multiplied with in
+    (6.2)-(6.3), in units of their averages on the ``first`` table, and 1 for the loss: functions of
+    a table, (5, 1, N)."""
+    combine = Coordinates(first).combine
+    loading_size = np.maximum((first.loadings**2) @ first.weights, TINY)[..., None]
+
+    def power(table: Table) -> Array:
         return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
+
+    size = float(power(first) @ first.weights) or 1.0
+
+    def bounds(table: Table) -> Array:
+        offsets = ((combine.T @ table.offsets) ** 2).sum(axis=0)
+        loadings = (table.loadings**2 / loading_size).sum(axis=(0, 1))
+        features = power(table) / size
+        each = [(1 + offsets + loadings) / 2, features, features, (1 + features) / 2]
+        return np.stack([*each, np.ones_like(features)])[:, None]
+
+    return bounds
+
+
+def _units(values: Array, table: Table, field: Field) -> tuple[Array, float]:
+    """What the ``values`` (5, P, N) amount to over all kappa, (5, P, 1), and the accuracy at which
+    nodes see how a jump of E s is blurred."""
+    sizes = np.abs(values) @ table.weights
+    variance, square = field.power @ table.weights, field.centre**2 @ table.weights
+    size = np.sqrt(variance + square)  # of predictions
+    # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope
+    blurred = np.clip(np.sqrt(variance) / size, FINEST, 1).min()
+    # layers that none of these nodes sees may hold most of E s^2, and all of E s'
+    root = np.maximum(np.sqrt(sizes[2]), UNSEEN * size / (field.response @ table.weights))
+    slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / size)
+    new = np.maximum(sizes[4], TINY)
+    return np.stack([root, slope, root**2, root, new])[..., None], float(blurred)
 
 
 def first_panels(model: Model, folded: bool) -> Panels:
@@ -187,21 +202,7 @@ def first_panels(model: Model, folded: bool) -> Panels:
     return between(breaks[None, breaks >= 0] if folded else breaks[None])
 
 
-def first_tau_panels(model: Model, kappa: Array) -> Panels:
-    """Panels over tau to begin with at each kappa (1, N): they end at the target's kinks."""
-    end = np.sqrt(np.maximum(UNLIKELY - kappa[0] ** 2, 1.0))[:, None]
-    even = end * np.linspace(-1, 1, FIRST_TAU_PANELS + 1)
-    kinks = np.clip(tau_kinks(model, kappa), -end, end)
-    return between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
-
-
 def _found(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
     if adapted is None:
         raise GivenUp(Status.MEMORY)
     return adapted
-
-
-def _moments(model: Model, kappa: Array, *, target: bool = True) -> Table:
-    """The moments at all of kappa (N,), with the density for weights."""
-    density = np.exp(-(kappa**2) / 2) / np.sqrt(2 * np.pi)
-    return tabulate(model, Rule(kappa, density), target=target)

@@ -9,15 +9,20 @@ graph is cut into panels that are short where the average's density changes and 
 """
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
 from solvers.rules import composite
 
 from .losses import Loss
 from .smoothness import BEND_STRETCH
+
+# What is averaged over t0: g, g' and g^2, or t, t^2 and rho(t).
+Averaged = Literal["score", "residual"]
+OF_PIECES = {"score": average_score, "residual": average_proximal}
 
 FAR = 7.0  # standard deviations of t0, beyond which a Gaussian holds 3e-12
 LONGEST_PANEL = 5.0  # in the standard deviations of t0
@@ -60,9 +65,9 @@ def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, ord
     return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
 
 
-def at_points(loss: Loss, curve: Curve, after: bool) -> Array:
-    """g, g' and g^2, or ``after`` training t, t^2 and rho(t), at points (3, ..., L)."""
-    if after:
+def at_points(what: Averaged, loss: Loss, curve: Curve) -> Array:
+    """What is ``Averaged``, at points (3, ..., L)."""
+    if what == "residual":
         return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
     return np.stack([curve.score, curve.slope, curve.score**2])
 

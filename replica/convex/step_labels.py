@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from solvers.piecewise import NORMAL, NORMAL_CUT, average_proximal, average_score
+from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
 from .labels import Labels
 from .losses import Loss
-from .proximal import FAR, at_points, proximal_nodes
+from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
 
 SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
 
@@ -137,37 +137,30 @@ def classes(labels: Labels, kind: str, field: Field) -> Classes:
     return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
 
 
-def scores_of_steps(labels: Labels, loss: Loss, field: Field) -> Array:
-    """E s, -E s', E s^2 and E tau s given kappa, (4, P, N)."""
+def averages_of_steps(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+    """E s, -E s', E s^2 and E tau s, or E t, E t^2 and E rho(t), given kappa: (4 or 3, P, N)."""
     of = classes(labels, loss.kind, field)
-    signed = of.share * of.sign
     if loss.pieces is None:
-        score, along = _along_map(labels.order, loss, of, field, after=False)
+        values, along = _by_points(what, loss, labels.order, of, field)
+    else:
+        values = OF_PIECES[what](loss.pieces, of.mean, of.sd, field.response, of.law)
+    if what == "residual":
+        return np.asarray((of.share * values).sum(axis=1))
+    signed = of.share * of.sign
+    mean = (signed * values[0]).sum(axis=0)
+    slope, square = ((of.share * x).sum(axis=0) for x in (-values[1], values[2]))
+    if loss.pieces is None:
         total = (signed * along).sum(axis=0)
     else:
-        score = average_score(loss.pieces, of.mean, of.sd, field.response, of.law)
         at_edge = average_score(loss.pieces, *of.at_edges, field.response)[0]
         change = (of.law.rises * signed * at_edge).sum(axis=1)
-        total = field.pull[..., 0] * (of.share * score[1]).sum(axis=0)
-        total += (NORMAL.density(of.law.edges[:, 0]) * change).sum(axis=0)
-    g, slope, square = score
-    return np.stack(
-        [(signed * g).sum(axis=0), *((of.share * x).sum(axis=0) for x in (-slope, square)), total]
-    )
+        total = (NORMAL.density(of.law.edges[:, 0]) * change).sum(axis=0)
+        total -= field.pull[..., 0] * slope
+    return np.stack([mean, slope, square, total])
 
 
-def residuals_of_steps(labels: Labels, loss: Loss, field: Field) -> Array:
-    """E t, E t^2 and E rho(t) at the proximal point, (3, P, N)."""
-    of = classes(labels, loss.kind, field)
-    if loss.pieces is None:
-        averages, _ = _along_map(labels.order, loss, of, field, after=True)
-    else:
-        averages = average_proximal(loss.pieces, of.mean, of.sd, field.response, of.law)
-    return np.asarray((of.share * averages).sum(axis=1))
-
-
-def _along_map(
-    order: int, loss: Loss, of: Classes, field: Field, after: bool
+def _by_points(
+    what: Averaged, loss: Loss, order: int, of: Classes, field: Field
 ) -> tuple[Array, Array]:
     """The averages (3, K, P, N), of each label, of what ``at_points`` gives, and of tau times the
     first of them (K, P, N), by points of the proximal map."""
@@ -181,7 +174,7 @@ def _along_map(
         u = (r * z - edge) / rest  # tau given z, in standard deviations
         chance = chance + rise * ndtr(u)
         slope += rise * NORMAL.density(u)
-    values = at_points(loss, curve, after)
+    values = at_points(what, loss, curve)
     weight = NORMAL.density(z) * curve.length / sd
     along = (values[0] * weight * (r * z * chance + rest * slope)).sum(axis=-1)
     return (values * (weight * chance)).sum(axis=-1), along

@@ -9,14 +9,9 @@ from numpy.polynomial import hermite_e
 from scipy.special import erf, factorial, ndtr, roots_legendre
 
 from solvers.results import Array
-from solvers.rules import gauss_hermite
+from solvers.rules import gauss_hermite, gaussian_density
 
 from .moments import Moments
-
-
-def _density(t: Array) -> Array:
-    """The density of N(0, 1) at ``t``."""
-    return np.asarray(np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
 
 
 def _standardised(s: Array, c: Array) -> Array:
@@ -62,9 +57,9 @@ def relu_moments(s: Array, c: Array) -> Moments:
     """relu: with t = s / sqrt(c), the variance over c is even in t; it is evaluated at -|t|."""
     root = np.sqrt(c)
     t = _standardised(s, c)
-    mean = np.where(np.isfinite(t), s * ndtr(t) + root * _density(t), np.maximum(s, 0))
+    mean = np.where(np.isfinite(t), s * ndtr(t) + root * gaussian_density(t), np.maximum(s, 0))
     u = -np.minimum(np.abs(t), 40.0)  # beyond 40 the variance underflows
-    P, f = ndtr(u), _density(u)
+    P, f = ndtr(u), gaussian_density(u)
     variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
     return Moments(mean, root * ndtr(t), np.maximum(variance, 0.0))
 
@@ -74,7 +69,7 @@ def sign_moments(s: Array, c: Array) -> Moments:
     t = _standardised(s, c)
     x = t / np.sqrt(2)
     variance = _saturated_variance(x, np.full_like(x, np.pi / 2))
-    return Moments(erf(x), 2 * _density(t), variance)
+    return Moments(erf(x), 2 * gaussian_density(t), variance)
 
 
 def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
@@ -82,7 +77,7 @@ def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
     t = _standardised(s[..., None] - edges, c[..., None])
     above, jumps = ndtr(t), np.diff(values)
     mean = values[0] + above @ jumps
-    first = _density(t) @ jumps
+    first = gaussian_density(t) @ jumps
     power = values[0] ** 2 + above @ np.diff(values**2)
     return Moments(mean, first, np.maximum(power - mean**2 - first**2, 0.0))
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import erf, expit, ndtr
 
 from solvers.results import Array
+from solvers.rules import gaussian_density
 
 from ..errors import InvalidArgument
 from . import closed_forms
@@ -49,7 +50,7 @@ def _series(coefficients: Array, x: Array) -> Array:
 
 def _gelu_slope(x: Array) -> Array:
     """The derivative of x Phi(x)."""
-    return np.asarray(ndtr(x) + x * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
+    return np.asarray(ndtr(x) + x * gaussian_density(x))
 
 
 def _sech2(x: Array) -> Array:

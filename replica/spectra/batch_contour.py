@@ -21,7 +21,15 @@ from itertools import pairwise
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
+from solvers.rules import (
+    Rule,
+    gauss_hermite,
+    gauss_legendre,
+    gaussian_density,
+    graded,
+    interval,
+    trapezoid,
+)
 
 from ..problem import Activation, LabelLaw, Target
 from ..saddle_point import Rows
@@ -173,5 +181,5 @@ def _rotated(target: Target, noise: float, scale: float) -> Rule | None:
     u, turn = np.linspace(-end, end, count), np.exp(-1j * phi)
     rho = turn * np.sinh(u) / root
     cell = turn * np.cosh(u) / root * (u[1] - u[0])
-    density = np.exp(-((rho[:, None] - mean) ** 2) / (2 * noise)) / np.sqrt(2 * np.pi * noise)
+    density = gaussian_density((rho[:, None] - mean) / np.sqrt(noise)) / np.sqrt(noise)
     return Rule(rho, (density @ weights) * cell)

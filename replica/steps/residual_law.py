@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.adaptive import Panels, adapt, between
+from solvers.adaptive import Panels, adapt_gaussian, between
 from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import HALF_WIDTH, Rule, trapezoid
+from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid
 
 from ..problem import LabelLaw, MultiIndex, remainder
 
@@ -132,16 +132,14 @@ def _along(
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
 
-    def rho_at(panels: Panels) -> Array:
-        owner = panels.owner
-        return labels.mean(*(centre[:, owner, None] + L[..., None] * panels.nodes)) - offset[owner]
+    def rho_at(tau: Array, owner: Array) -> Array:
+        return labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
 
     def averages(panels: Panels) -> Array:
         """Such as the pencil takes, and those that a moment of rho does."""
-        rho, unit = rho_at(panels), size[panels.owner, None]
+        rho, unit = rho_at(panels.nodes, panels.owner), size[panels.owner, None]
         inverse = 1 / (1 + (root * rho) ** 2)
-        values = np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
-        return np.asarray(values * density(panels.nodes))
+        return np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
 
     breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
     slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
@@ -149,26 +147,15 @@ def _along(
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
     start = between(np.sort(breaks, axis=1))
     # of labels that grow, moments far out in kappa are large, and known to their own rounding
-    fourth = (start.kronrod.weights * density(start.nodes) * rho_at(start) ** 4).sum(axis=1)
+    nodes, weights = start.gaussian()
     size = np.sqrt(labels.averages().power) + np.abs(offset).max()
-    size = np.maximum(size, np.bincount(start.owner, fourth, N) ** 0.25)
+    size = np.maximum(size, np.vecdot(weights, rho_at(nodes, np.arange(N)) ** 4) ** 0.25)
     tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
-    adapted = adapt(averages, start, tol, MOST_PANELS)
+    adapted = adapt_gaussian(averages, start, tol, MOST_PANELS)
     if adapted is None:
         raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
-    panels, _ = adapted
-    count = np.bincount(panels.owner, minlength=N)
-    place = np.arange(len(panels.owner)) - np.repeat(np.cumsum(count) - count, count)
-    tau, weights = (np.zeros((N, count.max(), panels.nodes.shape[1])) for _ in range(2))
-    tau[panels.owner, place] = panels.nodes
-    weights[panels.owner, place] = panels.kronrod.weights * density(panels.nodes)
-    weights /= weights.sum(axis=(1, 2), keepdims=True)
-    return tau.reshape(1, N, -1), weights.reshape(N, -1)
-
-
-def density(tau: Array) -> Array:
-    """Of a standard Gaussian."""
-    return np.asarray(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi))
+    tau, weights = adapted[0].gaussian()
+    return tau[None], weights
 
 
 def _beside(labels: LabelLaw, centre: Array, L: Array, level: int) -> tuple[Array, Array]:
@@ -241,5 +228,6 @@ def _by_density(mean: Array, deviation: float, root: float, level: int) -> tuple
     spacing = min(0.15, 0.6 * narrowest) * 0.85**level
     u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
-    weights = density((rho - mean[:, None]) / deviation) * np.cosh(u) * step / root / deviation
+    density = gaussian_density((rho - mean[:, None]) / deviation)
+    weights = density * np.cosh(u) * step / root / deviation
     return np.broadcast_to(rho, weights.shape), weights

@@ -15,11 +15,11 @@ import numpy as np
 from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import Rule, interval, trapezoid
+from solvers.rules import Rule, gaussian_density, interval, trapezoid
 from solvers.threads import one_thread
 
 from ..equivalence import Batch
-from .residual_law import RESIDUAL_LEVELS, Labels, density, residuals
+from .residual_law import RESIDUAL_LEVELS, Labels, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
@@ -151,7 +151,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
 
     def integrands(panels: Panels) -> Array:
         nodes = panels.nodes
-        each = contributions(Rule(nodes.ravel(), density(nodes).ravel())) / size
+        each = contributions(Rule(nodes.ravel(), gaussian_density(nodes).ravel())) / size
         return np.asarray(each.reshape(-1, *nodes.shape))
 
     adapted = adapt(integrands, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
@@ -160,8 +160,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
             f"the averages over the batch of step {t + 1} did not settle to {PANEL_TOLERANCE:g} on "
             f"{MOST_PANELS} panels"
         )
-    nodes, weights = adapted[0].kronrod
-    return Rule(nodes.ravel(), (weights * density(nodes)).ravel())
+    return Rule(*(part[0] for part in adapted[0].gaussian()))
 
 
 def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from solvers.adaptive import WEIGHTS, adapt, between
+from solvers.adaptive import GAUSS_WEIGHTS, WEIGHTS, adapt, adapt_gaussian, between
+from solvers.rules import gaussian_density
 
 UNIT = between(np.array([[0.0, 1.0]]))
 
@@ -19,8 +21,8 @@ def test_degrees_that_are_exact(degree):
     (-1, 1); the next are off by 3e-8 and 3e-4."""
     panel = between(np.array([[-1.0, 1.0]]))
     exact = 2 / (degree + 1)
-    for (nodes, weights), last in (((panel.nodes, panel.half * WEIGHTS), 22), (panel.gauss, 13)):
-        off = abs((weights * nodes**degree).sum() - exact)
+    for weights, last in ((WEIGHTS, 22), (GAUSS_WEIGHTS, 13)):
+        off = abs((panel.half * weights * panel.nodes**degree).sum() - exact)
         assert off < 1e-15 if degree <= last else off > 1e-9
 
 
@@ -55,6 +57,25 @@ def test_every_integral_has_panels_of_its_own():
     assert count[1] == 1
     alone, _ = adapted(lambda owner, x: peaks(owner + 2, x)[None], UNIT, 1e-9)
     assert alone.low.tolist() == panels.at(panels.owner == 2).low.tolist()
+
+
+@pytest.mark.parametrize("weights", [WEIGHTS, GAUSS_WEIGHTS], ids=["kronrod", "gauss"])
+def test_rules_for_a_gaussian_on_panels_of_several_integrals(weights):
+    """E |x - a|, on panels that are short around a: more of them for one integral than another."""
+    place = np.array([0.0, 1.3])
+
+    def distance(panels):
+        return np.abs(panels.nodes - place[panels.owner, None])[None]
+
+    start = between(np.tile([-9.0, 0.0, 9.0], (2, 1)))
+    panels, averages = adapt_gaussian(distance, start, np.array([1e-9, 1e-10]), 400)
+    assert np.diff(np.bincount(panels.owner)) > 0
+    exact = 2 * gaussian_density(place) + place * (2 * ndtr(place) - 1)
+    assert averages[0] == pytest.approx(exact, abs=1e-9)
+    nodes, weights = panels.gaussian(weights)
+    assert nodes.shape == weights.shape
+    found = (weights * np.abs(nodes - place[:, None])).sum(axis=1)
+    assert found == pytest.approx(exact, abs=1e-8)
 
 
 @pytest.mark.parametrize("function", [lambda x: np.sin(1e6 * x), lambda x: np.nan * x])
