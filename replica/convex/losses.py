@@ -23,7 +23,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, imported, names_code, number, real
+from ..problem import FINITE, called, imported, names_code, number
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
 LOGISTIC_STEPS = 5  # of Newton's method for its proximal map: the last changes t by rounding
@@ -39,6 +39,17 @@ NO_EXPONENTIAL = (
     "which features may be replaced by Gaussian ones, and its test error is carried by inputs that "
     "no sample contains (take logistic, whose tail for large margins is the same)"
 )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A function of a loss, as ``called`` calls it."""
+
+    function: Callable[..., Array]
+    name: str = field(compare=False)
+
+    def __call__(self, *arrays: Array) -> Array:
+        return called(self.name, self.function, *arrays)
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,11 +112,15 @@ class Loss:
         for points in ("kinks", "bends"):
             places = np.ravel(getattr(self, points))
             object.__setattr__(self, points, tuple(sorted(float(t) for t in places)))
+        for part in ("value", "derivative", "prox", "curvature"):
+            function = getattr(self, part)
+            if function is not None and not isinstance(function, _Part):
+                object.__setattr__(self, part, _Part(function, f"loss {self.name}"))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
-                result = real(f"loss {self.name}", getattr(self, part)(t))
-            if result.shape != t.shape or not np.isfinite(result).all():
+                result = getattr(self, part)(t)
+            if not np.isfinite(result).all():
                 raise InvalidArgument(
                     "loss", f"{self.name} ({part})", "elementwise and finite (numpy functions)"
                 )
@@ -202,6 +217,8 @@ class Loss:
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
         """Each kink with the ends, of V's shape, of the interval of t0 that goes to it."""
+        if not self.kinks:
+            return []
         sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])
         slopes = np.asarray(self.derivative(sides), dtype=float)
         return [

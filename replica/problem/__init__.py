@@ -7,13 +7,13 @@ from .activation import MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
     axis,
+    called,
     check_points,
     flag,
     logarithms,
     number,
     one_positive,
     positive,
-    real,
     takes,
 )
 from .describe import as_made, attributes, describe
@@ -50,6 +50,7 @@ __all__ = [
     "assign",
     "attributes",
     "axis",
+    "called",
     "check_model",
     "check_points",
     "check_problem",
@@ -67,7 +68,6 @@ __all__ = [
     "number",
     "one_positive",
     "positive",
-    "real",
     "remainder",
     "takes",
     "target",

@@ -23,7 +23,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import applied, check_elementwise
+from .checks import called, check_elementwise, real
 from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
@@ -96,7 +96,7 @@ class Activation:
 
     def __call__(self, x: ArrayLike) -> Array:
         """sigma(x), elementwise."""
-        return applied(self.name, self.function, x)
+        return called(self.name, self.function, x)
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
@@ -110,7 +110,7 @@ class Activation:
     def slope(self, x: ArrayLike) -> Array:
         """sigma'(x), elementwise, away from the kinks."""
         if self.derivative is not None:
-            return applied(self.name, self.derivative, x)
+            return called(self.name, self.derivative, x)
         return difference(self, self.kinks, np.asarray(x, dtype=float))
 
     @property
@@ -128,7 +128,8 @@ class Activation:
         """
         s, c = np.asarray(s, dtype=float), np.asarray(c, dtype=float)
         if self.closed_form is not None:
-            return self.closed_form(*np.broadcast_arrays(s, c))
+            found = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
+            return Moments(*(real(self.name, moment) for moment in found))
         # In its tails a function is known relative to its size elsewhere: at +-1, or at the
         # largest of these shifts.
         least = 1e-8 * float((self(np.append(s, [-1.0, 1.0])) ** 2).max()) + 1e-300

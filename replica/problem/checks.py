@@ -14,6 +14,7 @@ from ..errors import InvalidArgument
 # The largest number that is taken for one, and the inverse of the smallest, far beyond any use:
 # their powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
+ELEMENTWISE = "elementwise, written with numpy functions, as in function=np.tanh"
 SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and variances do
 # Of a point of ridge regression with its entry in a document; other losses take longer.
 POINT_BYTES, POINT_SECONDS = 4e3, 5e-5
@@ -49,26 +50,30 @@ def flag(name: str, value: Any) -> bool:
 
 
 def real(name: str, values: Any) -> Array:
-    """The values of a function called ``name`` as floats, in an array of one's own; complex ones
-    are refused, as their imaginary part would be lost, masked ones, and those of few digits."""
-    if np.ma.is_masked(values):
-        raise InvalidArgument(name, "masked values", "a number on the whole line")
-    array = np.asarray(values)
-    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
-        raise InvalidArgument(name, f"{array.dtype} values", "in double precision (float64)")
-    if np.iscomplexobj(array):
+    """The values of a function called ``name`` as floats of our own; complex and masked ones are
+    refused, as their imaginary part or their mask would be lost."""
+    if np.iscomplexobj(values):
         raise InvalidArgument(name, "complex values", "real on the whole line")
-    return np.array(array, dtype=float)
+    if np.ma.is_masked(values):
+        raise InvalidArgument(name, "masked values", "defined on the whole line")
+    kind = getattr(values, "dtype", np.dtype(float))
+    if isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8:
+        raise InvalidArgument(name, f"{kind} values", "in double precision (float64)")
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            name, type(values).__name__, "a function with numbers for its values"
+        ) from None
 
 
-def applied(name: str, function: Callable[..., Any], *x: ArrayLike) -> Array:
-    """The values of a user's function at arrays x: it may write into those it is given, and keep
-    what it returns, as both are copies."""
-    given = [np.array(part, dtype=float) for part in x]
-    values = real(name, function(*given))
-    if values.shape != given[0].shape:
-        allowed = f"elementwise: it returned shape {values.shape} of {given[0].shape}"
-        raise InvalidArgument(name, "a function", allowed)
+def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array:
+    """What a user's function, called ``name``, gives: it may change what it is handed, and keep
+    or hand out again what it returns, so both are copies.  Every call of one passes here."""
+    values = real(name, function(*(np.array(x, dtype=float) for x in arrays)))
+    shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
+    if values.shape != shape:
+        raise InvalidArgument(name, f"shape {values.shape} of {shape}", ELEMENTWISE)
     return values
 
 
@@ -154,7 +159,7 @@ def check_elementwise(
     x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
-            y = real(argument, function(*x))
+            y = called(argument, function, *x)
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
@@ -162,9 +167,6 @@ def check_elementwise(
         arrays = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
-    if y.shape != x[0].shape:
-        allowed = "elementwise, written with numpy functions, as in function=np.tanh"
-        raise InvalidArgument(argument, f"{name} (shape {y.shape} of {x[0].shape})", allowed)
     if not np.isfinite(y).all():
         allowed = "finite on the whole line (try np.where or np.clip)"
         raise InvalidArgument(argument, f"{name} (inf or nan)", allowed)

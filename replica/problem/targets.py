@@ -28,7 +28,7 @@ from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, applied, check_elementwise
+from .checks import FINITE, called, check_elementwise
 from .expressions import Expression, is_expression
 from .geometry import remainder
 from .moments import Averages, ConditionalMoments
@@ -99,7 +99,10 @@ class MultiIndex:
 
     def __call__(self, *z: Array) -> Array:
         """sigma_*(z_1, ..., z_T), elementwise."""
-        return applied(self.name, self.function, *z)
+        values = called(self.name, self.function, *z)
+        if not np.isfinite(values).all():
+            raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
+        return values
 
     def averages(self) -> Averages:
         """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""

@@ -90,7 +90,7 @@ def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> R
 
 def _shifted(target: Target, offset: float, z: Array) -> Array:
     """``target`` less ``offset``, as it stands: also at complex z."""
-    return np.asarray(target.function(z)) - offset
+    return np.asarray(target.function(np.array(z))) - offset
 
 
 def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
@@ -125,7 +125,7 @@ def _continued(target: Target) -> Rule:
         rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
         s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
-        values, which = np.unique(target.function(s), return_inverse=True)
+        values, which = np.unique(target.function(s.copy()), return_inverse=True)
     except (TypeError, ValueError):  # not made for complex numbers
         return Rule(np.full(s.shape, np.nan), weights)
     shares = np.zeros(values.size, complex)
