@@ -8,7 +8,6 @@ q the distance to the fixed point is about residual * q / (1 - q), so a slow pla
 iteration is not mistaken for a finished one.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -24,7 +23,7 @@ def fixed_point(
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
-    memory: int = 0,
+    past: Array | None = None,
     near: float = np.inf,
     longest: float = np.inf,
     max_iterations: int = 500,
@@ -42,8 +41,10 @@ def fixed_point(
         steps are accelerated.
     size : callable (x of shape (R, k)) -> array (R, k)
         What changes of x are relative to, its modulus unless said.
-    memory : int
-        Earlier points that Anderson's method combines with the newest; the plain iteration if 0.
+    past : array (rows, M, 2, k), optional
+        The last M changes of x and of T(x), which Anderson's method combines with the newest, in
+        place: zeros to begin with, or what an earlier solve of a similar map has left.  The plain
+        iteration without.
     near : float
         Of steps of a larger residual nothing is learned: far from the fixed point, where T is not
         nearly linear, extrapolation may lead anywhere, and the contraction rate says little.
@@ -73,11 +74,10 @@ def fixed_point(
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     rows = np.arange(count)
     rounding = 1e-15  # a relative change this small is nothing but rounding
-    images = value.copy()
-    past: deque[tuple[Array, Array]] = deque(maxlen=memory + 1)  # points, images; the newest last
+    before, images = value.copy(), value.copy()  # the last point, and the images of the last two
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
-        image = step(x, rows)
+        image, image_before = step(x, rows), images[rows]
         current = _relative(image - x, size(x))
         previous = residual[rows] if sweep > 1 else current
         images[rows], residual[rows] = image, current
@@ -99,16 +99,18 @@ def fixed_point(
             active &= ~slow
         if not active.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows, x, image, far = rows[active], x[active], image[active], rows[active & far]
+        rows, x, image = rows[active], x[active], image[active]
         target = image
-        if memory:
-            for points, theirs in past:  # what equals the newest has no part in the combination
-                points[far], theirs[far] = value[far], images[far]
-            past.append((value.copy(), images.copy()))
-            target = _combined([(points[rows], theirs[rows]) for points, theirs in past])
-            change = np.maximum(_relative(target - x, size(x)), 1e-300)
+        if past is not None:
+            if sweep > 1:
+                change = np.stack([x - before[rows], image - image_before[active]], axis=1)
+                past[rows] = np.concatenate([past[rows][:, 1:], change[:, None]], axis=1)
+            past[rows[far[active]]] = 0.0
+            target = _combined(x, image, past[rows])
+            length = np.maximum(_relative(target - x, size(x)), 1e-300)
             within = np.maximum(longest, current[active])
-            target = x + (target - x) * np.minimum(1, within / change)[:, None]
+            target = x + (target - x) * np.minimum(1, within / length)[:, None]
+            before[rows] = x
         value[rows] = target
     return Result(value, residual, iterations, status)
 
@@ -118,15 +120,9 @@ def _relative(difference: Array, size: Array) -> Array:
     return largest(difference / np.where(size == 0, 1.0, size))
 
 
-def _combined(steps: list[tuple[Array, Array]]) -> Array:
-    """The next point (R, k) by Anderson's method, from the last points x and their images T(x),
-    pairs of (R, k), the newest last: the points are combined, with weights that sum to 1, so that
-    their combined step T(x) - x is shortest in least squares; the next is that of the images."""
-    *past, (point, image) = steps
-    if not past:
-        return image
-    step = (image - point)[..., None]
-    past_steps = np.stack([t - x for x, t in past], axis=-1)
-    past_images = np.stack([t for _, t in past], axis=-1)
-    weight = np.linalg.pinv(step - past_steps) @ step
-    return image - ((image[..., None] - past_images) @ weight)[..., 0]
+def _combined(x: Array, image: Array, past: Array) -> Array:
+    """The next point (R, k) by Anderson's method, from x, T(x) and ``past`` changes of both: as far
+    along these as makes the step T(x) - x shortest in least squares, if T were linear."""
+    points, images = np.moveaxis(past, 1, 3).swapaxes(0, 1)  # (R, k, M) each
+    weight = np.linalg.pinv(images - points) @ (image - x)[..., None]
+    return np.asarray(image - (images @ weight)[..., 0])

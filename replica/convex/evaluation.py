@@ -66,11 +66,13 @@ class Evaluation:
 
     Points are ``converged`` once they are solved on some table, and ``open`` until their quadrature
     error, too, is within the tolerance, or they are given up; those that are both may be refined.
-    ``slope`` is that of the training objective in a common bias, where one is trained.
+    ``slope`` is that of the training objective in a common bias, where one is trained, and ``past``
+    what Anderson's method has seen of the equations of a loss.
     """
 
     overlaps: Overlaps
     conjugates: Conjugates
+    past: Array | None = None
 
     def __init__(self, count: int) -> None:
         self.open, self.converged = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)

@@ -22,7 +22,7 @@ from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
-from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, solve_points
+from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
@@ -121,9 +121,13 @@ def _solve_on(
     """
     part, before = task.at(rows), found.overlaps_at(rows)
     close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
-    overlaps, result = solve_points(equations, part.alpha, part.lam, before, tol=close)
-    solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     pack = equations.coordinates.pack
+    if found.past is None:
+        found.past = np.zeros((len(found.open), MEMORY, 2, pack(before).shape[1]))
+    past = found.past[rows]
+    overlaps, result = solve_points(equations, part.alpha, part.lam, before, past, tol=close)
+    found.past[rows] = past
+    solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
         moved = largest(pack(overlaps) - pack(before))
     compared = found.converged[rows] & solved & (last is not None)

@@ -28,6 +28,7 @@ def solve_points(
     alpha: Array,
     lam: Array,
     start: Overlaps | None = None,
+    past: Array | None = None,
     *,
     tol: float = COORDINATE_TOLERANCE,
 ) -> tuple[Overlaps, Result]:
@@ -42,6 +43,9 @@ def solve_points(
     alpha, lam : arrays (P,)
     start : Overlaps, optional
         Guesses, such as the overlaps on another table; ridge regression's unless given.
+    past : array (P, MEMORY, 2, k), optional
+        Changes of the k coordinates and of their images that an earlier solve has seen, such as on
+        another table; updated.
     tol : float
         Estimated error of a coordinate.
     """
@@ -51,12 +55,13 @@ def solve_points(
     def image(x: Array, rows: Rows) -> Array:
         return equations.image(x, alpha[rows], lam[rows])
 
+    x = np.nan_to_num(equations.coordinates.pack(start))
     result = fixed_point(
         image,
-        np.nan_to_num(equations.coordinates.pack(start)),
+        x,
         tol=tol,
         size=np.ones_like,
-        memory=MEMORY,
+        past=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
         near=ACCELERATION_BEGINS,
         longest=LONGEST,
         max_iterations=PASSES,

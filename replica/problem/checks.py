@@ -69,8 +69,12 @@ def real(name: str, values: Any) -> Array:
 
 def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array:
     """What a user's function, called ``name``, gives: it may change what it is handed, and keep
-    or hand out again what it returns, so both are copies.  Every call of one passes here."""
-    values = real(name, function(*(np.array(x, dtype=float) for x in arrays)))
+    or hand out again what it returns, so both are copies.  Every call of one passes here; the
+    library's own functions and numpy's change nothing."""
+    module = str(getattr(function, "__module__", None))
+    own = isinstance(function, np.ufunc) or module.startswith("replica.")
+    copied = np.asarray if own else np.array
+    values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
         raise InvalidArgument(name, f"shape {values.shape} of {shape}", ELEMENTWISE)

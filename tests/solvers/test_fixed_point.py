@@ -13,6 +13,11 @@ def coupled(x, rows=None):
     return np.stack([np.cos(x[:, 1]), 0.9 * np.cos(x[:, 0])], axis=1)
 
 
+def nothing(memory, rows=1, unknowns=1):
+    """What Anderson's method has seen to begin with; None for the plain iteration."""
+    return np.zeros((rows, memory, 2, unknowns)) if memory else None
+
+
 EXACT = root(lambda x: coupled(x[None])[0] - x, [0.8, 0.6], tol=1e-14).x
 
 
@@ -25,9 +30,9 @@ def test_far_steps_are_not_extrapolated():
             return x + np.clip((0.999 - np.tanh(x)) * np.cosh(x) ** 2, -1, 1)
 
     start = np.full((1, 1), -20.0)
-    wild = fixed_point(cut, start, memory=3, max_iterations=60)
+    wild = fixed_point(cut, start, past=nothing(1), max_iterations=60)
     options = dict(size=np.ones_like, max_iterations=60)
-    tame = fixed_point(cut, start, memory=3, near=0.9, **options)
+    tame = fixed_point(cut, start, past=nothing(1), near=0.9, **options)
     assert not wild.converged[0]
     assert tame.converged[0]
     assert tame.value[0, 0] == pytest.approx(np.arctanh(0.999), rel=1e-10)
@@ -44,14 +49,14 @@ def test_combined_steps_have_a_longest():
     options = dict(max_iterations=60, size=np.ones_like)
     for longest, far in ((np.inf, 98.0), (4.0, 4.0)):
         visited.clear()
-        result = fixed_point(line, np.zeros((1, 1)), memory=2, longest=longest, **options)
+        result = fixed_point(line, np.zeros((1, 1)), past=nothing(2), longest=longest, **options)
         assert result.value[0, 0] == pytest.approx(100)
         assert np.abs(np.diff(visited)).max() == pytest.approx(far, abs=1)
 
 
 @pytest.mark.parametrize("memory", range(4))
 def test_fixed_point(memory):
-    result = fixed_point(coupled, np.ones((3, 2)), memory=memory)
+    result = fixed_point(coupled, np.ones((3, 2)), past=nothing(memory, 3, 2))
     assert result.converged.all()
     assert result.value == pytest.approx(np.tile(EXACT, (3, 1)), rel=1e-12)
     again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
@@ -59,8 +64,19 @@ def test_fixed_point(memory):
 
 
 def test_combined_steps_are_faster():
-    plain, fast = (fixed_point(coupled, np.ones((3, 2)), memory=memory) for memory in (0, 2))
+    start = np.ones((3, 2))
+    plain, fast = (fixed_point(coupled, start, past=nothing(memory, 3, 2)) for memory in (0, 2))
     assert fast.iterations[0] < plain.iterations[0] / 3
+
+
+def test_what_was_seen_of_a_similar_map_counts():
+    past = nothing(5, 3, 2)
+    first = fixed_point(coupled, np.ones((3, 2)), past=past)
+    options = dict(start=first.value, past=past)
+    again = fixed_point(lambda x, rows: coupled(x) + 1e-3, **options)
+    fresh = fixed_point(lambda x, rows: coupled(x) + 1e-3, first.value, past=nothing(5, 3, 2))
+    assert again.value == pytest.approx(fresh.value, rel=1e-12)
+    assert again.iterations[0] < fresh.iterations[0]
 
 
 def test_rows_that_end_do_not_disturb_others():
@@ -70,7 +86,7 @@ def test_rows_that_end_do_not_disturb_others():
         with np.errstate(over="ignore"):
             return np.where(rows[:, None] == 0, np.exp(x**2 + 9), coupled(x))
 
-    result = fixed_point(one_explodes, np.ones((2, 2)), memory=2)
+    result = fixed_point(one_explodes, np.ones((2, 2)), past=nothing(2, 2, 2))
     assert list(result.status) == [Status.NOT_FINITE, Status.CONVERGED]
     assert result.value[1] == pytest.approx(EXACT, rel=1e-12)
 
