@@ -79,15 +79,22 @@ Bulk = namedtuple("Bulk", "V1 c slope p_slope")
 Block = namedtuple("Block", "uu ud uz dd dz zz")
 # (4.5), of both loadings, and (4.6)
 Signal = namedtuple("Signal", "m theta chi m_hat theta_hat chi_hat p_hat")
-# overlaps, conjugates and errors at one point
+# overlaps, conjugates and errors at one point, and what its equations were solved for
 Point = namedtuple(
     "Point",
-    "V1 V2 m theta psi Q1 q2 V1_hat V2_hat m_hat theta_hat p_hat X1 X2 test train chi chi_hat W1",
+    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat p_hat X1 X2 test train W1",
+)
+# the same of many, with the largest relative violation of any equation on the finer table and on
+# the coarser, both NaN unless checked; evaluations and status
+Points = namedtuple(
+    "Points",
+    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat p_hat X1 X2 test train W1 "
+    "residual error iterations status",
 )
 
 
-def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """What ``solve`` returns, by Python or, from then on, compiled; of points that Python cannot do
+def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Points:
+    """What ``solve`` finds, by Python or, from then on, compiled; of points that Python cannot do
     (it raises where a compiled division by 0 is infinite) without numba, NaN and its status."""
     if options:
         work[0] += alpha.size * len(fine.weights)
@@ -95,14 +102,15 @@ def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: 
             compile_all()
     try:
         with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
-            return solve(fine, coarse, alpha, lam, checked)
+            return Points(*solve(fine, coarse, alpha, lam, checked))
     except (ArithmeticError, ValueError):
         if compile_all():
-            return solve(fine, coarse, alpha, lam, checked)
+            return Points(*solve(fine, coarse, alpha, lam, checked))
     if alpha.size == 1:
-        return np.append(np.full(22, np.nan), NOT_FINITE)[None]
+        return Points(*np.append(np.full(22, np.nan), NOT_FINITE)[:, None])
     each = [slice(i, i + 1) for i in range(alpha.size)]
-    return np.concatenate([solved(fine, coarse, alpha[i], lam[i], checked) for i in each])
+    parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
+    return Points(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def compile_all() -> bool:
@@ -123,18 +131,17 @@ def compile_all() -> bool:
 
 @compiled
 def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """The points (alpha[i], lam[i]) on the table ``fine``, (P, 23): the numbers of a Point, the
-    largest relative violation of any equation on ``fine`` (the residual) and on ``coarse`` (the
-    quadrature error), both NaN unless ``checked``, evaluations and status."""
-    out = np.empty((alpha.size, 23))
+    """The points (alpha[i], lam[i]) on the table ``fine``, checked on it and on ``coarse``: the
+    rows of ``Points``, (23, P)."""
+    out = np.empty((23, alpha.size))
     for i in range(alpha.size):
         W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
         point = readout(fine, alpha[i], lam[i], W1, V2)
         residual = violation(fine, alpha[i], lam[i], point) if checked else np.nan
         error = violation(coarse, alpha[i], lam[i], point) if checked else np.nan
         for k, number in enumerate(point):
-            out[i, k] = number
-        out[i, 19], out[i, 20], out[i, 21], out[i, 22] = residual, error, iterations, status
+            out[k, i] = number
+        out[19, i], out[20, i], out[21, i], out[22, i] = residual, error, iterations, status
     return out
 
 
@@ -178,7 +185,7 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     V1 = bulk.V1
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
-    s = signal(t, alpha, V1, V2, t.beta * V2 * V1_hat)
+    s = signal(t, t.rows, alpha, V1, V2, t.beta * V2 * V1_hat)
     X1_signal, X2_signal, Q1_signal, psi = of_signal(t, t.rows, alpha, V1, V2, V1_hat, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, s.m, s.theta, s.chi, psi)
@@ -196,26 +203,51 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     Q1 += Q1_signal
     test = T + Q1 * t.mean_a + q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + Q1 * E.RRa + q2 * E.RRb  # Eq. (4.11)
-    overlaps = V1, V2, s.m, s.theta, psi, Q1, q2
-    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.p_hat, X1, X2
-    return Point(*overlaps, *conjugates, test, train, s.chi, s.chi_hat, W1)
+    overlaps = V1, V2, s.m, s.theta, s.chi, psi, Q1, q2
+    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.chi_hat, s.p_hat, X1, X2
+    return Point(*overlaps, *conjugates, test, train, W1)
 
 
 @compiled
-def signal(t: OneGroup, alpha: float, V1: float, V2: float, q: float) -> Signal:
-    """(4.5) as a least-squares problem with a unit penalty on phi, where, with (16.10),
-
-        theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same),
-
-    after m, so in what mu_0 leaves of both loadings.  Eqs. (4.5), (16.9)-(16.10)"""
-    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(t, t.rows, alpha, V2, q)
+def signal(
+    t: OneGroup, rows: HalfLine | None, alpha: float, V1: float, V2: float, q: float
+) -> Signal:
+    """m and theta as a least-squares problem with a unit penalty on phi, where, of isotropic rows,
+    theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eqs. (4.5), (4.6)"""
     gram00, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
-    gram02, _, _, _ = norm_averages(t, t.rows, V1, V2, 0.0, 0.0)
     penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
     pivot = gram00 + penalty if gram00 > 0 else inf  # no mu_0, no m
+    if rows is not None:
+        return network_signal(t, rows, alpha, V1, V2, q, penalty, pivot)
+    share, root = gram01 / pivot, sqrt(alpha * t.c * V2)
+    _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
+    phi = root * h1 / (1 + root**2 * (gram11 + penalty * share**2))
+    m = h0 / pivot - share * root * phi
+    return Signal(m, root * phi, 0.0, penalty * m, phi / root, 0.0, p_hat)
+
+
+@compiled
+def network_signal(
+    t: OneGroup,
+    rows: HalfLine,
+    alpha: float,
+    V1: float,
+    V2: float,
+    q: float,
+    penalty: float,
+    pivot: float,
+) -> Signal:
+    """The same of a network's rows, with a second loading,
+
+        theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same).
+
+    Eqs. (4.5), (16.9)-(16.10)"""
+    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(t, rows, alpha, V2, q)
+    _, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
+    gram02, _, _, _ = norm_averages(t, rows, V1, V2, 0.0, 0.0)
     share, norm_share = gram01 / pivot, gram02 / pivot
     _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
-    _, gram12, gram22, h2 = norm_averages(t, t.rows, V1, V2, share, norm_share)
+    _, gram12, gram22, h2 = norm_averages(t, rows, V1, V2, share, norm_share)
     gram22 += penalty * norm_share**2
     gram12 += penalty * share * norm_share + tilt * gram22
     gram11 += penalty * share**2 + tilt * (2 * gram12 - tilt * gram22)

@@ -82,23 +82,34 @@ def compiled_points(
     assert second is not None
     arguments = first, second, alpha, lam, coarse is not None
     try:
-        columns = one_group.solved(*arguments).T
+        found = one_group.solved(*arguments)
     except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
-        columns = one_group.solved(*arguments).T
-    test, train, chi, chi_hat, _, residual, error, iterations, status = columns[14:]
-    norms = fine.loadings.shape[1] == 2
-    overlaps = record_of_one(Overlaps, columns[:7], chi if norms else None)
-    conjugates = record_of_one(Conjugates, columns[7:14], chi_hat if norms else None)
-    account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
-    return Points(overlaps, conjugates, Errors(test, train), *account), error
+        found = one_group.solved(*arguments)
+    count = fine.loadings.shape[1]  # on the spike; of a network, on its row norms, too
+    theta = np.column_stack([found.theta, found.chi])[:, :count]
+    theta_hat = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
+    V, V_hat = (found.V1, found.V2), (found.V1_hat, found.V2_hat)
+    overlaps = of_one(Overlaps, *V, found.m, theta, found.psi, found.Q1, found.q2)
+    conjugates = of_one(Conjugates, *V_hat, found.m_hat, theta_hat, found.p_hat, found.X1, found.X2)
+    status = STATUSES[found.status.astype(np.int64)]
+    account = found.residual, found.iterations.astype(np.int64), status
+    return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error
 
 
-def record_of_one(kind: type[Record], columns: Array, chi: Array | None = None) -> Record:
-    """The record of one group, one spike and one more direction from its numbers (7, P), and of a
-    second loading ``chi`` (P,)."""
-    V1, V2, m, theta, psi, Q1, q2 = columns[..., None]
-    loads = theta if chi is None else np.column_stack([theta, chi])
-    return kind(V1[..., None], V2, m, loads[:, None], psi[..., None], Q1[..., None], q2)
+def of_one(
+    kind: type[Record],
+    V1: Array,
+    V2: Array,
+    m: Array,
+    theta: Array,
+    psi: Array,
+    Q1: Array,
+    q2: Array,
+) -> Record:
+    """The record of one group, one spike and one more direction from its numbers, each (P,), and
+    (P, K) of its loadings."""
+    V1, psi, Q1 = V1[:, None, None], psi[:, None, None], Q1[:, None, None]
+    return kind(V1, V2[:, None], m[:, None], theta[:, None], psi, Q1, q2[:, None])
 
 
 def trained_readout(
