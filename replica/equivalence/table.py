@@ -241,9 +241,10 @@ def alike(model: Model) -> tuple[Array, Array]:
 
 
 def _clean(values: Array, size: float) -> Array:
-    """``values`` with zeros for what is only rounding of a function of that ``size``, so that an
-    odd activation's mu_0 at r = 0 is exactly 0."""
-    return np.where(np.abs(values) < 1e-14 * size, 0.0, values)
+    """``values`` (G, N) with zeros for functions that are only rounding of one of that ``size``, so
+    that an odd activation's mu_0 at r = 0 is exactly 0."""
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+    return np.where(largest < 1e-14 * size, 0.0, values)
 
 
 def table_of_size(model: Model, nodes: int) -> Table:

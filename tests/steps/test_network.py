@@ -1,17 +1,19 @@
 """The network after its step, as a model: what makes it, and what is refused."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import roots_hermitenorm, voigt_profile
+from scipy.integrate import quad
+from scipy.special import erfcx, roots_hermitenorm, voigt_profile
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.steps.residual_law import residuals
-from solvers.rules import Rule
+from solvers.rules import Rule, gaussian_density
 
 AT = dict(alpha=1.0, lam=0.1)
 
@@ -86,6 +88,36 @@ def test_the_law_of_a_residual_with_noise(noise, offset):
         (1 / (1 + (root * rho) ** 2), lorentzian),
     ):
         assert weights @ found == pytest.approx(w @ expected / w.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("text", ["z1*z2", "abs(z1)*z2", "relu(z1)*abs(z2 - .3)"])
+def test_the_law_of_a_product(text):
+    """rho = a z, with z of one direction and a of the other, varies on a scale 1/root about the
+    lines where either vanishes: averages over z in closed form, over a by QUADPACK."""
+    root, one = 10.0, Rule(np.zeros(1), np.ones(1))
+    labels = GradientStep(student="tanh", target=text, alpha0=1, eta=1).step_labels
+    law = residuals(labels, one, np.zeros(3), 2, np.zeros(1), root, 6)
+    place, never = (0.3, 0.5) if "relu" in text else (0.0, 0.0)
+
+    def integrand(x):
+        width = root * abs(x - place)
+        given = np.sqrt(np.pi / 2) / width * erfcx(1 / width / np.sqrt(2)) if width else 1.0
+        return gaussian_density(x) * given
+
+    ends = np.array([-12.0, place - 1 / root, place, place + 1 / root, 12.0])
+    parts = [quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pairwise(ends)]
+    found = law.weights[0, 0] / (1 + (root * law.rho) ** 2)
+    assert found.sum() == pytest.approx(never + (1 - never) * sum(parts), rel=1e-9)
+
+
+def test_kinks_of_two_directions_after_a_small_batch():
+    """The same rows from targets that are equal in law: z1 and its modulus times z2."""
+    found = []
+    for text in ("z1*z2", "abs(z1)*z2"):
+        step = GradientStep(student="tanh", target=text, alpha0=0.2, eta=4.0)
+        rows = step.network(beta=1.0).rows.all_groups
+        found.append(rows.averages(np.array([[[0.1]]]))[0])
+    np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.slow
