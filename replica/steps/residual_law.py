@@ -1,36 +1,44 @@
 """The law of the residual of a sample, rho = y - mu_0(kappa), on few nodes.  docs/theory.md 16, 18
 
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on panels
-that are halved until averages settle, and carried, with the moments of the input along the
-directions that the labels know, to nodes that all kappa share.  What label noise adds is one more
-such step, the same for all kappa: a matrix between two sets of nodes.
+that are halved until averages settle, those of one direction within those of another.  It is
+carried, with the moments of the input along the directions that the labels know, to nodes that all
+kappa share.  What label noise adds is one more such step, the same for all kappa: a matrix between
+two sets of nodes.
 """
 
-from itertools import islice, product
-from typing import NamedTuple
+from collections.abc import Callable
+from itertools import islice, product, takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
+from numpy.typing import NDArray
 
 from solvers.adaptive import Panels, adapt_gaussian, between
 from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid
+from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid, trapezoid_tensor
 
 from ..problem import LabelLaw, MultiIndex, remainder
 
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
-# On finer levels: nodes of rho on a panel, and what may be left of the averages over tau; of a
-# target of several directions, its own rules are taken.
-RHO_NODES = (28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 64)
+# On finer levels: nodes of rho on a panel, and what may be left of the averages over tau: of
+# several directions, by Gauss's rule; Kronrod's, the one used, is far better.
+RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)
 TAU_TOLERANCES = (1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)
+TENSOR_TOLERANCES = (1e-6, 1e-7, 1e-8)
+INNER = 0.01  # part of a tolerance that is left to averages over the directions within
+LONGEST_RULE = 128  # nodes a direction of a target's own rule: panels have no more
+FEW = 24  # nodes a direction that tell sizes
+TOGETHER = 64  # panels that those within are made for at once
 RESIDUAL_LEVELS = len(RHO_NODES)
 TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
-MOST_PANELS = 2**16  # of tau, of all kappa together
+MOST_PANELS = 2**17  # of tau, of all kappa together
 MOST_VALUES = 2**21  # of the target, at once
 BLOCK = 2**14  # values carried at once: with their polynomials they take a few MB
-PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
+PANEL_LENGTH = 1.5  # of rho, in arcsinh(root rho): tails of longer ones are lost in rounding
 # root times the largest rho, at least: more than one panel, as tails have tiny weights
 TAILS = 5.0
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
@@ -102,9 +110,10 @@ def residuals(
     kappa, offset = rule.nodes, offset[:, None]
     tau, weights = np.zeros((1, len(kappa), 1)), np.ones((len(kappa), 1))
     if L.shape[1] > 1:
-        tau, weights = _beside(labels, gamma @ kappa[None], L, level)
+        tau, weights = _beside(labels, gamma @ kappa[None], L, offset, root, level)
     elif L.any():
-        tau, weights = _along(labels, gamma @ kappa[None], L, offset, root, level)
+        tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
+        tau, weights = _on_panels(labels, gamma @ kappa[None], L, offset, root, tol)
     z = gamma[:, :, None] * kappa[:, None] + np.tensordot(L, tau, axes=1)
     x = [np.ones(z.shape[1:]), *z]
     if length > SHORTEST:  # L has a column of that length
@@ -123,52 +132,111 @@ def residuals(
     return Labels(rho, matrix)
 
 
-def _along(
-    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, level: int
+def _on_panels(
+    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, tol: float
 ) -> tuple[Array, Array]:
-    """Nodes tau (1, N, m) and weights (N, m) along the one direction L, where the target has its
-    arguments ``centre`` (K, N): on panels that end at its kinks."""
-    N = centre.shape[1]
+    """Nodes tau (K', N, m) and weights (N, m) along the columns of L, where the target has its
+    arguments ``centre`` (K, N): on panels that are halved until averages settle to ``tol``."""
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
+    # of labels that grow, moments far out in kappa are large, and known to their own rounding
+    few = trapezoid_tensor(FEW, L.shape[1])
+    rho = labels.mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
+    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
+    size = np.maximum(size, (rho**4 @ few.weights) ** 0.25)
 
-    def rho_at(tau: Array, owner: Array) -> Array:
-        return labels.mean(*(centre[:, owner, None] + L[..., None] * tau)) - offset[owner]
-
-    def averages(panels: Panels) -> Array:
+    def averages(z: Array, owner: Array) -> Array:
         """Such as the pencil takes, and those that a moment of rho does."""
-        rho, unit = rho_at(panels.nodes, panels.owner), size[panels.owner, None]
+        rho, unit = labels.mean(*z) - offset[owner], size[owner, None]
         inverse = 1 / (1 + (root * rho) ** 2)
         return np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
 
-    breaks = np.broadcast_to(TAU_PANELS, (N, len(TAU_PANELS)))
-    slopes = [(np.array(v) @ L[:, 0], t - np.array(v) @ centre) for v, t in labels.mean.planes]
-    places = [(at / slope)[:, None] for slope, at in slopes if abs(slope) > SHORTEST]
+    each = np.arange(centre.shape[1])
+    try:
+        return _nested(averages, labels.mean.planes, each, centre, L, tol)[:2]
+    except OverflowError:
+        raise _too_quick(labels) from None
+
+
+def _nested(
+    averages: Callable[[Array, Array], Array],
+    planes: Any,
+    owner: NDArray[np.int64],
+    centre: Array,
+    L: Array,
+    tol: Array | float,
+) -> tuple[Array, Array, Array]:
+    """Nodes tau (K', M, m) and weights (M, m) about each ``centre`` (K, M), and the averages (k, M)
+    there of ``averages`` (z, owner), which has its kinks at the target's ``planes``: on panels of
+    the first of tau, those of the others within each of its nodes.
+
+    Raises
+    ------
+    OverflowError
+        If that takes too many panels.
+    """
+    M, along, rest = centre.shape[1], L[:, 0], L[:, 1:]
+    tol = np.broadcast_to(tol, M)
+
+    def within(at: Array, whose: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        """The same for the others, at values ``at`` (n, l) of the first: to few digits where it
+        weighs little."""
+        z = centre[:, whose, None] + along[:, None, None] * at
+        inner = (INNER * tol[whose, None] / gaussian_density(at)).ravel()
+        owners = np.repeat(owner[whose], at.shape[1])
+        return _nested(averages, planes, owners, z.reshape(len(z), -1), rest, inner)
+
+    def values(panels: Panels) -> Array:
+        if not rest.size:
+            z = centre[:, panels.owner, None] + along[:, None, None] * panels.nodes
+            return averages(z, owner[panels.owner])
+        nodes = panels.nodes
+        some = np.split(np.arange(len(nodes)), range(TOGETHER, len(nodes), TOGETHER))
+        parts = [within(nodes[i], panels.owner[i])[2] for i in some]
+        return np.concatenate(parts, axis=1).reshape(-1, *nodes.shape)
+
+    breaks = np.broadcast_to(TAU_PANELS, (M, len(TAU_PANELS)))
+    # planes that the others do not cross
+    own = [(np.array(v), t) for v, t in planes if not (np.abs(v @ rest) > SHORTEST).any()]
+    own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
+    places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
-    start = between(np.sort(breaks, axis=1))
-    # of labels that grow, moments far out in kappa are large, and known to their own rounding
-    nodes, weights = start.gaussian()
-    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
-    size = np.maximum(size, np.vecdot(weights, rho_at(nodes, np.arange(N)) ** 4) ** 0.25)
-    tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
-    adapted = adapt_gaussian(averages, start, tol, MOST_PANELS)
+    adapted = adapt_gaussian(values, between(np.sort(breaks, axis=1)), tol, MOST_PANELS)
     if adapted is None:
-        raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
+        raise OverflowError
     tau, weights = adapted[0].gaussian()
-    return tau[None], weights
+    if not rest.size:
+        return tau[None], weights, adapted[1]
+    inner, more, _ = within(tau, np.arange(M))
+    tau = np.repeat(tau[..., None], more.shape[1], axis=2).reshape(1, M, -1)
+    weights = (weights[..., None] * more.reshape(*weights.shape, -1)).reshape(M, -1)
+    return np.concatenate([tau, inner.reshape(len(inner), M, -1)]), weights, adapted[1]
 
 
-def _beside(labels: LabelLaw, centre: Array, L: Array, level: int) -> tuple[Array, Array]:
-    """Nodes tau (K', N, m) and weights (N, m) along the columns of L: those of the target."""
+def _beside(
+    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, level: int
+) -> tuple[Array, Array]:
+    """Such nodes and weights along several columns, on finer and finer levels: by the target's own
+    rules while these have few nodes a direction, then on panels."""
     target, N = labels.mean, centre.shape[1]
     assert isinstance(target, MultiIndex)
-    rule_at = next(islice(target.rules(L), level, None), None)
-    rule = None if rule_at is None else rule_at(centre)
-    if rule is None or N * rule.weights.shape[-1] > MOST_VALUES:
-        raise QuadratureError(f"target {labels.target.name}: it varies too quickly")
+    rules = (rule_at(centre) for rule_at in target.rules(L))
+    few = takewhile(lambda rule: rule.weights.shape[-1] <= LONGEST_RULE ** L.shape[1], rules)
+    own = list(islice(few, level + 1))
+    if len(own) <= level:
+        tol = TENSOR_TOLERANCES[min(level - len(own), len(TENSOR_TOLERANCES) - 1)]
+        return _on_panels(labels, centre, L, offset, root, tol)
+    rule = own[level]
+    if N * rule.weights.shape[-1] > MOST_VALUES:
+        raise _too_quick(labels)
     weights = np.broadcast_to(rule.weights, (N, rule.weights.shape[-1]))
     nodes = np.broadcast_to(rule.nodes, (*weights.shape, L.shape[1]))
     return np.moveaxis(nodes, -1, 0), weights
+
+
+def _too_quick(labels: LabelLaw) -> QuadratureError:
+    """What is raised where no rule is fine enough."""
+    return QuadratureError(f"target {labels.target.name}: it varies too quickly")
 
 
 def _with_noise(

@@ -1,17 +1,19 @@
 """The network after its step, as a model: what makes it, and what is refused."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import roots_hermitenorm, voigt_profile
+from scipy.integrate import quad
+from scipy.special import erfcx, roots_hermitenorm, voigt_profile
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.steps.residual_law import residuals
-from solvers.rules import Rule
+from solvers.rules import Rule, gaussian_density
 
 AT = dict(alpha=1.0, lam=0.1)
 
@@ -88,6 +90,36 @@ def test_the_law_of_a_residual_with_noise(noise, offset):
         assert weights @ found == pytest.approx(w @ expected / w.sum(), rel=1e-9)
 
 
+@pytest.mark.parametrize("text", ["z1*z2", "abs(z1)*z2", "relu(z1)*abs(z2 - .3)"])
+def test_the_law_of_a_product(text):
+    """rho = a z, with z of one direction and a of the other, varies on a scale 1/root about the
+    lines where either vanishes: averages over z in closed form, over a by QUADPACK."""
+    root, one = 10.0, Rule(np.zeros(1), np.ones(1))
+    labels = GradientStep(student="tanh", target=text, alpha0=1, eta=1).step_labels
+    law = residuals(labels, one, np.zeros(3), 2, np.zeros(1), root, 6)
+    place, never = (0.3, 0.5) if "relu" in text else (0.0, 0.0)
+
+    def integrand(x):
+        width = root * abs(x - place)
+        given = np.sqrt(np.pi / 2) / width * erfcx(1 / width / np.sqrt(2)) if width else 1.0
+        return gaussian_density(x) * given
+
+    ends = np.array([-12.0, place - 1 / root, place, place + 1 / root, 12.0])
+    parts = [quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pairwise(ends)]
+    found = law.weights[0, 0] / (1 + (root * law.rho) ** 2)
+    assert found.sum() == pytest.approx(never + (1 - never) * sum(parts), rel=1e-9)
+
+
+def test_kinks_of_two_directions_after_a_small_batch():
+    """The same rows from targets that are equal in law: z1 and its modulus times z2."""
+    found = []
+    for text in ("z1*z2", "abs(z1)*z2"):
+        step = GradientStep(student="tanh", target=text, alpha0=0.2, eta=4.0)
+        rows = step.network(beta=1.0).rows.all_groups
+        found.append(rows.averages(np.array([[[0.1]]]))[0])
+    np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.slow
 def test_large_noisy_steps_are_told_within_seconds():
     """Rows of c = 1e6 of their length: solved, or flagged; making them took minutes."""
@@ -116,3 +148,23 @@ def test_labels_that_grow():
     found = replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1)
     # with 40 Legendre nodes on each of 40 panels of tau, the same for all kappa
     assert found.test_error == pytest.approx(2.35764019, abs=1e-8)
+
+
+def test_tails_of_labels_that_grow_are_not_lost_in_rounding():
+    """The tables of the row norms, averages of rho^6 over weights of 1e-16, are good to 1e-10."""
+    step = GradientStep(student="he1+he3/6", target="he1+he2", alpha0=0.3, eta=3.0)
+    rows = step.network(beta=1.0).rows.rows
+    assert rows.error(np.geomspace(1e-3, 1e3, 7)).max() < 1e-10
+
+
+def test_a_student_whose_slopes_average_out():
+    """After a large step sin varies so fast that its mean and slope are 1e-12 of its size: what the
+    network then fits is what the sRF does, at every penalty."""
+    step = GradientStep(student="sin", target="z1 + he2(z2)", alpha0=0.2, eta=4.0)
+    for lam in (1e-3, 0.1):
+        network, srf = (
+            replica.solve(model, alpha=2.0, lam=lam)
+            for model in (step.network(beta=1.0), step.srf(beta=1.0))
+        )
+        assert network.converged
+        assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)
