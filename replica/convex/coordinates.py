@@ -54,9 +54,9 @@ class Coordinates:
 
     @cached_property
     def regressors(self) -> Array:
-        """An orthonormal basis of the offsets, then the loadings: (n + A K, N)."""
-        loadings = self.table.regressors[len(self.table.offsets) :]
-        return np.concatenate([self.combine.T @ self.table.offsets, loadings])
+        """The table's, with an orthonormal basis of the offsets in their place."""
+        offsets, special = np.split(self.table.regressors, [len(self.table.offsets)])
+        return np.concatenate([self.combine.T @ offsets, special])
 
     def pack(self, o: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""

@@ -27,7 +27,6 @@ from ..saddle_point import (
     penalty_on_m,
     ridge,
     sweep,
-    theta_from_p_hat,
 )
 from .averages import Check, Losses, losses, scores, unlimited
 from .coordinates import Coordinates
@@ -67,11 +66,9 @@ class Equations:
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
 
-        def signal(
-            s: Scores, field: Field, V2: Array, susceptibility: Susceptibility, p_hat: Array
-        ) -> Signal:
+        def signal(s: Scores, field: Field, V2: Array, susceptibility: Susceptibility) -> Signal:
             penalty = penalty_on_m(self.table, alpha, V2)
-            return self._signal(s, penalty, susceptibility, p_hat, o, field)
+            return self._signal(s, penalty, susceptibility, o, field)
 
         return sweep(self.responses, alpha, lam, o, self.scores, signal)
 
@@ -80,42 +77,44 @@ class Equations:
         s: Scores,
         penalty: Array,
         susceptibility: Susceptibility,
-        p_hat: Array,
         o: Overlaps,
         field: Field,
     ) -> Signal:
-        """m, theta and their conjugates: a Newton step on (4.5), with the ``penalty`` on m.
+        """m, the overlaps with special directions and their conjugates: a Newton step on (4.5),
+        with the ``penalty`` on m.
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
-        coordinates, weights = self.coordinates, self.table.weights
+        coordinates, table, root = self.coordinates, self.table, susceptibility.root
         combine, regressors = coordinates.combine, coordinates.regressors  # m = combine x
         x, free = o.m @ coordinates.resolve.T, slice(combine.shape[1])
-        offset = theta_from_p_hat(susceptibility, p_hat)  # theta = root phi + offset
-        phi = (o.theta.reshape(offset.shape) - offset)[:, None] @ susceptibility.inverse_root
+        phi = o.special.reshape(len(x), 1, -1) @ susceptibility.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
-        moment = (s.mean * weights) @ regressors.T
-        gram = (regressors * (s.slope * weights)[:, None]) @ regressors.T
-        score_size = np.sqrt(s.square @ weights)[:, None]
+        moment = (s.parts * table.on_parts(table.weights)) @ regressors.T
+        slope = table.on_parts(s.slope * table.weights)
+        gram = (regressors * slope[:, None]) @ regressors.T
+        score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off
         moment[:, free] *= np.abs(moment[:, free]) > SCORE_ROUNDING * score_size
         on_x = combine.T @ (penalty[..., None] * combine)
-        matrix, right = newton_system(gram, moment, susceptibility.root, on_x, before)
+        matrix, right = newton_system(gram, moment, root, on_x, before)
         diagonal = np.einsum("pii->pi", matrix)
         diagonal[:, free] += SLOPE_FLOOR * score_size / coordinates.size + 1e-300
         step = solve_rows(matrix, right)
-        root, size = susceptibility.root, coordinates.size
-        theta_step = (root @ step[:, free.stop :, None])[..., 0]
-        along = np.concatenate([step[:, free], theta_step], axis=1) @ regressors
-        length = np.linalg.norm(step[:, free], axis=1) / size
+        special_step = (root @ step[:, free.stop :, None])[..., 0]
+        # of the mean output: what the rest has in the slope is taken to be linear
+        along = np.concatenate([step[:, free], special_step], axis=1)
+        along = along @ regressors[:, : table.weights.size]
+        length = np.linalg.norm(step[:, free], axis=1) / coordinates.size
         part = self._part_of_step(length, (right * step).sum(axis=1), along, s, field)
         x, phi = np.split(before + part[:, None] * step, [free.stop], axis=1)
         m = x @ combine.T
-        theta = (root @ phi[..., None])[..., 0] + offset
-        theta_hat = (susceptibility.inverse_root @ phi[..., None])[..., 0]
-        shape = o.theta.shape
-        return Signal(m, theta.reshape(shape), penalty * m, theta_hat.reshape(shape))
+        shape = o.special.shape
+        special, special_hat = (
+            (each @ phi[..., None]).reshape(shape) for each in (root, susceptibility.inverse_root)
+        )
+        return Signal(m, special, penalty * m, special_hat)
 
     def _part_of_step(
         self, length: Array, slope: Array, along: Array, s: Scores, field: Field

@@ -84,15 +84,36 @@ class Table:
 
     # Products that every point (alpha, lam) needs, formed once.
 
-    @cached_property
-    def regressors(self) -> Array:
-        """offsets and loadings, (G + A K, N): what C(kappa) is made of.  Eq. (4.5)"""
-        return np.concatenate([self.offsets, self.loadings.reshape(-1, self.weights.size)])
+    # A node is a stratum of inputs.  In it the special directions have a mean, kappa along the
+    # spikes, and one Gaussian, zeta, for each of the rest of the target's.  What is linear in both
+    # has 1 + K' parts at every node, side by side: its mean, and its slope in each zeta.
 
     @cached_property
-    def slope_target(self) -> Array:
-        """mu_1^b g, (A K', N): what p_hat averages.  Eq. (4.6)"""
-        return np.einsum("an,kn->akn", self.mu1, self.g).reshape(-1, self.weights.size)
+    def regressors(self) -> Array:
+        """What m, and the overlaps of each kind with the special directions, theta, then psi, have
+        in the output: (G + A (K + K'), (1 + K') N).  Eqs. (4.5), (4.6), (19.3)"""
+        A, K, N = self.loadings.shape
+        rest = len(self.g)
+        parts = np.zeros((A, K + rest, 1 + rest, N), self.loadings.dtype)
+        parts[:, :K, 0] = self.loadings
+        for k in range(rest):
+            parts[:, K + k, 1 + k] = self.mu1
+        offsets = np.pad(self.offsets, [(0, 0), (0, rest * N)])
+        return np.concatenate([offsets, parts.reshape(A * (K + rest), -1)])
+
+    @cached_property
+    def seen(self) -> Array:
+        """What the target has in them, ((1 + K') N,): h and g.  Eq. (3.3)"""
+        return np.append(self.h, self.g)
+
+    @cached_property
+    def unseen(self) -> Array:
+        """The target's variance given kappa that is not linear in zeta, (N,)."""
+        return self.spread - (self.g**2).sum(axis=0)
+
+    def on_parts(self, weighted: Array) -> Array:
+        """Weights at the nodes (P, N) as weights of all parts there, (P, (1 + K') N)."""
+        return np.tile(weighted, 1 + len(self.g))
 
     @cached_property
     def one_group(self) -> OneGroup | None:
@@ -107,7 +128,15 @@ class Table:
             return None
         a, b = self.mu1[0] ** 2, self.mu2sq[0]
         norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
-        columns = (self.offsets[0], self.loadings[0, 0], norm, a, b, self.h, self.slope_target[0])
+        columns = (
+            self.offsets[0],
+            self.loadings[0, 0],
+            norm,
+            a,
+            b,
+            self.h,
+            self.mu1[0] * self.g[0],
+        )
         means = float(self.weights @ a), float(self.weights @ b), float(self.c[0])
         constants = float(self.beta), float(self.noise), float(self.dimension)
         return OneGroup(self.weights, *columns, self.spread, *means, *constants, rows)

@@ -115,9 +115,10 @@ class Bounds(Displayed):
         return [{name: getattr(self, name) for name in names}]
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
-        """The first columns of the table at kappa, as many as ``weights`` (n,), weighted."""
+        """The offsets and loadings at kappa, as many as ``weights`` (n,), weighted."""
         table, shape = at_points(self.model.with_bias(bias), kappa)
-        return (weights @ table.regressors[: len(weights)]).reshape(shape)
+        columns = np.concatenate([table.offsets, table.loadings.reshape(-1, table.weights.size)])
+        return (weights @ columns[: len(weights)]).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,14 +259,15 @@ def _at_biases(
         quadrature_tol,
     )
     (lower, upper), met = settled.value, settled.met
+    theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
     return Bounds(
         model=model,
         lower=lower.error() if met else np.nan,
         upper=upper.error() if met else np.nan,
         linear=linear_error(model),
-        coefficients=lower.coefficients,
-        offsets=upper.coefficients,
-        psi=lower.psi,
+        coefficients=np.append(lower.m, theta),
+        offsets=upper.m,
+        psi=psi,
         bias_lower=bias_lower,
         bias_upper=bias_upper,
         quadrature_error=settled.change,

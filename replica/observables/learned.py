@@ -56,7 +56,8 @@ class LearnedFunction:
         """The mean output C(kappa).  Eq. (4.5)"""
         table, shape = self._table(kappa)
         o, kinds = self.point.overlaps, self._kinds(table)
-        return (np.append(o.m, kinds @ o.theta) @ table.regressors).reshape(shape)
+        output = np.append(o.m, kinds @ o.special) @ table.regressors
+        return output[: table.weights.size].reshape(shape)
 
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""

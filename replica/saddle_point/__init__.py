@@ -9,7 +9,7 @@ from .residual import check, relative_change, solve_and_check
 from .responses import Responses, Susceptibility
 from .ridge import RESPONSE_TOLERANCE, responses_of
 from .rows import TabulatedRows
-from .signal import Signal, newton_system, penalty_on_m, theta_from_p_hat
+from .signal import Signal, newton_system, penalty_on_m
 from .special import norm_variance
 from .sweep import sweep
 
@@ -39,5 +39,4 @@ __all__ = [
     "solve_and_check",
     "solve_damped",
     "sweep",
-    "theta_from_p_hat",
 ]

@@ -2,13 +2,14 @@
 
 With the effective covariance C of ``pencil`` in the place of the bulk variances, the resolvent
 equations are those of isotropic rows.  Along u, the row norms delta, zeta and what other special
-directions there are, the overlaps are those of the resolvent (16.9),
+directions there are, the overlaps are those of the resolvent (16.9), (19.4),
 
     M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
-C being that of ``special``, and Pi 1 but 0 on u and the norms.  The derivatives of nu^T M' nu that
-(15.8) has are forms in w = W sqrt(tau) nu: in K at fixed tau, dC/dK less the square of C w where Pi
-is 1; and in log tau_b at fixed V1_hat, w C w of group b, and K dC/dK.
+C being that of ``special``, and Pi 0 on u, the norms and zeta, which the output has terms of its
+own in, and 1 on the others.  The derivatives of nu^T M' nu that (15.8) has are forms in
+w = W sqrt(tau) nu: in K at fixed tau, dC/dK less the square of C w where Pi is 1; and in log tau_b
+at fixed V1_hat, w C w of group b, and K dC/dK.
 """
 
 from abc import abstractmethod
@@ -52,46 +53,45 @@ class Correlated(Responses):
         """C on u, delta, zeta and others, the groups of each side by side."""
 
     @cached_property
-    def unknowns(self) -> tuple[Array, Array]:
-        """Where theta, groups first, and psi stand among the directions times groups."""
-        n = 1 + len(self.rows.basis)
+    def unknowns(self) -> Array:
+        """Where the overlaps, groups first, stand among the directions times groups: u, the norms
+        where they fluctuate, and zeta."""
+        n, spikes = 1 + len(self.rows.basis), self.table.loadings.shape[1]
         order = np.arange(n * self.groups).reshape(n, self.groups)
-        return order[: self.table.loadings.shape[1]].T.ravel(), order[2:].T.ravel()
+        return np.concatenate([order[:spikes], order[2:]]).T.ravel()
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """(alpha/beta) M' of Eq. (16.10)"""
-        M = self.overlaps(self.special(V, V_hat), self.unpack(V)[1], alpha)
-        return Susceptibility.of(M, *self.unknowns)
+        """(alpha/beta) M' of Eq. (19.5)"""
+        return Susceptibility.of(self.overlaps(self.special(V, V_hat), self.unpack(V)[1], alpha))
 
     def overlaps(self, of: OnSpecial, V2: Array, alpha: Array) -> Array:
-        """(alpha/beta) M', on all directions times groups.  Eq. (17.4)"""
+        """(alpha/beta) M', between the unknowns.  Eq. (17.4)"""
         size = np.tile(geometric_means(V2), (of.C.shape[1] // self.groups,) * 2)
-        return np.asarray(alpha[:, None, None] * size * (of.C @ self._shrunk(of)))
+        M = alpha[:, None, None] * size * (of.C @ self._shrunk(of))
+        return np.asarray(M[:, self.unknowns[:, None], self.unknowns])
 
     def signal_sources(
-        self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
+        self, V: Array, V_hat: Array, alpha: Array, special_hat: Array
     ) -> SignalSources:
-        """The terms of (15.8) in nu = (theta_hat, p_hat): through V2_b, and directly in Q_1."""
+        """The terms of (15.8) in the conjugates nu: through V2_b, and directly in Q_1."""
         V2, of, P, A = self.unpack(V)[1], self.special(V, V_hat), len(V), self.groups
-        along, rest = self.unknowns
-        nu = np.zeros(of.C.shape[:2], np.result_type(theta_hat, p_hat, V2))
-        nu[:, along], nu[:, rest] = theta_hat.reshape(P, -1), p_hat.reshape(P, -1)
+        nu = np.zeros(of.C.shape[:2], np.result_type(special_hat, V2))
+        nu[:, self.unknowns] = special_hat.reshape(P, -1)
         root = np.tile(np.sqrt(V2), of.C.shape[1] // A)
         w = self._shrunk(of) @ (root * nu)[..., None]
         Cw, slope = (of.C @ w).reshape(P, -1, A), of.slope(w[..., 0])
-        by_K = slope + Cw[:, 2:].swapaxes(1, 2) @ Cw[:, 2:]  # -d(nu^T M' nu) / dK
+        bound = Cw[:, 1 + len(self.rows.basis) :]
+        by_K = slope + bound.swapaxes(1, 2) @ bound  # -d(nu^T M' nu) / dK
         by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (of.K * slope).sum(axis=2)
         size = (alpha**2 / self.beta)[:, None]
         root = alpha[:, None] * root[:, :A]
-        return SignalSources(
-            np.zeros((P, A, A)), size * by_tau / V2, root[:, :, None] * root[:, None] * by_K
-        )
+        return SignalSources(size * by_tau / V2, root[:, :, None] * root[:, None] * by_K)
 
     def _shrunk(self, of: OnSpecial) -> Array:
         """W.  Eq. (16.9)"""
-        n = of.C.shape[1] // self.groups
+        n, free = of.C.shape[1] // self.groups, 1 + len(self.rows.basis)
         acting = np.zeros((len(of.K), n, self.groups, n, self.groups), of.K.dtype)
-        acting[:, range(2, n), :, range(2, n)] = of.K
+        acting[:, range(free, n), :, range(free, n)] = of.K
         return np.linalg.inv(np.eye(of.C.shape[1]) + acting.reshape(of.C.shape) @ of.C)
 
 
@@ -246,8 +246,7 @@ class CorrelatedGroups(Correlated, Groups):
         return OnSpecial(at.K, special.C, slope)
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
-        """The block of theta in (alpha/beta) M'."""
+        """(alpha/beta) M'."""
         V = self.from_analytic(U)
         of = self.special(V, self.conjugates(V, alpha), U[:, : -len(self.signed)])
-        along = self.unknowns[0]
-        return self.overlaps(of, self.unpack(V)[1], alpha)[:, along[:, None], along]
+        return self.overlaps(of, self.unpack(V)[1], alpha)

@@ -45,8 +45,8 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         return Overlaps(*(part.reshape(len(x), *shape) for part, shape in each))
 
     def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates]:
-        def signal(s: Scores, _: Field, V2: Array, M: Susceptibility, p_hat: Array) -> Signal:
-            return ridge_signal(table, s.slope * table.weights, alpha[rows], V2, M, p_hat)
+        def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
+            return ridge_signal(table, s.slope * table.weights, alpha[rows], V2, M)
 
         return sweep(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 

@@ -30,8 +30,14 @@ class Scores(NamedTuple):
     square: Array
     along: Array
 
+    @property
+    def parts(self) -> Array:
+        """E s and E tau s side by side, (P, (1 + K') N)."""
+        parts = np.concatenate([self.mean[..., None], self.along], axis=2)
+        return parts.swapaxes(1, 2).reshape(len(parts), -1)
+
     def pulled(self, field: "Field") -> Array:
-        """E[tau s - P s'] given kappa, (P, N, K').  Eq. (6.2)"""
+        """E[tau s - P s'] given kappa, (P, N, K')."""
         return np.asarray(self.along + field.pull * self.slope[..., None])
 
 
@@ -94,16 +100,23 @@ def field_on(
     (4.1)"""
 
     def combined(rows: Array, moments: Array) -> Array:
-        """The moments (n, N) with the weights ``rows`` (P, n)."""
+        """The moments (n, N) with the weights ``rows`` (P, n), or those of all parts."""
         if owner is None:
             return rows @ moments
-        return np.einsum("nr,rn->n", rows[owner], moments)[None]
+        every = np.tile(owner, moments.shape[1] // owner.size)
+        return np.einsum("nr,rn->n", rows[every], moments)[None]
 
-    centre = combined(np.concatenate([o.m, o.theta.reshape(len(o.m), -1)], 1), table.regressors)
-    pull = np.stack([combined(psi, table.mu1) for psi in np.moveaxis(o.psi, 2, 0)], axis=-1)
+    output = combined(output_weights(o), table.regressors)
+    centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
+    pull = np.stack(slopes, axis=-1)
     power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
     response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
     return Field(centre, pull, power, response)
+
+
+def output_weights(o: Overlaps) -> Array:
+    """m and the overlaps with special directions, (P, F): what ``regressors`` are combined with."""
+    return np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
 
 
 def remaining(field: Field) -> Array:

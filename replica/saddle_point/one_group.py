@@ -68,6 +68,7 @@ def summed(function: Function) -> Function:
 
 
 Pair = tuple[float, float]
+Triple = tuple[float, float, float]
 Matrix = tuple[float, float, float, float]  # two by two, row by row
 
 
@@ -77,18 +78,18 @@ Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
 Bulk = namedtuple("Bulk", "V1 c slope p_slope")
 # a symmetric matrix on u, delta and zeta
 Block = namedtuple("Block", "uu ud uz dd dz zz")
-# (4.5), of both loadings, and (4.6)
-Signal = namedtuple("Signal", "m theta chi m_hat theta_hat chi_hat p_hat")
+# (4.5), and the conjugates of all special directions
+Signal = namedtuple("Signal", "m theta chi m_hat theta_hat chi_hat psi_hat")
 # overlaps, conjugates and errors at one point, and what its equations were solved for
 Point = namedtuple(
     "Point",
-    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat p_hat X1 X2 test train W1",
+    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat psi_hat X1 X2 test train W1",
 )
 # the same of many, with the largest relative violation of any equation on the finer table and on
 # the coarser, both NaN unless checked; evaluations and status
 Points = namedtuple(
     "Points",
-    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat p_hat X1 X2 test train W1 "
+    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat psi_hat X1 X2 test train W1 "
     "residual error iterations status",
 )
 
@@ -186,12 +187,12 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     s = signal(t, t.rows, alpha, V1, V2, t.beta * V2 * V1_hat)
-    X1_signal, X2_signal, Q1_signal, psi = of_signal(t, t.rows, alpha, V1, V2, V1_hat, s)
+    psi, X2_signal, Q1_signal = of_signal(t, t.rows, alpha, V2, t.beta * V2 * V1_hat, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, s.m, s.theta, s.chi, psi)
     Ta += Q1_signal * RRaa
     Tb += Q1_signal * E.RRab
-    X1, X2 = ratio * Ta + X1_signal, ratio * Tb + X2_signal  # Eq. (4.8) without Q
+    X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8) without Q
     # (4.7)-(4.10) as one linear system: minus the derivative of (i), (ii) under V_hat + s X
     _, slopes, (side1, side2) = log_residual(t, E, alpha, lam, bulk, V2)
     d1, d2 = solve_pair(slopes, ((X1 * V1 + X2 * V2) / side1, t.beta * X1 * V1 / side2))
@@ -204,7 +205,7 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     test = T + Q1 * t.mean_a + q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + Q1 * E.RRa + q2 * E.RRb  # Eq. (4.11)
     overlaps = V1, V2, s.m, s.theta, s.chi, psi, Q1, q2
-    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.chi_hat, s.p_hat, X1, X2
+    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.chi_hat, s.psi_hat, X1, X2
     return Point(*overlaps, *conjugates, test, train, W1)
 
 
@@ -213,7 +214,7 @@ def signal(
     t: OneGroup, rows: HalfLine | None, alpha: float, V1: float, V2: float, q: float
 ) -> Signal:
     """m and theta as a least-squares problem with a unit penalty on phi, where, of isotropic rows,
-    theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eqs. (4.5), (4.6)"""
+    theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eq. (4.5)"""
     gram00, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
     penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
     pivot = gram00 + penalty if gram00 > 0 else inf  # no mu_0, no m
@@ -223,7 +224,8 @@ def signal(
     _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
     phi = root * h1 / (1 + root**2 * (gram11 + penalty * share**2))
     m = h0 / pivot - share * root * phi
-    return Signal(m, root * phi, 0.0, penalty * m, phi / root, 0.0, p_hat)
+    psi_hat = p_hat * V1 / (t.c * V2)  # of psi = alpha V1 p_hat = alpha c V2 psi_hat, Eq. (4.6)
+    return Signal(m, root * phi, 0.0, penalty * m, phi / root, 0.0, psi_hat)
 
 
 @compiled
@@ -242,7 +244,13 @@ def network_signal(
         theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same).
 
     Eqs. (4.5), (16.9)-(16.10)"""
-    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(t, rows, alpha, V2, q)
+    C, _ = special(t, rows, q)
+    # zeta, with a unit penalty on what V1_hat sees of it, first: M' of (16.10) is what is left
+    scale, zeta = alpha * V2, 1 / (1 + q * C.zz)
+    uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2
+    tilt = (C.ud - q * zeta * C.uz * C.dz) / uu
+    rest = dd - tilt**2 * uu
+    root, norm_root = sqrt(scale * uu), sqrt(scale * rest) if rest > SINGULAR * dd else 0.0
     _, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
     gram02, _, _, _ = norm_averages(t, rows, V1, V2, 0.0, 0.0)
     share, norm_share = gram01 / pivot, gram02 / pivot
@@ -251,7 +259,7 @@ def network_signal(
     gram22 += penalty * norm_share**2
     gram12 += penalty * share * norm_share + tilt * gram22
     gram11 += penalty * share**2 + tilt * (2 * gram12 - tilt * gram22)
-    theta, chi = theta_by_p * p_hat, chi_by_p * p_hat
+    theta, chi = scale * zeta * C.uz * p_hat, scale * zeta * C.dz * p_hat
     apart = chi - tilt * theta
     h1 += tilt * h2 - gram11 * theta - gram12 * apart
     h2 -= gram12 * theta + gram22 * apart
@@ -262,50 +270,24 @@ def network_signal(
     chi += tilt * root * phi + norm_root * norm_phi
     chi_hat = norm_phi / norm_root if norm_root > 0 else h2 - gram12 * root * phi
     m = h0 / pivot - share * theta - norm_share * chi  # Eq. (4.5)
-    return Signal(m, theta, chi, penalty * m, phi / root - tilt * chi_hat, chi_hat, p_hat)
-
-
-@compiled
-def susceptibility(
-    t: OneGroup, rows: HalfLine | None, alpha: float, V2: float, q: float
-) -> tuple[float, float, float, float, float]:
-    """root, tilt and norm_root of ``signal``; theta and chi for a unit of p_hat.  Eq. (16.9)"""
-    if rows is None:
-        return sqrt(alpha * t.c * V2), 0.0, 0.0, 0.0, 0.0
-    C, _ = special(rows, q)
-    scale, zeta = alpha * V2, 1 / (1 + q * C.zz)
-    uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2  # of M' / tau
-    tilt = (C.ud - q * zeta * C.uz * C.dz) / uu
-    rest = dd - tilt**2 * uu
-    norm_root = sqrt(scale * rest) if rest > SINGULAR * dd else 0.0
-    return sqrt(scale * uu), tilt, norm_root, scale * zeta * C.uz, scale * zeta * C.dz
+    theta_hat = phi / root - tilt * chi_hat
+    psi_hat = zeta * (p_hat - q * (C.uz * theta_hat + C.dz * chi_hat))
+    return Signal(m, theta, chi, penalty * m, theta_hat, chi_hat, psi_hat)
 
 
 @compiled
 def of_signal(
-    t: OneGroup,
-    rows: HalfLine | None,
-    alpha: float,
-    V1: float,
-    V2: float,
-    V1_hat: float,
-    s: Signal,
-) -> tuple[float, float, float, float]:
-    """The last terms of (4.8) in X1 and X2, and of (15.8) in Q1; psi.  At a finite dimension m_hat
-    acts as theta_hat does."""
-    scale = alpha**2 / t.beta
-    finite = scale * t.dimension * s.m_hat**2 if s.m_hat != 0 else 0.0
-    if rows is None:
-        X1, X2 = scale * s.p_hat**2, scale * t.c * s.theta_hat**2  # Eq. (4.8)
-        return X1, X2 + finite, 0.0, alpha * V1 * s.p_hat  # Eq. (4.6)
-    q = t.beta * V2 * V1_hat
-    C, slope = special(rows, q)
-    # M' nu = tau C_e nu', with nu' = nu but for zeta; its derivatives are forms in nu'
-    along = C.uz * s.theta_hat + C.dz * s.chi_hat
-    nu = s.theta_hat, s.chi_hat, (s.p_hat - q * along) / (1 + q * C.zz)
-    zeta, falls = along + C.zz * nu[2], -form(slope, nu)
-    X2 = scale * (form(C, nu) - q * falls)  # Eq. (15.8)
-    return 0.0, X2 + finite, (alpha * V2) ** 2 * (zeta**2 + falls), alpha * V2 * zeta
+    t: OneGroup, rows: HalfLine | None, alpha: float, V2: float, q: float, s: Signal
+) -> tuple[float, float, float]:
+    """psi; what the signal adds to X2, the last term of (4.8), and to Q1, psi^2 and that of (15.8).
+    At a finite dimension m_hat acts as theta_hat does."""
+    C, slope = special(t, rows, q)
+    hats = s.theta_hat, s.chi_hat, s.psi_hat
+    psi, falls, scale = alpha * V2 * times(C, hats)[2], -form(slope, hats), alpha**2 / t.beta
+    X2 = scale * (form(C, hats) - q * falls)  # Eqs. (4.8), (15.8)
+    if s.m_hat != 0:
+        X2 += scale * t.dimension * s.m_hat**2
+    return psi, X2, psi**2 + (alpha * V2) ** 2 * falls
 
 
 @compiled
@@ -317,24 +299,23 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
+    q = t.beta * V2_again * V1_hat
     gram00, gram01, gram11, h0, h1, p_hat, power = signal_averages(t, V1, V2, 0.0)
     gram02, gram12, gram22, h2 = norm_averages(t, t.rows, V1, V2, 0.0, 0.0)
     along_m = h0 - gram00 * p.m - gram01 * p.theta - gram02 * p.chi - p.m_hat  # Eq. (4.5)
     along_theta = h1 - gram01 * p.m - gram11 * p.theta - gram12 * p.chi - p.theta_hat  # Eq. (4.5)
     along_chi = h2 - gram02 * p.m - gram12 * p.theta - gram22 * p.chi - p.chi_hat  # Eq. (16.10)
+    along_psi = p_hat - E.Ra * p.psi - p.psi_hat  # Eqs. (4.6), (19.3)
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
     Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
-    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p_hat)
-    X1, X2, Q1_signal, psi = of_signal(t, t.rows, alpha, V1_again, V2_again, V1_hat, s)  # (4.6)
-    X1, X2 = X1 + ratio * Ta, X2 + ratio * Tb  # Eq. (4.8)
+    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p.psi_hat)
+    psi, X2_signal, Q1_signal = of_signal(t, t.rows, alpha, V2_again, q, s)
+    X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8)
     Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)  # Eq. (4.9)
-    root, tilt, norm_root, theta_by_p, chi_by_p = susceptibility(
-        t, t.rows, alpha, V2_again, t.beta * V2_again * V1_hat
-    )
-    along = root**2 * (p.theta_hat + tilt * p.chi_hat)
-    theta = along + theta_by_p * p_hat  # Eqs. (4.5), (16.10)
-    chi = tilt * along + norm_root**2 * p.chi_hat + chi_by_p * p_hat  # Eq. (16.10)
+    C, _ = special(t, t.rows, q)
+    theta, chi, _ = times(C, (p.theta_hat, p.chi_hat, p.psi_hat))
+    theta, chi = alpha * V2_again * theta, alpha * V2_again * chi  # Eqs. (4.5), (19.5)
     test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with
@@ -351,7 +332,7 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
         relative(along_m, sqrt(gram00) * size_of_target),
         relative(along_theta, sqrt(gram11) * size_of_target),
         relative(along_chi, sqrt(gram22) * size_of_target),
-        relative(p_hat - p.p_hat, max(abs(p.p_hat), sqrt(E.Ra) * size_of_target)),  # Eq. (4.6)
+        relative(along_psi, sqrt(E.Ra) * size_of_target),
         # what adds nothing to the output has no size
         relative(sqrt(gram11) * (theta - p.theta), max(sqrt(gram11) * abs(p.theta), least)),
         relative(sqrt(gram22) * (chi - p.chi), max(sqrt(gram22) * abs(p.chi), least)),
@@ -521,8 +502,10 @@ def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
 
 
 @compiled
-def special(rows: HalfLine, q: float) -> tuple[Block, Block]:
+def special(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]:
     """C_e and its derivative at q."""
+    if rows is None:
+        return Block(t.c, 0.0, 0.0, 0.0, 0.0, t.c), Block(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     panel, x, dx = place(rows, q)
     c = rows.series[:, panel]
     uu, ud, uz = series(c[1], x), series(c[2], x), series(c[3], x)
@@ -552,11 +535,21 @@ def series(coefficients: Array, x: float) -> Pair:
 
 
 @compiled
-def form(C: Block, nu: tuple[float, float, float]) -> float:
-    """nu^T C nu."""
+def times(C: Block, nu: Triple) -> Triple:
+    """C nu."""
     u, d, z = nu
-    squares = C.uu * u**2 + C.dd * d**2 + C.zz * z**2
-    return squares + 2 * (C.ud * u * d + C.uz * u * z + C.dz * d * z)
+    return (
+        C.uu * u + C.ud * d + C.uz * z,
+        C.ud * u + C.dd * d + C.dz * z,
+        C.uz * u + C.dz * d + C.zz * z,
+    )
+
+
+@compiled
+def form(C: Block, nu: Triple) -> float:
+    """nu^T C nu."""
+    u, d, z = times(C, nu)
+    return nu[0] * u + nu[1] * d + nu[2] * z
 
 
 @compiled

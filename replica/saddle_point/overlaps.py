@@ -6,6 +6,8 @@ them.  Names follow docs/theory.md 4.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from solvers.results import Array
 
 
@@ -40,6 +42,11 @@ class Overlaps(NamedTuple):
     Q1: Array
     q2: Array
 
+    @property
+    def special(self) -> Array:
+        """Overlaps with all special directions: theta, then psi, (P, A, K + K')."""
+        return np.concatenate([self.theta, self.psi], axis=-1)
+
 
 class Conjugates(NamedTuple):
     """What the data impose: the conjugate of each overlap (hatted in the papers).
@@ -50,19 +57,16 @@ class Conjugates(NamedTuple):
         Eq. (4.2)
     m : (P, A) or (P, A + 1)
         0 in the limit of infinite dimension.
-    theta : (P, A, K)
-        Eq. (4.5)
-    p : (P, A, K')
-        Conjugate to psi.  Eq. (4.6)
+    special : (P, A, K + K')
+        Of theta, then psi.  Eqs. (4.5), (19.3)
     X1, X2 : (P, A, A), (P, A)
-        Conjugate to Q1 and q2.  Eq. (4.8)
+        Conjugate to q2 and to Q1 without the part of psi.  Eqs. (4.8), (19.3)
     """
 
     V1: Array
     V2: Array
     m: Array
-    theta: Array
-    p: Array
+    special: Array
     X1: Array
     X2: Array
 

@@ -13,7 +13,7 @@ from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses, Susceptibility
 from .ridge import Points, compiled_points, responses_of, solve_points
 from .rows import TabulatedRows
-from .signal import Signal, theta_from_conjugates
+from .signal import Signal
 from .sweep import sweep
 
 # Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
@@ -56,14 +56,14 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     responses, o, hats = responses_of(table), points.overlaps, points.conjugates
     s = scores_of_ridge(table, field_on(table, responses, o))
 
-    def signal(_: Scores, __: Field, ___: Array, M: Susceptibility, p_hat: Array) -> Signal:
-        # theta_hat is what samples, each by a large sum, leave of it: theta is that of the one kept
-        return Signal(o.m, theta_from_conjugates(M, hats.theta, p_hat), hats.m, hats.theta)
+    def signal(_: Scores, __: Field, ___: Array, M: Susceptibility) -> Signal:
+        # conjugates are what samples, each by a large sum, leave: overlaps are of those kept
+        return Signal(o.m, M.answer(hats.special), hats.m, hats.special)
 
     again, hats_again = sweep(responses, alpha, lam, o, lambda _: s, signal)
     changes = [
         *_of_pairs(responses, again, o, hats_again, hats),
-        *_of_signal(table, s, again, o, hats_again, hats),
+        *_of_signal(table, s, again, o, hats),
         *_of_errors(table, s, points.errors),
     ]
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
@@ -93,24 +93,21 @@ def _of_signal(
     s: Scores,
     again: Overlaps,
     o: Overlaps,
-    hats_again: Conjugates,
     hats: Conjugates,
 ) -> Iterator[Array]:
-    """Changes of m, theta and psi and their conjugates, each compared with no less than what would
-    be of the target's size, or that part of it.  Eqs. (4.5), (4.6)"""
+    """Changes of the conjugates of m and of the overlaps with special directions, and of these,
+    each compared with no less than what would be of the target's size, or that part of it.
+    Eqs. (4.5), (4.6)"""
     P, W = len(s.mean), s.slope * table.weights
     power = (W @ table.power)[:, None]
     # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
-    moments = (s.mean * table.weights) @ table.regressors.T
-    kept = np.concatenate([hats.m, hats.theta.reshape(P, -1)], axis=1)
-    size = np.sqrt((W @ (table.regressors**2).T) * power)
-    yield relative_change(moments - kept, 0, size)  # Eq. (4.5)
-    p_size = np.sqrt((W @ (table.mu1**2).T) * power)[..., None]
-    yield relative_change(hats_again.p, hats.p, p_size)  # Eq. (4.6)
+    moments = (s.parts * table.on_parts(table.weights)) @ table.regressors.T
+    kept = np.concatenate([hats.m, hats.special.reshape(P, -1)], axis=1)
+    size = np.sqrt((table.on_parts(W) @ (table.regressors**2).T) * power)
+    yield relative_change(moments - kept, 0, size)
     with np.errstate(divide="ignore"):
-        unit = (power / size)[:, -hats.theta[0].size :].reshape(hats.theta.shape)
-        yield relative_change(again.theta, o.theta, SMALLEST_OVERLAP * unit)
-        yield relative_change(again.psi, o.psi, SMALLEST_OVERLAP * power[..., None] / p_size)
+        unit = (power / size)[:, len(table.offsets) :].reshape(hats.special.shape)
+        yield relative_change(again.special, o.special, SMALLEST_OVERLAP * unit)
 
 
 def _of_errors(table: Table, s: Scores, errors: Errors) -> Iterator[Array]:

@@ -46,31 +46,23 @@ def _upper(groups: int) -> tuple[Array, Array]:
 
 
 class Susceptibility(NamedTuple):
-    """Overlaps as linear functions of their conjugates, both flattened over groups:
-
-        theta = root root^T theta_hat + cross p_hat,    psi = cross^T theta_hat + rest p_hat.
+    """The overlaps with special directions as a linear function of their conjugates, both flattened
+    over groups: theta = root root^T theta_hat.  Eqs. (4.5), (19.5)
 
     Attributes
     ----------
     root, inverse_root : (P, n, n)
         inverse_root^T root = 1 where root is not singular, and the pseudo-inverse elsewhere.
-    cross : (P, n, n')
-    rest : (P, n', n')
-        Of psi, the overlaps with the rest of the target directions.
     """
 
     root: Array
     inverse_root: Array
-    cross: Array
-    rest: Array
 
     @classmethod
-    def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
-        """From the matrix M (P, N, N) of all overlaps over all conjugates, and the indices in it
-        of theta (``along`` the spikes) and of psi (the ``rest``); NaN where that is."""
-        own = M[:, along[:, None], along]
-        known = np.asarray(np.isfinite(own).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(known[:, None, None], own.real, 0.0))
+    def of(cls, M: Array) -> "Susceptibility":
+        """From the matrices M (P, n, n) between them; NaN where one is."""
+        known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
         vectors[~known] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16, so roots of 1e-8, relative to the largest
@@ -79,19 +71,22 @@ class Susceptibility(NamedTuple):
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
         root, inverse = vectors * root[:, None], vectors * inverse[:, None]
         if np.iscomplexobj(M):  # a complex step: root root^T and inverse^T root to first order
-            moved = own.imag @ inverse
+            moved = M.imag @ inverse
             moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
-            turn = np.eye(len(along)) - 1j * inverse @ moved.transpose(0, 2, 1)
+            turn = np.eye(M.shape[1]) - 1j * inverse @ moved.transpose(0, 2, 1)
             root, inverse = root + 1j * moved, turn @ inverse
-        off, others = M[:, along[:, None], rest], M[:, rest[:, None], rest]
-        return cls(root, inverse, off, others)
+        return cls(root, inverse)
+
+    def answer(self, special_hat: Array) -> Array:
+        """The overlaps (P, A, K + K') of conjugates."""
+        flat = special_hat.reshape(len(special_hat), -1, 1)
+        return (self.root @ (self.root.transpose(0, 2, 1) @ flat)).reshape(special_hat.shape)
 
 
 class SignalSources(NamedTuple):
-    """What theta_hat and p_hat add to X1 (P, A, A), to X2 (P, A) and, past the responses, to
-    Q1 (P, A, A).  Eqs. (4.8), (15.8)"""
+    """What the conjugates of the signal add to X2 (P, A) and, past the responses, to Q1 (P, A, A).
+    Eqs. (4.8), (15.8)"""
 
-    X1: Array
     X2: Array
     Q1: Array
 
@@ -211,39 +206,30 @@ class Responses(ABC):
         return U
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
-        """What theta is of theta_hat at the coordinates U, which may be complex, (P, n, n) for the
-        n loadings of all groups; 0 of row norms that a group's equations do not know."""
+        """What the overlaps with special directions are of their conjugates at the coordinates U,
+        which may be complex, (P, n, n); 0 of row norms that a group's equations do not know."""
         _, V2 = self.unpack(self.from_analytic(U))
-        A, K = self.table.loadings.shape[:2]
-        spikes = np.arange(K) < len(self.table.kappa)
-        response = (alpha[:, None] * self.table.c * V2)[:, :, None] * spikes
-        return np.asarray(response.reshape(-1, A * K, 1) * np.eye(A * K))
+        K, rest = self.table.loadings.shape[1], len(self.table.g)
+        known = np.ones(K + rest)
+        known[len(self.table.kappa) : K] = 0.0
+        response = ((alpha[:, None] * self.table.c * V2)[:, :, None] * known).reshape(len(U), -1, 1)
+        return np.asarray(response * np.eye(response.shape[1]))
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """How theta and psi answer their conjugates: theta = alpha c V2 theta_hat of (4.5), and
-        psi = alpha V1 p_hat of (4.6)."""
-        V1, V2 = self.unpack(V)
-        A, K = self.table.loadings.shape[:2]
-        directions = len(self.table.g)
-        root = np.repeat(np.sqrt(alpha[:, None] * self.table.c * V2), K, axis=1)
-        unit = np.eye(A * K)
-        rest = alpha[:, None, None, None, None] * V1[:, :, None, :, None]
-        rest = rest * np.eye(directions)[:, None, :]
-        return Susceptibility(
-            root=root[:, :, None] * unit,
-            inverse_root=(1 / root)[:, :, None] * unit,
-            cross=np.zeros((len(V), A * K, A * directions)),
-            rest=rest.reshape(len(V), A * directions, A * directions),
-        )
+        """alpha c V2 of Eq. (4.5), for all special directions."""
+        V2 = self.unpack(V)[1]
+        directions = self.table.loadings.shape[1] + len(self.table.g)
+        root = np.repeat(np.sqrt(alpha[:, None] * self.table.c * V2), directions, axis=1)
+        unit = np.eye(root.shape[1])
+        return Susceptibility(root[:, :, None] * unit, (1 / root)[:, :, None] * unit)
 
     def signal_sources(
-        self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
+        self, V: Array, V_hat: Array, alpha: Array, special_hat: Array
     ) -> SignalSources:
-        """The last terms of (4.8), in theta_hat (P, A, K) and p_hat (P, A, K')."""
-        scale = alpha**2 / self.beta
-        X1 = scale[:, None, None] * (p_hat @ p_hat.transpose(0, 2, 1))
-        X2 = scale[:, None] * self.table.c * (theta_hat**2).sum(axis=2)
-        return SignalSources(X1, X2, np.zeros_like(X1))
+        """The last term of (4.8), in the conjugates (P, A, K + K') of the signal."""
+        scale = (alpha**2 / self.beta)[:, None] * self.table.c
+        A = self.groups
+        return SignalSources(scale * (special_hat**2).sum(axis=2), np.zeros((len(V), A, A)))
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """V at every point, ``Result.value`` (P, D).  Eqs. (4.1)-(4.4)

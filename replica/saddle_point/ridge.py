@@ -7,7 +7,7 @@ kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + 
 A table of one group and one spike, the usual case, is left to the compiled ``one_group``.
 """
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from .isotropic import Isotropic
 from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses
 from .rows import TabulatedRows
-from .signal import psi_from_conjugates, ridge_signal
+from .signal import ridge_signal
 from .sweep import sources
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
@@ -30,9 +30,6 @@ RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rou
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
-
-
-Record = TypeVar("Record", Overlaps, Conjugates)
 
 
 class Points(NamedTuple):
@@ -87,29 +84,21 @@ def compiled_points(
         found = one_group.solved(*arguments)
     count = fine.loadings.shape[1]  # on the spike; of a network, on its row norms, too
     theta = np.column_stack([found.theta, found.chi])[:, :count]
-    theta_hat = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
-    V, V_hat = (found.V1, found.V2), (found.V1_hat, found.V2_hat)
-    overlaps = of_one(Overlaps, *V, found.m, theta, found.psi, found.Q1, found.q2)
-    conjugates = of_one(Conjugates, *V_hat, found.m_hat, theta_hat, found.p_hat, found.X1, found.X2)
+    hats = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
+    special_hat = np.column_stack([hats, found.psi_hat])[:, None]
+    psi, m, m_hat = found.psi[:, None, None], found.m[:, None], found.m_hat[:, None]
+    (V1, V2), (Q1, q2), (V1_hat, V2_hat), (X1, X2) = (
+        (first[:, None, None], second[:, None])
+        for first, second in (
+            (found.V1, found.V2), (found.Q1, found.q2), (found.V1_hat, found.V2_hat),
+            (found.X1, found.X2),
+        )
+    )  # fmt: skip
+    overlaps = Overlaps(V1, V2, m, theta[:, None], psi, Q1, q2)
+    conjugates = Conjugates(V1_hat, V2_hat, m_hat, special_hat, X1, X2)
     status = STATUSES[found.status.astype(np.int64)]
     account = found.residual, found.iterations.astype(np.int64), status
     return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error
-
-
-def of_one(
-    kind: type[Record],
-    V1: Array,
-    V2: Array,
-    m: Array,
-    theta: Array,
-    psi: Array,
-    Q1: Array,
-    q2: Array,
-) -> Record:
-    """The record of one group, one spike and one more direction from its numbers, each (P,), and
-    (P, K) of its loadings."""
-    V1, psi, Q1 = V1[:, None, None], psi[:, None, None], Q1[:, None, None]
-    return kind(V1, V2[:, None], m[:, None], theta[:, None], psi, Q1, q2[:, None])
 
 
 def trained_readout(
@@ -125,30 +114,31 @@ def trained_readout(
     R = responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     W = R * table.weights
-    p_hat = (W @ table.slope_target.T).reshape(-1, len(table.mu1), len(table.g))  # Eq. (4.6)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    m, theta, m_hat, theta_hat = ridge_signal(table, W, alpha, V2, susceptibility, p_hat)  # (4.5)
-    psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
-    signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    # Eqs. (4.5), (4.6)
+    m, special, m_hat, special_hat = ridge_signal(table, W, alpha, V2, susceptibility)
+    theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
+    signal = responses.signal_sources(V, V_hat, alpha, special_hat)
 
     W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0 = conditional_error(table, m, theta, psi)
+    error0 = conditional_error(table, m, special)
     if signal.Q1.any():
         error0 += responses.pack(signal.Q1, np.zeros_like(V2)) @ responses.coefficients
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = sources(table, W * error0, alpha, m_hat, signal)  # Eq. (4.8)
+    X = sources(table, W * error0, alpha, m_hat, signal.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
-    X1, X2 = sources(table, W * error, alpha, m_hat, signal)  # Eq. (4.8)
+    X1, X2 = sources(table, W * error, alpha, m_hat, signal.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
     Q1, q2 = responses.unpack(Q)
+    Q1 += signal.Q1 + psi @ psi.swapaxes(1, 2)
 
-    overlaps = Overlaps(V1, V2, m, theta, psi, Q1 + signal.Q1, q2)
-    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
+    overlaps = Overlaps(V1, V2, m, theta, psi, Q1, q2)
+    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, special_hat, X1, X2)
     test = error @ table.weights - table.noise  # Eq. (4.11)
     train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
     return overlaps, conjugates, Errors(test, train)
@@ -162,13 +152,11 @@ def responses_of(table: Table) -> Responses:
     return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
 
 
-def conditional_error(table: Table, m: Array, theta: Array, psi: Array) -> Array:
-    """epsilon(kappa) of Eq. (4.7), (P, N), without its terms in Q1 and q2."""
-    P = len(m)
-    # C = mu_0 . m + sum_b mu_1^b kappa . theta_b of Eq. (4.5)
-    C = np.concatenate([m, theta.reshape(P, -1)], axis=1) @ table.regressors
-    variance = table.spread + table.noise - 2 * psi.reshape(P, -1) @ table.slope_target
-    return np.asarray((C - table.h) ** 2 + variance)
+def conditional_error(table: Table, m: Array, special: Array) -> Array:
+    """epsilon(kappa) of Eq. (4.7), (P, N), without Q1, but for the part of psi, and q2."""
+    output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
+    error = ((output - table.seen) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
+    return np.asarray(error + table.unseen + table.noise)
 
 
 def for_groups(table: Table, points: Points) -> Points:
@@ -206,8 +194,7 @@ def for_groups(table: Table, points: Points) -> Points:
         spread(conjugates.V1),
         conjugates.V2[:, kinds],
         conjugates.m,
-        conjugates.theta[:, kinds],
-        conjugates.p[:, kinds],
+        conjugates.special[:, kinds],
         spread(conjugates.X1),
         conjugates.X2[:, kinds],
     )

@@ -14,12 +14,12 @@ from solvers.results import Array
 from ..equivalence import Table
 from .local_field import Field, Scores, field_on
 from .overlaps import Conjugates, Overlaps
-from .responses import Responses, SignalSources, Susceptibility
-from .signal import Signal, psi_from_conjugates
+from .responses import Responses, Susceptibility
+from .signal import Signal
 
 Score = Callable[[Field], Scores]
-# From the averages, the local field, V2 (P, A), the susceptibility and p_hat (P, A, K').
-SignalStep = Callable[[Scores, Field, Array, Susceptibility, Array], Signal]
+# From the averages, the local field, V2 (P, A) and the susceptibility.
+SignalStep = Callable[[Scores, Field, Array, Susceptibility], Signal]
 
 
 def sweep(
@@ -35,7 +35,7 @@ def sweep(
     score : callable
         Averages of the score given kappa, for a local field.
     signal : callable
-        m, theta and their conjugates, on which (4.5) is stationary.
+        m, the overlaps with special directions and their conjugates, on which (4.5) is stationary.
     """
     table, field = responses.table, field_on(responses.table, responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
@@ -43,32 +43,28 @@ def sweep(
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     V1, V2 = responses.unpack(V)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    pulled = s.pulled(field) * table.weights[:, None]
-    p_hat = np.einsum("pnk,an->pak", pulled, table.mu1)  # Eqs. (4.6), (6.2)
-    # Eqs. (4.5), (6.2)
-    m, theta, m_hat, theta_hat = signal(s, field, V2, susceptibility, p_hat)
-    psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
-    own = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
-    X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own)  # Eqs. (4.8), (6.3)
+    m, special, m_hat, special_hat = signal(s, field, V2, susceptibility)  # Eqs. (4.5), (6.2)
+    theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
+    own = responses.signal_sources(V, V_hat, alpha, special_hat)
+    X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own.X2)  # Eqs. (4.8), (6.3)
     Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
-    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
-    return Overlaps(V1, V2, m, theta, psi, Q1 + own.Q1, q2), conjugates  # Eq. (4.9)
+    Q1 += own.Q1 + psi @ psi.swapaxes(1, 2)  # Eq. (4.9)
+    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, special_hat, X1, X2)
+    return Overlaps(V1, V2, m, theta, psi, Q1, q2), conjugates
 
 
 def sources(
-    table: Table, weighted: Array, alpha: Array, m_hat: Array, signal: SignalSources
+    table: Table, weighted: Array, alpha: Array, m_hat: Array, of_signal: Array
 ) -> tuple[Array, Array]:
     """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times E[s^2 | kappa]
-    (P, N).  Eqs. (4.8), (6.3)
+    (P, N), and from what the signal adds to X2.  Eqs. (4.8), (6.3)
 
     At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
     """
     ratio, A = alpha / table.beta, len(table.mu1)
     pairs = (table.mu1[:, None] * table.mu1).reshape(A * A, -1)
     X1 = ratio[:, None, None] * (weighted @ pairs.T).reshape(-1, A, A)
-    X2 = ratio[:, None] * (weighted @ table.mu2sq.T)
-    X1 += signal.X1
-    X2 += signal.X2
+    X2 = ratio[:, None] * (weighted @ table.mu2sq.T) + of_signal
     if np.isfinite(table.dimension):
         _, one_of_each = np.unique(table.classes, return_index=True)
         X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2

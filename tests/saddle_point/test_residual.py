@@ -75,9 +75,8 @@ def scaled(function, part=None, factor=1.2):
 
 MAPS = [
     ("ridge_signal", "m"),
-    ("ridge_signal", "theta"),
-    ("ridge_signal", "theta_hat"),
-    ("psi_from_conjugates", None),
+    ("ridge_signal", "special"),
+    ("ridge_signal", "special_hat"),
     ("conditional_error", None),
 ]
 
@@ -103,7 +102,6 @@ def test_sources_are_checked(solved, which, monkeypatch):
     ("name", "part"),
     [
         ("conjugates_from", None),
-        ("susceptibility", "rest"),
         ("susceptibility", "root"),
         ("signal_sources", "X2"),
         ("second_moments_at", None),
