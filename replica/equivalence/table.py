@@ -91,7 +91,7 @@ class Table:
     @cached_property
     def regressors(self) -> Array:
         """What m, and the overlaps of each kind with the special directions, theta, then psi, have
-        in the output: (G + A (K + K'), (1 + K') N).  Eqs. (4.5), (4.6), (19.3)"""
+        in the output: (G + A (K + K'), (1 + K') N).  Eqs. (4.5), (4.6)"""
         A, K, N = self.loadings.shape
         rest = len(self.g)
         parts = np.zeros((A, K + rest, 1 + rest, N), self.loadings.dtype)

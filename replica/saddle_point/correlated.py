@@ -2,7 +2,7 @@
 
 With the effective covariance C of ``pencil`` in the place of the bulk variances, the resolvent
 equations are those of isotropic rows.  Along u, the row norms delta, zeta and what other special
-directions there are, the overlaps are those of the resolvent (16.9), (19.4),
+directions there are, the overlaps are those of the resolvent (16.9),
 
     M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
@@ -61,7 +61,7 @@ class Correlated(Responses):
         return np.concatenate([order[:spikes], order[2:]]).T.ravel()
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """(alpha/beta) M' of Eq. (19.5)"""
+        """(alpha/beta) M' of Eq. (17.4)"""
         return Susceptibility.of(self.overlaps(self.special(V, V_hat), self.unpack(V)[1], alpha))
 
     def overlaps(self, of: OnSpecial, V2: Array, alpha: Array) -> Array:

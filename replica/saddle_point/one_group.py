@@ -305,7 +305,7 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     along_m = h0 - gram00 * p.m - gram01 * p.theta - gram02 * p.chi - p.m_hat  # Eq. (4.5)
     along_theta = h1 - gram01 * p.m - gram11 * p.theta - gram12 * p.chi - p.theta_hat  # Eq. (4.5)
     along_chi = h2 - gram02 * p.m - gram12 * p.theta - gram22 * p.chi - p.chi_hat  # Eq. (16.10)
-    along_psi = p_hat - E.Ra * p.psi - p.psi_hat  # Eqs. (4.6), (19.3)
+    along_psi = p_hat - E.Ra * p.psi - p.psi_hat  # Eq. (4.13)
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
     Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
@@ -315,7 +315,7 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)  # Eq. (4.9)
     C, _ = special(t, t.rows, q)
     theta, chi, _ = times(C, (p.theta_hat, p.chi_hat, p.psi_hat))
-    theta, chi = alpha * V2_again * theta, alpha * V2_again * chi  # Eqs. (4.5), (19.5)
+    theta, chi = alpha * V2_again * theta, alpha * V2_again * chi  # Eqs. (4.5), (4.13)
     test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with

@@ -58,9 +58,9 @@ class Conjugates(NamedTuple):
     m : (P, A) or (P, A + 1)
         0 in the limit of infinite dimension.
     special : (P, A, K + K')
-        Of theta, then psi.  Eqs. (4.5), (19.3)
+        Of theta, then psi.  Eqs. (4.5), (4.13)
     X1, X2 : (P, A, A), (P, A)
-        Conjugate to q2 and to Q1 without the part of psi.  Eqs. (4.8), (19.3)
+        Conjugate to Q1 without the part of psi, and to q2.  Eq. (4.8)
     """
 
     V1: Array

@@ -47,7 +47,7 @@ def _upper(groups: int) -> tuple[Array, Array]:
 
 class Susceptibility(NamedTuple):
     """The overlaps with special directions as a linear function of their conjugates, both flattened
-    over groups: theta = root root^T theta_hat.  Eqs. (4.5), (19.5)
+    over groups: theta = root root^T theta_hat.  Eqs. (4.5), (4.13)
 
     Attributes
     ----------

@@ -1,12 +1,12 @@
 """The signal in the readout: m and the overlaps with special directions, for the score of any loss.
-docs/theory.md 4, 19
+docs/theory.md 4
 
     E[mu_0^b s] = 0,    theta_b = alpha c_b V2_b theta_hat_b,    theta_hat_b = E[x mu_1^b s],
 
 x being the input along the special directions: the spikes, where it is kappa at a node; a network's
 row norms, d mu_0 / d c in the place of x mu_1; and zeta, one for each of the rest of the target's
 directions, Gaussian at every node, whose theta is psi.  With the rows of a network alpha c V2 is a
-matrix M on all of them (19.4).  At a finite dimension m has a cost, too:
+matrix M on all of them (17.4).  At a finite dimension m has a cost, too:
 m_b = alpha dimension share_b V2_b E[mu_0^b s].  The score depends on all these through what they
 add to the output, with slope E[s' | kappa].  In the unknowns (m, phi),
 

@@ -176,7 +176,7 @@ def solve(of, table, alpha, lam, start=(1.0, 1.0), V=resolvent, M=Rows.M):
             break
     assert change < 1e-11
     W = w / (1 + m1**2 * V1 + m2 * V2)
-    F, free = t.regressors, len(t.offsets)
+    F, free = np.concatenate([t.offsets, t.loadings[0]]), len(t.offsets)
     p_hat = W @ (m1 * t.g[0])
     block = alpha / beta * M(of, beta, V1_hat, Lam)
     # E[F (h - C) / (1 + V)] = (0, theta_hat), C = m F_0 + theta . F_1, theta by (15.7)

@@ -67,7 +67,7 @@ def assert_agree(found, expected, rel):
     """Numbers relative to themselves, those that may vanish to a tenth of 1."""
     for mine, theirs in zip(found[:3], expected[:3], strict=True):
         for name in mine._fields:
-            floor = rel / 10 if name in ("m", "theta", "psi", "p", "X2") else 0
+            floor = rel / 10 if name in ("m", "theta", "psi", "special", "X2") else 0
             value = pytest.approx(getattr(theirs, name), rel=rel, abs=floor)
             assert getattr(mine, name) == value, name
     assert (found.status == Status.CONVERGED).all()
