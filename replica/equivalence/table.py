@@ -25,6 +25,9 @@ from ..problem import ConditionalMoments, Model, Moments
 from .one_group import OneGroup
 from .rules import rules
 
+ROUNDING = 1e-14  # of mu_0, which any readout may multiply
+UNSEEN = 1e-8  # of what acts by its square alone, mu_1 and d mu_0 / d c
+
 
 @dataclass(frozen=True)
 class Table:
@@ -174,21 +177,21 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
 
 def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     """The moments (3.2) of all groups, (G, N), at kappa (K, N), and the largest root of E sigma^2
-    among them: what is only rounding of mu_0 beside it, or of mu_1 beside the largest spread, is
-    0."""
+    among them: a mu_0 that is only rounding beside it, or a mu_1 whose square is beside the largest
+    spread's, is 0."""
     groups = model.geometry
     shift = groups.r @ kappa + groups.bias[:, None]
     mean, first, variance = model.student.moments(shift, groups.c[:, None])
     size = float(np.sqrt((mean**2 + first**2 + variance).max()))
     spread = float(np.sqrt((first**2 + variance).max()))
-    return Moments(_clean(mean, size), _clean(first, spread), variance), size
+    return Moments(_clean(mean, size), _clean(first, spread, UNSEEN), variance), size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     """d mu_0 / d c of all groups, (G, N), at kappa (K, N), for features of that ``size``."""
     groups = model.geometry
     shift, c = groups.r @ kappa + groups.bias[:, None], groups.c[:, None]
-    return _clean(model.student.second_hermite(shift, c) / (2 * c), size)
+    return _clean(model.student.second_hermite(shift, c) / (2 * c), size, UNSEEN)
 
 
 def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
@@ -240,11 +243,11 @@ def alike(model: Model) -> tuple[Array, Array]:
     return kinds, classes
 
 
-def _clean(values: Array, size: float) -> Array:
-    """``values`` (G, N) with zeros for functions that are only rounding of one of that ``size``, so
-    that an odd activation's mu_0 at r = 0 is exactly 0."""
+def _clean(values: Array, size: float, least: float = ROUNDING) -> Array:
+    """``values`` (G, N) with zeros for functions that are smaller than ``least`` of that ``size``,
+    so that an odd activation's mu_0 at r = 0 is exactly 0."""
     largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
-    return np.where(largest < 1e-14 * size, 0.0, values)
+    return np.where(largest < least * size, 0.0, values)
 
 
 def table_of_size(model: Model, nodes: int) -> Table:

@@ -129,6 +129,23 @@ class CorrelatedGroup(Correlated, Isotropic):
         Q1 = r.weighted2 * X1 + r.mixed * X2 - level * by_c
         return np.stack([Q1, r.mixed * X1 + r.inverse2 * X2 + V1_hat * by_c], axis=1)
 
+    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """As of isotropic rows, but V1 / V2 = c_e p with the q of (4.2) where p is above 1/2: there
+        (ii) has lost the digits of 1 - p, on which c_e may depend steeply."""
+        residual, slope = super().log_residual(V, alpha, lam)
+        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.coefficients
+        q = alpha * V[:, 1] * (R @ (w * m1))
+        by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
+        by_V[:, 1] += q  # dq / d log V
+        c, dc = self.tables.effective(q)
+        p = 1 / (1 + q * c)
+        off = np.log(V[:, 0] / V[:, 1] / (c * p))
+        by_q = dc / c - (c + q * dc) * p
+        few = p > 0.5
+        residual[few, 1] = off[few]
+        slope[few, 1] = np.array([1.0, -1.0]) - (by_q[:, None] * by_V)[few]
+        return residual, slope
+
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = c_e p; NaN above its largest value c."""
         inverse = 1 / np.where(ratio.real <= self.tables.c * (1 + 1e-12), ratio, np.nan)

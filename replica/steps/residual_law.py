@@ -26,7 +26,7 @@ from ..problem import LabelLaw, MultiIndex, remainder
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
 # On finer levels: nodes of rho on a panel, and what may be left of the averages over tau: of
 # several directions, by Gauss's rule; Kronrod's, the one used, is far better.
-RHO_NODES = (28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 64)
+RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)
 TAU_TOLERANCES = (1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)
 TENSOR_TOLERANCES = (1e-6, 1e-7, 1e-8)
 INNER = 0.01  # part of a tolerance that is left to averages over the directions within
@@ -38,7 +38,7 @@ TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
 MOST_PANELS = 2**17  # of tau, of all kappa together
 MOST_VALUES = 2**21  # of the target, at once
 BLOCK = 2**14  # values carried at once: with their polynomials they take a few MB
-PANEL_LENGTH = 3.0  # of rho, in arcsinh(root rho)
+PANEL_LENGTH = 1.5  # of rho, in arcsinh(root rho): tails of longer ones are lost in rounding
 # root times the largest rho, at least: more than one panel, as tails have tiny weights
 TAILS = 5.0
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the

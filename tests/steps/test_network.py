@@ -148,3 +148,23 @@ def test_labels_that_grow():
     found = replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1)
     # with 40 Legendre nodes on each of 40 panels of tau, the same for all kappa
     assert found.test_error == pytest.approx(2.35764019, abs=1e-8)
+
+
+def test_tails_of_labels_that_grow_are_not_lost_in_rounding():
+    """The tables of the row norms, averages of rho^6 over weights of 1e-16, are good to 1e-10."""
+    step = GradientStep(student="he1+he3/6", target="he1+he2", alpha0=0.3, eta=3.0)
+    rows = step.network(beta=1.0).rows.rows
+    assert rows.error(np.geomspace(1e-3, 1e3, 7)).max() < 1e-10
+
+
+def test_a_student_whose_slopes_average_out():
+    """After a large step sin varies so fast that its mean and slope are 1e-12 of its size: what the
+    network then fits is what the sRF does, at every penalty."""
+    step = GradientStep(student="sin", target="z1 + he2(z2)", alpha0=0.2, eta=4.0)
+    for lam in (1e-3, 0.1):
+        network, srf = (
+            replica.solve(model, alpha=2.0, lam=lam)
+            for model in (step.network(beta=1.0), step.srf(beta=1.0))
+        )
+        assert network.converged
+        assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)
