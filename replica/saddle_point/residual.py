@@ -21,6 +21,9 @@ from .sweep import sweep
 SMALLEST_ERROR = 1e-4
 # Of theta and psi that would make the output as large as the target: they may vanish.
 SMALLEST_OVERLAP = 1e-4
+# Of the sum of the |m mu_0|, which cancel where mu_0 are nearly dependent: with the tolerance of a
+# residual, 1e-10, this is their rounding.
+ROUNDED_TERMS = 1e-6
 
 
 def solve_and_check(
@@ -100,11 +103,13 @@ def _of_signal(
     be of the target's size, or that part of it.  Eqs. (4.5), (4.6)"""
     P, W = len(s.mean), s.slope * table.weights
     power = (W @ table.power)[:, None]
-    # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
+    of_regressors = np.sqrt(W @ (table.regressors**2).T)
     moments = (s.mean * table.weights) @ table.regressors.T
     kept = np.concatenate([hats.m, hats.theta.reshape(P, -1)], axis=1)
-    size = np.sqrt((W @ (table.regressors**2).T) * power)
-    yield relative_change(moments - kept, 0, size)  # Eq. (4.5)
+    terms = np.vecdot(np.abs(o.m), of_regressors[:, : len(table.offsets)])[:, None]
+    size = of_regressors * np.sqrt(power)
+    floor = np.maximum(size, ROUNDED_TERMS * of_regressors * terms)
+    yield relative_change(moments - kept, 0, floor)  # Eq. (4.5)
     p_size = np.sqrt((W @ (table.mu1**2).T) * power)[..., None]
     yield relative_change(hats_again.p, hats.p, p_size)  # Eq. (4.6)
     with np.errstate(divide="ignore"):
