@@ -21,6 +21,9 @@ from .sweep import sweep
 SMALLEST_ERROR = 1e-4
 # Of theta and psi that would make the output as large as the target: they may vanish.
 SMALLEST_OVERLAP = 1e-4
+# Of the sum of the |m mu_0|, which cancel where mu_0 are nearly dependent: with the tolerance of a
+# residual, 1e-10, this is their rounding.
+ROUNDED_TERMS = 1e-6
 
 
 def solve_and_check(
@@ -100,11 +103,13 @@ def _of_signal(
     Eqs. (4.5), (4.6)"""
     P, W = len(s.mean), s.slope * table.weights
     power = (W @ table.power)[:, None]
-    # large m of nearly dependent mu_0 cancel in the outputs, before averages can round them
+    of_regressors = np.sqrt(table.on_parts(W) @ (table.regressors**2).T)
     moments = (s.parts * table.on_parts(table.weights)) @ table.regressors.T
     kept = np.concatenate([hats.m, hats.special.reshape(P, -1)], axis=1)
-    size = np.sqrt((table.on_parts(W) @ (table.regressors**2).T) * power)
-    yield relative_change(moments - kept, 0, size)
+    terms = np.vecdot(np.abs(o.m), of_regressors[:, : len(table.offsets)])[:, None]
+    size = of_regressors * np.sqrt(power)
+    floor = np.maximum(size, ROUNDED_TERMS * of_regressors * terms)
+    yield relative_change(moments - kept, 0, floor)
     with np.errstate(divide="ignore"):
         unit = (power / size)[:, len(table.offsets) :].reshape(hats.special.shape)
         yield relative_change(again.special, o.special, SMALLEST_OVERLAP * unit)

@@ -220,3 +220,28 @@ def test_opposite_groups_of_an_odd_student_are_one_kind_at_a_finite_dimension():
     # errors are smooth in the loading
     assert one.test_error == pytest.approx(other.test_error, rel=1e-8)
     assert one.overlaps.m == pytest.approx(other.overlaps.m, rel=1e-7)
+
+
+def test_nearly_equal_groups_are_their_limit():
+    """Of readouts 3/2 -+ d the mean outputs span mu_0 and its slope in the readout, however small d
+    is: errors are even in d, so those of d = 1e-3 are off by 1e-6."""
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=1.0, eta=1.0)
+    for make in ("srf", "network"):
+        models = (
+            getattr(replace(step, readout=[1.5 - d, 1.5 + d]), make)(beta=1.0) for d in (1e-3, 5e-8)
+        )
+        wide, close = (solve(model, alpha=2.0, lam=0.1) for model in models)
+        assert close.converged
+        assert close.test_error == pytest.approx(wide.test_error, rel=3e-6)
+
+
+@pytest.mark.parametrize(("readout", "eta"), [("gaussian", 0.066), ("box", 0.2024)])
+def test_a_continuous_readout_after_a_small_step(readout, eta):
+    """Groups that hardly differ, with m of 1e7: solved, and smooth in the rate."""
+    step = replica.GradientStep(student="sigmoid", target="sin", alpha0=1.0, readout=readout, eta=1)
+    rates = 0.99 * eta, eta, 1.01 * eta
+    models = (replace(step, eta=rate).srf(beta=1.0) for rate in rates)
+    found = [solve(model, alpha=2.0, lam=0.1) for model in models]
+    assert all(point.converged for point in found)
+    before, at, after = (point.test_error for point in found)
+    assert at == pytest.approx((before + after) / 2, rel=1e-8)
