@@ -57,15 +57,18 @@ class Susceptibility(NamedTuple):
     cross : (P, n, n')
     rest : (P, n', n')
         Of psi, the overlaps with the rest of the target directions.
+    special
+        Of a network, what it is made of: C on the special directions.
     """
 
     root: Array
     inverse_root: Array
     cross: Array
     rest: Array
+    special: Any = None
 
     @classmethod
-    def of(cls, M: Array, along: Array, rest: Array) -> "Susceptibility":
+    def of(cls, M: Array, along: Array, rest: Array, special: Any) -> "Susceptibility":
         """From the matrix M (P, N, N) of all overlaps over all conjugates, and the indices in it
         of theta (``along`` the spikes) and of psi (the ``rest``); NaN where that is."""
         own = M[:, along[:, None], along]
@@ -84,7 +87,7 @@ class Susceptibility(NamedTuple):
             turn = np.eye(len(along)) - 1j * inverse @ moved.transpose(0, 2, 1)
             root, inverse = root + 1j * moved, turn @ inverse
         off, others = M[:, along[:, None], rest], M[:, rest[:, None], rest]
-        return cls(root, inverse, off, others)
+        return cls(root, inverse, off, others, special)
 
 
 class SignalSources(NamedTuple):
@@ -175,8 +178,9 @@ class Responses(ABC):
         return self.from_conjugates(V_hat, lam, near)
 
     @abstractmethod
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
-        """(Q1, q2) for sources X at fixed conjugates, all packed (P, D); all real.  Eq. (4.9)"""
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
+        """(Q1, q2) for sources X at fixed conjugates, and a guess of (V1, V2), all packed (P, D);
+        all real.  Eq. (4.9)"""
 
     @abstractmethod
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
@@ -237,7 +241,7 @@ class Responses(ABC):
         )
 
     def signal_sources(
-        self, V: Array, V_hat: Array, alpha: Array, theta_hat: Array, p_hat: Array
+        self, V: Array, of: Susceptibility, alpha: Array, theta_hat: Array, p_hat: Array
     ) -> SignalSources:
         """The last terms of (4.8), in theta_hat (P, A, K) and p_hat (P, A, K')."""
         scale = alpha**2 / self.beta

@@ -118,7 +118,7 @@ def trained_readout(
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     m, theta, m_hat, theta_hat = ridge_signal(table, W, alpha, V2, susceptibility, p_hat)  # (4.5)
     psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
-    signal = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    signal = responses.signal_sources(V, susceptibility, alpha, theta_hat, p_hat)
 
     W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
@@ -132,7 +132,7 @@ def trained_readout(
     X1, X2 = sources(table, W * error, alpha, m_hat, signal)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))
+        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
     Q1, q2 = responses.unpack(Q)
 

@@ -48,11 +48,12 @@ def sweep(
     # Eqs. (4.5), (6.2)
     m, theta, m_hat, theta_hat = signal(s, field, V2, susceptibility, p_hat)
     psi = psi_from_conjugates(susceptibility, theta_hat, p_hat)  # Eq. (4.6)
-    own = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    own = responses.signal_sources(V, susceptibility, alpha, theta_hat, p_hat)
     X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own)  # Eqs. (4.8), (6.3)
-    Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
+    Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)  # Eq. (4.9)
+    Q1, q2 = responses.unpack(Q)
     conjugates = Conjugates(*responses.unpack(V_hat), m_hat, theta_hat, p_hat, X1, X2)
-    return Overlaps(V1, V2, m, theta, psi, Q1 + own.Q1, q2), conjugates  # Eq. (4.9)
+    return Overlaps(V1, V2, m, theta, psi, Q1 + own.Q1, q2), conjugates
 
 
 def sources(

@@ -106,7 +106,8 @@ def test_signal_sources_are_derivatives(initialisation):
         return responses.beta / alpha[0] * (square + 2 * theta @ of.cross[0] @ p_hat.ravel() + rest)
 
     V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
-    found = responses.signal_sources(V, V_hat, alpha, theta_hat, p_hat)
+    of = responses.susceptibility(V, V_hat, alpha)
+    found = responses.signal_sources(V, of, alpha, theta_hat, p_hat)
     scale, h = (alpha[0] / responses.beta) ** 2, 1e-5
     for i in range(A):
         e = np.eye(A)[i]
