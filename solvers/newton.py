@@ -78,6 +78,8 @@ def newton(
     step = np.zeros_like(value)  # the step that led from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
     slopes = Kept(count, unknowns)  # the Jacobian at `value`, or not far from it
+    old = np.zeros(count, dtype=bool)  # whether that is a Jacobian from before
+    renew = np.zeros(count, dtype=bool)  # whether the one at `value` is asked for
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
         trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
@@ -88,12 +90,12 @@ def newton(
         iterations[rows] = sweep
         # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
         # a test on the residual, this does not depend on how the equations are scaled.
-        accept, fast = np.ones(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)
+        accept, fast = renew[rows] | (sweep == 1), np.zeros(rows.size, dtype=bool)
         if sweep > 1:
             ahead = slopes.solve(rows, -error)
-            accept = largest(ahead) < distance[rows]
+            accept |= largest(ahead) < distance[rows]
             if callable(jacobian):
-                fast = largest(ahead) < FAST * distance[rows]
+                fast = (largest(ahead) < FAST * distance[rows]) & ~renew[rows]
                 step[rows[fast]] = ahead[fast]
         good, new = rows[accept], accept & ~fast
         value[good], residual[good] = trial[accept], largest(error[accept])
@@ -101,9 +103,13 @@ def newton(
             slopes.put(rows[new], jacobian(new) if callable(jacobian) else jacobian[new])
             step[rows[new]] = slopes.solve(rows[new], -error[new])
         distance[good] = largest(step[good])
+        # Shorter steps are better by the Jacobian at `value` alone: with an old one, back there.
+        renew[rows] = ~accept & old[rows]
+        old[good] = fast[accept]
         step[rows[~accept]] /= 2
+        step[renew] = 0.0
         length = largest(step[rows])
-        done = (length <= tol) | (residual[rows] <= rounding)
+        done = ((length <= tol) | (residual[rows] <= rounding)) & ~renew[rows]
         status[rows[done]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
