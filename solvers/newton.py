@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .linear import solve_rows
+from .linear import Kept
 from .results import Array, Result, Rows, Status, largest
 
 LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
+FAST = 0.3  # contraction by an old Jacobian, from which on a new one that costs is not made
 
-System = Callable[[Array, Rows], tuple[Array, Array]]
+Slopes = Array | Callable[[Array], Array]
+System = Callable[[Array, Rows], tuple[Array, Slopes]]
 
 
 def newton(
@@ -33,7 +35,9 @@ def newton(
     Parameters
     ----------
     system : callable (x of shape (R, k), rows of shape (R,)) -> (F (R, k), J (R, k, k))
-        Dimensionless residuals and their derivatives with respect to log x.
+        Dimensionless residuals and their derivatives with respect to log x.  Where these cost far
+        more than residuals, J may be a callable, which maps some of the R, as a bool array (R,), to
+        theirs; an old J is then used as long as steps shrink fast.
     start : positive array (rows, k)
     size : callable (x of shape (R, k)) -> positive array (R, k), optional
         The unit of each unknown that ``signed`` names, made of the other unknowns.
@@ -73,7 +77,9 @@ def newton(
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     step = np.zeros_like(value)  # the step that led from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
-    slopes = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
+    slopes = Kept(count, unknowns)  # the Jacobian at `value`, or not far from it
+    old = np.zeros(count, dtype=bool)  # whether that is a Jacobian from before
+    renew = np.zeros(count, dtype=bool)  # whether the one at `value` is asked for
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
         trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
@@ -84,17 +90,26 @@ def newton(
         iterations[rows] = sweep
         # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
         # a test on the residual, this does not depend on how the equations are scaled.
-        accept = np.ones(rows.size, dtype=bool)
+        accept, fast = renew[rows] | (sweep == 1), np.zeros(rows.size, dtype=bool)
         if sweep > 1:
-            accept = largest(solve_rows(slopes[rows], error)) < distance[rows]
-        good = rows[accept]
+            ahead = slopes.solve(rows, -error)
+            accept |= largest(ahead) < distance[rows]
+            if callable(jacobian):
+                fast = (largest(ahead) < FAST * distance[rows]) & ~renew[rows]
+                step[rows[fast]] = ahead[fast]
+        good, new = rows[accept], accept & ~fast
         value[good], residual[good] = trial[accept], largest(error[accept])
-        slopes[good] = jacobian[accept]
-        step[good] = solve_rows(jacobian[accept], -error[accept])
+        if new.any():
+            slopes.put(rows[new], jacobian(new) if callable(jacobian) else jacobian[new])
+            step[rows[new]] = slopes.solve(rows[new], -error[new])
         distance[good] = largest(step[good])
+        # Shorter steps are better by the Jacobian at `value` alone: with an old one, back there.
+        renew[rows] = ~accept & old[rows]
+        old[good] = fast[accept]
         step[rows[~accept]] /= 2
+        step[renew] = 0.0
         length = largest(step[rows])
-        done = (length <= tol) | (residual[rows] <= rounding)
+        done = ((length <= tol) | (residual[rows] <= rounding)) & ~renew[rows]
         status[rows[done]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS

@@ -62,7 +62,8 @@ class Correlated(Responses):
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (17.4)"""
-        return Susceptibility.of(self.overlaps(self.special(V, V_hat), self.unpack(V)[1], alpha))
+        special = self.special(V, V_hat)
+        return Susceptibility.of(self.overlaps(special, self.unpack(V)[1], alpha), special)
 
     def overlaps(self, of: OnSpecial, V2: Array, alpha: Array) -> Array:
         """(alpha/beta) M', between the unknowns.  Eq. (17.4)"""
@@ -71,18 +72,18 @@ class Correlated(Responses):
         return np.asarray(M[:, self.unknowns[:, None], self.unknowns])
 
     def signal_sources(
-        self, V: Array, V_hat: Array, alpha: Array, special_hat: Array
+        self, V: Array, of: Susceptibility, alpha: Array, special_hat: Array
     ) -> SignalSources:
         """The terms of (15.8) in the conjugates nu: through V2_b, and directly in Q_1."""
-        V2, of, P, A = self.unpack(V)[1], self.special(V, V_hat), len(V), self.groups
-        nu = np.zeros(of.C.shape[:2], np.result_type(special_hat, V2))
+        V2, seen, P, A = self.unpack(V)[1], of.special, len(V), self.groups
+        nu = np.zeros(seen.C.shape[:2], np.result_type(special_hat, V2))
         nu[:, self.unknowns] = special_hat.reshape(P, -1)
-        root = np.tile(np.sqrt(V2), of.C.shape[1] // A)
-        w = self._shrunk(of) @ (root * nu)[..., None]
-        Cw, slope = (of.C @ w).reshape(P, -1, A), of.slope(w[..., 0])
+        root = np.tile(np.sqrt(V2), seen.C.shape[1] // A)
+        w = self._shrunk(seen) @ (root * nu)[..., None]
+        Cw, slope = (seen.C @ w).reshape(P, -1, A), seen.slope(w[..., 0])
         bound = Cw[:, 1 + len(self.rows.basis) :]
         by_K = slope + bound.swapaxes(1, 2) @ bound  # -d(nu^T M' nu) / dK
-        by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (of.K * slope).sum(axis=2)
+        by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (seen.K * slope).sum(axis=2)
         size = (alpha**2 / self.beta)[:, None]
         root = alpha[:, None] * root[:, :A]
         return SignalSources(size * by_tau / V2, root[:, :, None] * root[:, None] * by_K)
@@ -118,7 +119,7 @@ class CorrelatedGroup(Correlated, Isotropic):
         averages = self._averages(V_hat, lam)[0]
         return np.stack([averages.weighted, averages.inverse], axis=1)
 
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
         """-dV[X] of Eq. (15.8): as for isotropic rows, and through c_e."""
         r, q, c, slope = self._averages(V_hat, lam)
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
@@ -209,10 +210,15 @@ class CorrelatedGroups(Correlated, Groups):
         super().__init__(table)
         assert isinstance(table.covariance, Rows)
         self.rows = table.covariance
+        self._found: Array | None = None  # where the next averages are sought from
 
-    def averages_at(self, K: Array, start: Array | None = None) -> Array:
-        """The averages x (P, n) that real K implies, found from ``start`` or those of K = 0."""
-        return self.rows.averages(K, start)
+    def averages_at(self, K: Array) -> Array:
+        """The averages x (P, n) that real K implies, found from those found last, or of K = 0."""
+        known = self._found is not None and len(self._found) == len(K)
+        x = self.rows.averages(K, self._found if known else None)
+        if np.isfinite(x).all():
+            self._found = x
+        return x
 
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C, and o (P, 2AT, A) with dC = o^T dx o."""
@@ -227,6 +233,10 @@ class CorrelatedGroups(Correlated, Groups):
         of_S = U[:, rows, :, None] * U[:, columns, None]
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
         return Averages(rest, by_x, self.rows.products(squares, U), of_S)
+
+    def lacking(self, at: Resolvent) -> Array:
+        """What the equations for x lack of being met alone, (P, n)."""
+        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
 
     def special(self, V: Array, V_hat: Array, x: Array | None = None) -> OnSpecial:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""

@@ -13,13 +13,13 @@ adds n equations.  Newton's method solves all at once; the linear response is on
 with the same matrix.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.newton import newton
-from solvers.results import Array
+from solvers.results import Array, Rows
 
 from .responses import Responses
 
@@ -76,17 +76,23 @@ class Groups(Responses):
         invalid |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid[:, None], 0.0, x)
 
-        def system(U: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
-            V2 = U[:, n:]
+        def system(U: Array, rows: Rows) -> tuple[Array, Callable[[Array], Array]]:
+            V2, size = U[:, n:], self._size(U[:, :n])
             at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n])
-            of = self.averages(at)
-            trace, by_x, by_V2 = self._trace(at, of)
-            total, size = V2 * Lam[rows] + trace, self._size(U[:, :n])
-            by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
-            first = np.concatenate([of.by_x, self._by_log_V2(of, at) / size[..., None]], axis=2)
-            second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
-            residual = np.concatenate([of.rest / size, np.log(total / pi)], axis=1)
-            return residual, np.concatenate([first, second], axis=1)
+            total = V2 * Lam[rows] + np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
+            off = np.concatenate([self.lacking(at) / size, np.log(total / pi)], axis=1)
+
+            def slopes(some: Array) -> Array:
+                here = Resolvent(*(part[some] for part in at))
+                of = self.averages(here)
+                _, by_x, by_V2 = self._trace(here, of)
+                by_V2[:, range(self.groups), range(self.groups)] += (V2 * Lam[rows])[some]
+                by_K = self._by_log_V2(of, here) / size[some, :, None]
+                first = np.concatenate([of.by_x, by_K], axis=2)
+                second = np.concatenate([by_x * size[some, :, None], by_V2], axis=2)
+                return np.concatenate([first, second / total[some, :, None]], axis=1)
+
+            return off, slopes
 
         def size(U: Array) -> Array:
             return np.concatenate([np.repeat(self._size(U[:, :n]), n, axis=1), U[:, n:]], axis=1)
@@ -101,9 +107,9 @@ class Groups(Responses):
         U[invalid | ~(found.residual < SOLVED)] = np.nan
         return U
 
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
         """(Q1, q2) at fixed conjugates.  Eq. (4.10)"""
-        U = self.image(V_hat, lam)
+        U = self.image(V_hat, lam, near)
         return self.from_analytic(self._second_moments(U, V_hat, X[:, None])[:, 0])
 
     def log_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
@@ -219,9 +225,8 @@ class Groups(Responses):
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
 
-    def averages_at(self, K: Array, start: Array | None = None) -> Array:
-        """The averages x (P, n) that real K implies, found from ``start`` or those of K = 0; of
-        isotropic rows there are none."""
+    def averages_at(self, K: Array) -> Array:
+        """The averages x (P, n) that real K implies; of isotropic rows there are none."""
         return np.empty((len(K), 0))
 
     def effective(self, x: Array) -> tuple[Array, Array]:
@@ -233,6 +238,10 @@ class Groups(Responses):
         """The equations for x."""
         none = np.empty((len(at.x), 0, self.groups, self.groups))
         return Averages(at.x, none[..., 0, :0], none, none)
+
+    def lacking(self, at: Resolvent) -> Array:
+        """What the equations for x lack of being met alone, (P, n)."""
+        return at.x
 
     def scale(self, V2: Array) -> Array:
         """sqrt(tau_a tau_b), (P, A, A)."""

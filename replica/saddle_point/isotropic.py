@@ -32,7 +32,7 @@ class Isotropic(Responses):
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         return np.array([averages.weighted, averages.inverse]).T
 
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
         """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3)."""
         r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
         X1, X2 = X.T

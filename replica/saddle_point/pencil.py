@@ -93,6 +93,13 @@ class Rows:
         return rows, columns, place
 
     @cached_property
+    def pairs(self) -> Array:
+        """Where E Q_ik Q_jl, in the order (ij), k, l, stands among the products of two entries,
+        (n, m, m)."""
+        rows, columns, place = self.entries
+        return place[rows][:, :, None] * len(rows) + place[columns][:, None]
+
+    @cached_property
     def upper(self) -> tuple[Array, Array]:
         """Rows and columns in the pencil of the entries of all steps, (nT,)."""
         first = np.array([step.start for step in self.steps])[:, None]
@@ -150,16 +157,20 @@ class Rows:
         Q = np.linalg.solve(np.eye(len(here)) + T @ Gh[:, None], T[None])
         return Q[..., *self.entries[:2]].swapaxes(1, 2)
 
+    def means(self, G: Array) -> Array:
+        """E Q, (P, nT)."""
+        each = [self.resolvent(t, G) @ b.weights for t, b in enumerate(self.batches)]
+        return np.concatenate(each, axis=1)
+
     def equation(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
         """x less E Q (P, nT); its derivative in x (P, nT, nT), where dG = -G dx G; and, of every
         step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
         means, squares = [], []
-        rows, columns, place = self.entries
         for t, b in enumerate(self.batches):
             Q = self.resolvent(t, G)
             means.append(Q @ b.weights)
             square = (Q * (b.weights / b.alpha)) @ Q.swapaxes(1, 2)
-            squares.append(square[:, place[rows][:, :, None], place[columns][:, None]])
+            squares.append(square.reshape(len(x), -1).take(self.pairs, axis=1))
         rows, columns = self.upper
         by_x = self.products(squares, G)[:, :, rows, columns]
         by_x = np.eye(len(rows)) - by_x * np.where(rows == columns, 1.0, 2.0)
@@ -169,8 +180,10 @@ class Rows:
         """E (Q r)_ia (Q r)_jb / alpha, symmetric in a and b, (P, nT, a, b), for r (P, 2AT, a)."""
         each = []
         for step, square in zip(self.steps, squares, strict=True):
-            seen = r[:, None, step][:, :, self.active]
-            each.append(seen.swapaxes(2, 3) @ square @ seen)
+            seen = r[:, step][:, self.active]
+            a, (P, n, m, _) = seen.shape[2], square.shape
+            first = (square.reshape(P, n * m, m) @ seen).reshape(P, n, m, a).swapaxes(2, 3)
+            each.append((first.reshape(P, n * a, m) @ seen).reshape(P, n, a, a))
         both = np.concatenate(each, axis=1)
         return np.asarray((both + both.swapaxes(2, 3)) / 2)
 

@@ -53,13 +53,16 @@ class Susceptibility(NamedTuple):
     ----------
     root, inverse_root : (P, n, n)
         inverse_root^T root = 1 where root is not singular, and the pseudo-inverse elsewhere.
+    special
+        Of a network, what it is made of: C on the special directions.
     """
 
     root: Array
     inverse_root: Array
+    special: Any = None
 
     @classmethod
-    def of(cls, M: Array) -> "Susceptibility":
+    def of(cls, M: Array, special: Any) -> "Susceptibility":
         """From the matrices M (P, n, n) between them; NaN where one is."""
         known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
         values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
@@ -75,7 +78,7 @@ class Susceptibility(NamedTuple):
             moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
             turn = np.eye(M.shape[1]) - 1j * inverse @ moved.transpose(0, 2, 1)
             root, inverse = root + 1j * moved, turn @ inverse
-        return cls(root, inverse)
+        return cls(root, inverse, special)
 
     def answer(self, special_hat: Array) -> Array:
         """The overlaps (P, A, K + K') of conjugates."""
@@ -170,8 +173,9 @@ class Responses(ABC):
         return self.from_conjugates(V_hat, lam, near)
 
     @abstractmethod
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array) -> Array:
-        """(Q1, q2) for sources X at fixed conjugates, all packed (P, D); all real.  Eq. (4.9)"""
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
+        """(Q1, q2) for sources X at fixed conjugates, and a guess of (V1, V2), all packed (P, D);
+        all real.  Eq. (4.9)"""
 
     @abstractmethod
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
@@ -224,7 +228,7 @@ class Responses(ABC):
         return Susceptibility(root[:, :, None] * unit, (1 / root)[:, :, None] * unit)
 
     def signal_sources(
-        self, V: Array, V_hat: Array, alpha: Array, special_hat: Array
+        self, V: Array, of: Susceptibility, alpha: Array, special_hat: Array
     ) -> SignalSources:
         """The last term of (4.8), in the conjugates (P, A, K + K') of the signal."""
         scale = (alpha**2 / self.beta)[:, None] * self.table.c

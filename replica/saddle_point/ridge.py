@@ -118,7 +118,7 @@ def trained_readout(
     # Eqs. (4.5), (4.6)
     m, special, m_hat, special_hat = ridge_signal(table, W, alpha, V2, susceptibility)
     theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
-    signal = responses.signal_sources(V, V_hat, alpha, special_hat)
+    signal = responses.signal_sources(V, susceptibility, alpha, special_hat)
 
     W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
@@ -132,7 +132,7 @@ def trained_readout(
     X1, X2 = sources(table, W * error, alpha, m_hat, signal.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2))
+        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
     Q1, q2 = responses.unpack(Q)
     Q1 += signal.Q1 + psi @ psi.swapaxes(1, 2)

@@ -45,10 +45,11 @@ def sweep(
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     m, special, m_hat, special_hat = signal(s, field, V2, susceptibility)  # Eqs. (4.5), (6.2)
     theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
-    own = responses.signal_sources(V, V_hat, alpha, special_hat)
+    own = responses.signal_sources(V, susceptibility, alpha, special_hat)
     X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own.X2)  # Eqs. (4.8), (6.3)
-    Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, responses.pack(X1, X2)))
-    Q1 += own.Q1 + psi @ psi.swapaxes(1, 2)  # Eq. (4.9)
+    Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)  # Eq. (4.9)
+    Q1, q2 = responses.unpack(Q)
+    Q1 += own.Q1 + psi @ psi.swapaxes(1, 2)
     conjugates = Conjugates(*responses.unpack(V_hat), m_hat, special_hat, X1, X2)
     return Overlaps(V1, V2, m, theta, psi, Q1, q2), conjugates
 

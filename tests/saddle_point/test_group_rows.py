@@ -103,7 +103,8 @@ def test_signal_sources_are_derivatives(initialisation):
         return responses.beta / alpha[0] * np.sum(hats * overlaps)
 
     V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
-    found = responses.signal_sources(V, V_hat, alpha, hats)
+    of = responses.susceptibility(V, V_hat, alpha)
+    found = responses.signal_sources(V, of, alpha, hats)
     scale, h = (alpha[0] / responses.beta) ** 2, 1e-5
     for i in range(A):
         e = np.eye(A)[i]
