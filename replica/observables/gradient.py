@@ -77,7 +77,7 @@ def gradient(
     alpha, lam, loss, quadrature_tol : float
         As in :func:`replica.solve`.  Of ridge regression derivatives have some ten digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
-        about 1e-5 of themselves, in one to some seconds.
+        about 1e-5 of themselves, in ten times what the point takes or more.
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
 
