@@ -3,6 +3,7 @@
 from .classification import classification_error
 from .common_bias import objective, slope_in_bias
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
+from .held_nodes import errors_near
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 from .solve import LOSS_RESIDUAL_TOLERANCE
@@ -16,6 +17,7 @@ __all__ = [
     "Loss",
     "Task",
     "classification_error",
+    "errors_near",
     "loss",
     "objective",
     "on_growing_tables",

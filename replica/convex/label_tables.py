@@ -71,13 +71,15 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
     kappa > 0 where the rest is the same."""
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
-        table = _shared_table(model, level, folded)
+        table = shared_table(model, level, folded)
         if table is not None:
             yield table
 
 
 @lru_cache(maxsize=24)  # of up to 50 MB each
-def _shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
+def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
+    """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
+    many."""
     spikes = model.geometry.r.shape[1]
     nodes, weights = trapezoid_tensor(TENSORS.get(spikes, KAPPA)[level], spikes)
     if spikes == 1:

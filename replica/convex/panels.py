@@ -52,7 +52,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
         If they take too long, or too many nodes.
     """
     model = task.model
-    kappa, over_tau = _fitted_rules(task, overlaps, accuracy, order)
+    kappa, over_tau = fitted_rules(task, overlaps, accuracy, order)
     # where labels are steps averages over tau take no nodes
     nodes = (kappa if has_steps(model) else over_tau).weights.size
     if nodes * len(task.alpha) > MOST_NODES:
@@ -90,7 +90,7 @@ def average_over_tau(
     return adapt_gaussian(at_nodes, first, tol, MOST_NODES // NODES.size)
 
 
-def _fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> tuple[Rule, Rule]:
+def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> tuple[Rule, Rule]:
     """Rules over kappa (N,), and over tau at each, (N, T, 1) and (N, T)."""
     model, loss, check = task.model, task.loss, task.check_time
     first = first_panels(model, task.folded)

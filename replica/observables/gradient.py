@@ -6,10 +6,13 @@ step from the real solution makes V right to first order in h, the imaginary par
 h is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
 parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) and the moments
 (3.2)-(3.3), and of a network through c_e(q) and C_e(q) of its rows (16, 18): smooth functions of
-one variable, differentiated by an eighth-order difference.
+one variable, differentiated by an eighth-order difference.  Of a loss other than the square all
+derivatives are such differences, of the solutions on nodes that are held.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +21,19 @@ from solvers.results import Array
 from solvers.rules import Rule
 from solvers.threads import one_thread
 
+from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
 from ..problem import Problem, SpikedRandomFeatures, check_problem
 from ..saddle_point import Errors, ridge
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import TIME_LIMIT, is_ridge
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
 # Of the differences of tables: at such a spacing, relative to the parameter or to its distance from
 # a bound, an eighth-order difference errs by rounding alone, 1e-14.
 DIFFERENCE_ORDER, RELATIVE_SPACING = 8, 0.01
+LOSS_ORDER = 4  # of the differences of solutions: each takes one, and 1e-7 is less than its error
 # What of a table no parameter but the width changes.
 CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "covariance")
 
@@ -57,7 +62,8 @@ def gradient(
     alpha: float,
     lam: float,
     beta: float | None = None,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
 ) -> Gradient:
     """Derivatives of test and training error with respect to every parameter.  docs/theory.md 4
 
@@ -68,16 +74,18 @@ def gradient(
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
         of the first-step readout: as of its step, in some tenths of a second a parameter.
-    alpha, lam, quadrature_tol : float
-        As in :func:`replica.solve`.
+    alpha, lam, loss, quadrature_tol : float
+        As in :func:`replica.solve`.  Of ridge regression derivatives have some ten digits; of
+        another loss, or labels +-1 at random, they are of the same squared errors, and within
+        about 1e-5 of themselves, in ten times what the point takes or more.
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
 
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, the model trains a bias, labels are +-1 at random, or
-        neurons of a network differ in their first-step readout or bias.
+        If an argument is out of range, the model trains a bias, or neurons of a network differ in
+        their first-step readout or bias.
 
     Examples
     --------
@@ -93,37 +101,81 @@ def gradient(
     model = problem.at_width(beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
-    model.refuse_channel()
     if model.rows is not None and len(model.geometry.c) > 1:
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
-    point = solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol)
+    point = solve(model, alpha=alpha, lam=lam, loss=loss, quadrature_tol=quadrature_tol)
     own = problem if problem.rows is None else problem.rows.step
     smooth = [name for name in own.differentiable if name in own.varying]
-    values = {"beta": model.beta} | {name: getattr(own, name) for name in ("noise", *smooth)}
+    # labels of two classes that are +-1 have no noise
+    noisy = not model.labels.channel and point.loss.kind == "residual"
+    names = "beta", *(["noise"] if noisy else []), *smooth
+    values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
-    test = dict.fromkeys(["alpha", "lam", *values], np.nan)
-    train = dict(test)
+    slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
     if point.converged:
-        table = table_of_size(model, point.nodes)
-        wider = replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-        at, penalty = np.array([float(alpha)]), np.array([float(lam)])
-        overlaps = ridge.solve_points(table, at, penalty).overlaps
-        V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
-        moved = {
-            "alpha": (table, at + 1j * COMPLEX_STEP, penalty),
-            "lam": (table, at, penalty + 1j * COMPLEX_STEP),
-            "beta": (wider, at, penalty),
-        }
-        for name in values.keys() - moved.keys():
-            tangent = _tangent(problem, model, name, values[name], table)
-            if tangent is not None:
-                moved[name] = (tangent, at, penalty)
-        for name, arguments in moved.items():
-            errors = _perturbed(V, *arguments)
-            test[name] = float(errors.test[0].imag / COMPLEX_STEP)
-            train[name] = float(errors.train[0].imag / COMPLEX_STEP)
-    return Gradient(point, test, train)
+        of = _of_ridge if is_ridge(model, point.loss) else _of_loss
+        slopes |= of(problem, point, values, quadrature_tol)
+    test, train = zip(*slopes.values(), strict=True)
+    return Gradient(point, *(dict(zip(slopes, each, strict=True)) for each in (test, train)))
+
+
+Slopes = dict[str, tuple[float, float]]  # of the test and the training error, by parameter
+
+
+def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: Any) -> Slopes:
+    """Derivatives of ridge regression's errors, by complex steps."""
+    model, table = point.model, table_of_size(point.model, point.nodes)
+    wider = replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
+    at, penalty = np.array([point.alpha]), np.array([point.lam])
+    overlaps = ridge.solve_points(table, at, penalty).overlaps
+    V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
+    moved = {
+        "alpha": (table, at + 1j * COMPLEX_STEP, penalty),
+        "lam": (table, at, penalty + 1j * COMPLEX_STEP),
+        "beta": (wider, at, penalty),
+    }
+    for name in values.keys() - moved.keys():
+        tangent = _tangent(problem, model, name, values[name], table)
+        if tangent is not None:
+            moved[name] = (tangent, at, penalty)
+    found = {name: _perturbed(V, *arguments) for name, arguments in moved.items()}
+    return {
+        name: (
+            float(errors.test[0].imag / COMPLEX_STEP),
+            float(errors.train[0].imag / COMPLEX_STEP),
+        )
+        for name, errors in found.items()
+    }
+
+
+def _of_loss(
+    problem: Problem, point: Solution, values: dict[str, float], tol: float | None
+) -> Slopes:
+    """Derivatives of the squared errors of any loss, by differences on nodes that are held."""
+    at = Task(
+        point.model,
+        point.loss,
+        np.array([point.alpha]),
+        np.array([point.lam]),
+        tol=LOSS_QUADRATURE_TOLERANCE if tol is None else tol,
+    )
+
+    def near(name: str, value: float) -> Task:
+        if name == "alpha":
+            return at._replace(alpha=np.array([value]))
+        if name == "lam":
+            return at._replace(lam=np.array([value]))
+        return at._replace(model=_moved(problem, point.model, name, value))
+
+    errors, found = errors_near(at, TIME_LIMIT), {}
+    for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
+        slope = np.full(2, np.nan)
+        if _differentiable(name, value):
+            beside = _stencil(name, value, LOSS_ORDER)
+            slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
+        found[name] = float(slope[0]), float(slope[1])
+    return found
 
 
 def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
@@ -140,22 +192,12 @@ def _tangent(
 ) -> Table | None:
     """``table`` a complex step along the parameter ``name`` of that ``value``; None where it has
     no derivative."""
-    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
-    if name == "eta" and value == 0:
-        return None  # without a step there is no spike: another number of groups
-    if name == "gamma" and value in (low, high):
-        return None  # g grows like the root of the distance
+    if not _differentiable(name, value):
+        return None
     rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
-    room = min(value - low, high - value)
-    one_sided = room == 0
-    # The unit of a parameter without bounds is 1, as the pre-activations' is.
-    spacing = RELATIVE_SPACING * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
-    offsets = np.arange(DIFFERENCE_ORDER + 1) - (0 if one_sided else DIFFERENCE_ORDER // 2)
-    weights = difference_weights(offsets) / spacing
     terms = [
-        (weight, tabulate(problem.model(**{"beta": model.beta, name: value + k * spacing}), rule))
-        for k, weight in zip(offsets, weights, strict=True)
-        if abs(weight) * spacing > 1e-15
+        (weight, tabulate(_moved(problem, model, name, x), rule))
+        for weight, x in _stencil(name, value)
     ]
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
@@ -168,6 +210,37 @@ def _tangent(
         tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
         moved["covariance"] = replace(table.covariance, tangent=tangent)
     return replace(table, **moved)
+
+
+def _differentiable(name: str, value: float) -> bool:
+    """Whether the errors have a derivative in the parameter ``name`` at that ``value``: not where
+    there is no step, as a spike is another number of groups, nor where g grows like the root of
+    the distance."""
+    return not ((name == "eta" and value == 0) or (name == "gamma" and abs(value) == 1))
+
+
+def _moved(
+    problem: Problem, model: SpikedRandomFeatures, name: str, value: float
+) -> SpikedRandomFeatures:
+    """``model``, which ``problem`` makes, with another value of one parameter."""
+    moved: SpikedRandomFeatures = problem.model(**{"beta": model.beta, name: value})
+    return moved
+
+
+def _stencil(
+    name: str, value: float, order: int = DIFFERENCE_ORDER
+) -> Iterator[tuple[float, float]]:
+    """Weights, and the values of the parameter ``name`` whose errors they make the derivative at
+    ``value`` of."""
+    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
+    room = min(value - low, high - value)
+    one_sided = room == 0
+    # The unit of a parameter without bounds is 1, as the pre-activations' is.
+    spacing = RELATIVE_SPACING * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
+    offsets = np.arange(order + 1) - (0 if one_sided else order // 2)
+    for k, weight in zip(offsets, difference_weights(offsets), strict=True):
+        if abs(weight) > 1e-15:
+            yield weight / spacing, value + k * spacing
 
 
 def difference_weights(offsets: Array) -> Array:

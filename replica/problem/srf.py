@@ -56,7 +56,10 @@ class SpikedRandomFeatures(Problem):
     dimension : float
         Input dimension d at which the penalty on the overlaps m, of order m^2 / p, is kept; inf
         for the limit, where m is free.  The limit is far where groups have nearly dependent
-        mu_0, as with a continuous law of the readout, and m is large.
+        mu_0, as with a continuous law of the readout, and m is large, or where lam is not much less
+        than n.  Other effects of order 1/d are not in it.  They are a few times 1/d: the
+        fluctuation of m, largest for the logistic loss, and, of a network, what the gradient of its
+        first output leaves of the mean row.  docs/readout.md
     law_error : float
         What more groups would change of the features' averages where they stand for a continuous
         law, relative.  In the limit d -> inf, where m is free along functions however small, an

@@ -131,7 +131,8 @@ def Network(
 
     Its spike and bulk variance are those of the sRF; its bulk has the covariance that the steps
     give it.  With several values of the first-step readout or of the biases, after a single step.
-    docs/theory.md 15-18
+    docs/theory.md 15-18.  After a step at a large rate on few samples (alpha0 << 1) networks
+    are as in this limit from a large dimension on alone: docs/network.md says which.
 
     Parameters
     ----------

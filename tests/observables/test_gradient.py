@@ -56,10 +56,31 @@ SLOW = {
     ),
 }  # fmt: skip
 
+SRF = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+NOISY = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1, gamma=0.7, noise=0.05)
+LOSSES = {
+    "huber:1": (NOISY, 2.0, 0.1, None),
+    "logistic": (SRF, 2.0, 0.05, None),
+    "hinge": (SRF, 0.7, 0.05, None),
+    "huber:0.3": (  # a target with a kink, in three groups
+        GradientStep(
+            student="tanh", target="relu", alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2]
+        ), 1.0, 0.1, 0.8,
+    ),
+    "huber:0.5": (
+        GradientStep(student="tanh", target="sin", alpha0=0.5, eta=3.0, noise=0.1).network(beta=1),
+        1.0, 0.1, None,
+    ),
+    "square": (  # labels +-1 at random
+        GradientStep(student="tanh", target="sin", alpha0=3, eta=3.0, label_noise="logistic"),
+        1.0, 0.1, 1.0,
+    ),
+}  # fmt: skip
 
-def errors(problem, name, value, alpha, lam, beta):
+
+def errors(problem, name, value, alpha, lam, beta, **loss):
     """Both errors with the parameter ``name`` set to ``value``."""
-    at = {"alpha": alpha, "lam": lam}
+    at = {"alpha": alpha, "lam": lam} | loss
     if name in at:
         at[name] = value
     elif name == "beta" and beta is not None:
@@ -92,6 +113,38 @@ def test_against_finite_differences(case):
         )
         mine = [found.test_error[name], found.train_error[name]]
         assert mine == pytest.approx(slope, rel=1e-6, abs=1e-8), name
+
+
+@pytest.mark.parametrize(
+    ("loss", "names"),
+    [
+        ("huber:1", ["gamma"]),
+        *(pytest.param(loss, None, marks=pytest.mark.slow) for loss in LOSSES),
+    ],
+)
+def test_of_any_loss(loss, names):
+    """Five-point differences of solutions on ever new nodes, each to 1e-8 of itself."""
+    problem, alpha, lam, beta = LOSSES[loss]
+    found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta, loss=loss)
+    own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
+    step_of = problem if problem.rows is None else problem.rows.step
+    for name in names or found.test_error:
+        value = own[name] if name in own else getattr(step_of, name)
+        step = 0.01 * min(value, 1 - value if name == "gamma" else 1.0)
+        offsets = np.arange(-2, 3)
+        slope = sum(
+            w * errors(problem, name, value + k * step, alpha, lam, beta, loss=loss,
+                       quadrature_tol=1e-8)
+            for k, w in zip(offsets, difference_weights(offsets) / step, strict=True) if k
+        )  # fmt: skip
+        mine = [found.test_error[name], found.train_error[name]]
+        assert mine == pytest.approx(slope, rel=1e-5, abs=1e-6), name
+
+
+def test_a_point_without_a_solution_has_no_derivatives():
+    found = replica.gradient(NOISY, alpha=2.0, lam=0.1, loss="huber:1", quadrature_tol=1e-15)
+    assert not found.point.converged
+    assert np.isnan([*found.test_error.values(), *found.train_error.values()]).all()
 
 
 def test_what_has_no_derivative():

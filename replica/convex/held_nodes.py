@@ -1,0 +1,75 @@
+"""The errors of a convex loss beside a point that is solved, on the nodes of that point.
+
+Nodes that are chosen anew at every point move its errors by the tolerance of the quadrature.  On
+nodes that are held the errors are smooth in all parameters, and differences are derivatives.
+"""
+
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+
+from solvers.results import Array
+from solvers.rules import Rule
+
+from ..equivalence import tabulate
+from ..problem import Model
+from ..saddle_point import Overlaps
+from .equations import Equations
+from .evaluation import GivenUp, Task
+from .label_tables import LabelTable, has_steps, labels_at, shared_table, tau_rule
+from .panels import fitted_rules, has_panels
+from .refine import solve_convex
+from .solve import solve_points
+
+TIGHT = 1e-11  # estimated error of a coordinate: differences are over some thousandths
+FIT, ORDER = 0.01, 15  # accuracy of panels, over the tolerance; nodes of one along a proximal map
+FINEST_TAU = 4  # level of the rule over tau that follows the kinks of a target as they move
+
+
+def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
+    """The squared test and training error, (2,), of points near that of ``task``, a task of one
+    point each, on the nodes that resolve it; NaN where they do not converge."""
+    unknown = np.full(2, np.nan)
+    found = solve_convex(task, time_limit)
+    if not found.converged[0]:
+        return lambda near: unknown
+    overlaps = found.overlaps_at(slice(None))
+    try:
+        equations_of = _held_nodes(task, overlaps, found.nodes[0])
+    except GivenUp:
+        return lambda near: unknown
+    start, _ = solve_points(equations_of(task.model), task.alpha, task.lam, overlaps, tol=TIGHT)
+
+    def errors(near: Task) -> Array:
+        equations = equations_of(near.model)
+        if equations.table.mu1.shape[0] != start.V2.shape[1]:
+            return unknown  # what responded alike does so no longer
+        overlaps, result = solve_points(equations, near.alpha, near.lam, start, tol=TIGHT)
+        test, losses = equations.errors(overlaps)
+        return np.where(result.converged, [test, losses.train_square], np.nan)[:, 0]
+
+    return errors
+
+
+def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
+    """The equations of models near that of ``task`` on the nodes of kappa that resolve it, and
+    those of tau, which follow the target's kinks."""
+    model, loss, order = task.model, task.loss, ORDER
+    if has_panels(model):
+        kappa, tau = fitted_rules(task, overlaps, FIT * task.tol, order)
+        follow, level = has_steps(model) or model.labels.mean.kinks, FINEST_TAU
+    else:
+        shared = (shared_table(model, level, task.folded) for level in count())
+        level, given = next(
+            (i, each) for i, each in enumerate(shared) if each and each.table.weights.size == nodes
+        )
+        kappa, order = Rule(given.table.kappa.T, given.table.weights), given.labels.order
+        follow = True
+
+    def equations(model: Model) -> Equations:
+        table = tabulate(model, kappa)
+        over_tau = tau_rule(model, table.kappa, level) if follow else tau
+        return Equations(LabelTable(table, labels_at(model, table.kappa, over_tau, order)), loss)
+
+    return equations
