@@ -106,8 +106,8 @@ def simulate(
         Only the seeds of the i-th of N parts (from 1), for arrays of jobs that share a
         ``store``.  The call without a shard joins them.
     key : str
-        For a store, what tells a function from an edited one where its content cannot be seen,
-        as of compiled code: any text, another one whenever what the function computes changes.
+        For a store, what tells a function from an edited one where its values and its lines
+        cannot: any text, another one whenever what the function computes changes.
     device : str
         "cpu", or a device of torch such as "cuda": same draws, same errors to rounding.
     progress : callable (done, total)
