@@ -59,7 +59,7 @@ def test_a_solution_says_how_far_it_is_from_dimension_1000(lam, least, loss):
 @pytest.mark.parametrize(("lam", "noted"), [("0.1", False), ("1e4", True), ("0.1,1e4", True)])
 def test_the_command_line_notes_it_above_two_percent(lam, noted, capsys):
     line = f"curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam {lam}"
-    assert run(app, line.split()) == 0
+    assert run(app, [*line.split(), "--notes"]) == 0
     out, err = capsys.readouterr()
     note = re.search(r"note: .* d = 1000 .* lam = 10000 differs by \+789%", err)
     assert (note is not None) == noted
