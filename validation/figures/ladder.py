@@ -47,18 +47,9 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
             if progress is not None:
                 progress(i * total + done, len(DRAWN_MODELS) * total)
 
-        result = ladder(
-            GradientStep(**PROBLEM),
-            alpha=alpha,
-            lam=PENALTY,
-            dimensions=sizes,
-            seeds=seeds,
-            rng=0,
-            beta=1.0,
-            simulated=model,
-            store=store,
-            progress=advance,
-        )
+        at: dict[str, Any] = {"alpha": alpha, "lam": PENALTY, "beta": 1.0, "simulated": model}
+        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": store}
+        result = ladder(GradientStep(**PROBLEM), progress=advance, **at, **size)
         models[model] = {
             "mean": [one.test_mean[:, 0] for one in result.simulations],
             "stderr": [one.test_stderr[:, 0] for one in result.simulations],
