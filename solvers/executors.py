@@ -127,7 +127,7 @@ def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) ->
 
 @contextmanager
 def _pool(workers: int) -> Iterator[Executor]:
-    """A pool of spawned processes, which are ended if anything fails."""
+    """A pool of spawned processes, which end with it: their results are here, or not wanted."""
     from loky import ProcessPoolExecutor  # only where there is a pool
 
     watched, held = Pipe(duplex=False)
@@ -135,10 +135,8 @@ def _pool(workers: int) -> Iterator[Executor]:
         pool = ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(watched,))
         try:
             yield pool
-        except BaseException:
+        finally:
             pool.shutdown(kill_workers=True)
-            raise
-        pool.shutdown()
 
 
 def _start_worker(watched: Connection) -> None:
