@@ -35,7 +35,6 @@ MEMBERS = {
     "replica.observables.Optimum": "plot",
     "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
     "solvers.results.Status": ", ".join(Status.__members__),
-    "validation.comparisons.ComparisonGrid": "agrees, verdict, dataset, document, plot",
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",
     "validation.Instance": "features, targets, labels",
     "validation.Simulation": "dataset, document, plot",

@@ -1,36 +1,28 @@
 """Runs independent cells of work: in this process, in a pool of its own, or in any executor.
 
-The pool is of spawned processes (never forked: threads of numerical libraries do not survive
-a fork) that end with their parent, even one that is killed.  A worker that dies - out of
-memory, say - costs the cells it was on: they are run again in a new pool.
+The pool is one of loky's: spawned processes (never forked: threads of numerical libraries do not
+survive a fork) that do not import the script, so that it needs no guard, and take functions of any
+kind.  They end with their parent, even one that is killed.  A worker that dies - out of memory,
+say - costs the cells it was on: they are run again in a new pool.
 """
 
 import errno
-import multiprocessing
+import logging
 import os
 import pickle
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    as_completed,
-)
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
+logger = logging.getLogger(__name__)
+
 MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
-UNGUARDED = 86  # how a worker leaves that is told to start workers while it imports the script
-NO_GUARD = (
-    "this script starts worker processes, which import it again: put what it does, below its "
-    'imports and functions, under a line that says if __name__ == "__main__":'
-)
 
 Results = Iterator[tuple[int, Any]]
 
@@ -44,23 +36,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def travels(task: Any) -> bool:
-    """Whether spawned processes can be given ``task``: it can be pickled, and what it refers to
-    in the main module can be imported from there (not from a notebook).
-
-    Examples
-    --------
-    >>> travels(lambda x: x)
-    False
-    """
-    try:
-        content = pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    main = sys.modules.get("__main__")
-    return b"__main__" not in content or hasattr(main, "__file__")
 
 
 def results(
@@ -131,65 +106,49 @@ def _completed(
 
 def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
     """The results from pools of our own: a new one takes over when one breaks."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        os._exit(UNGUARDED)  # in silence, as the parent says it
     left, deaths = list(cells), 0
     while left:
-        spawn = _Spawn()
         try:
-            with _pool(min(workers, len(left)), spawn) as pool:
+            with _pool(min(workers, len(left))) as pool:
                 # a pool cancels what has not begun itself: of what others have, it may complain
                 for cell, result in _completed(pool, task, left, {}):
                     left.remove(cell)
                     deaths = 0
                     yield cell, result
         except BrokenExecutor as error:
-            if any(process.exitcode == UNGUARDED for process in spawn.started):
-                raise WorkerDied(errno.ECHILD, NO_GUARD, sys.argv[0]) from None
             deaths += 1
             if deaths == MAX_DEATHS:
                 raise _died(f"some died {MAX_DEATHS} times in a row") from error
-
-
-class _Spawn(SpawnContext):
-    """Starts processes anew, never by a fork, and knows which."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[SpawnProcess] = []
-
-    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]
-        """A process of this context."""
-        self.started.append(SpawnProcess(*arguments, **options))
-        return self.started[-1]
+        except pickle.PicklingError as error:
+            logger.warning("%s Running in one process.", error)
+            yield from ((cell, task(cell)) for cell in left)
+            return
 
 
 @contextmanager
-def _pool(workers: int, spawn: _Spawn) -> Iterator[Executor]:
-    """A pool of spawned processes, which are ended if anything fails."""
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in spawn.started:
-            process.terminate()
-        raise
-    pool.shutdown()
+def _pool(workers: int) -> Iterator[Executor]:
+    """A pool of spawned processes, which end with it: their results are here, or not wanted."""
+    from loky import ProcessPoolExecutor  # only where there is a pool
+
+    watched, held = Pipe(duplex=False)
+    with watched, held:
+        pool = ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(watched,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(kill_workers=True)
 
 
-def _start_worker() -> None:
+def _start_worker(watched: Connection) -> None:
     """Leave Ctrl-C to the parent, and end when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(watched,), daemon=True).start()
 
 
-def _follow_parent() -> None:
-    """Wait for the parent process to end, then end this one at once."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _follow_parent(watched: Connection) -> None:
+    """Wait until nobody holds the other end of the pipe, then end this process at once."""
+    watched.poll(None)
+    os._exit(1)
 
 
 def _died(what: str) -> WorkerDied:

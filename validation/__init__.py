@@ -1,14 +1,13 @@
 """Finite-size experiments that check the theory."""
 
 from . import mixtures as mixtures
-from .comparisons import Comparison, Ladder, compare, ladder
+from .comparisons import Comparison, compare, ladder
 from .draws import Instance, draw, trajectory
 from .run import Simulation, simulate
 
 __all__ = [
     "Comparison",
     "Instance",
-    "Ladder",
     "Simulation",
     "compare",
     "draw",

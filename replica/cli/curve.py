@@ -1,7 +1,6 @@
 """``replica curve``: test and training errors on a grid."""
 
 from dataclasses import asdict
-from time import monotonic
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,16 +21,20 @@ from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, parse_request
-from .output import Output, note_finite_size, note_network, note_worse_than_zero, progress
+from .output import Notes, Output, note_finite_size, note_network, note_worse_than_zero, progress
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
-NOTE_TIME = 3.0  # seconds that one may wait for a note: that of many groups could take minutes
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
 @command(files=DATASETS)
 def curve(
-    options: Options, output: Output, *, workers: Workers = 1, time_limit: TimeLimit = TIME_LIMIT
+    options: Options,
+    output: Output,
+    *,
+    workers: Workers = 1,
+    time_limit: TimeLimit = TIME_LIMIT,
+    notes: Notes = False,
 ) -> None:
     """Test and training error on a grid of any parameters.
 
@@ -65,7 +68,7 @@ def curve(
             progress=advance,
         )
     document = curve_document(grid)
-    shift, where = _farthest_limit(grid)
+    shift, where = _farthest_limit(grid, time_limit) if notes else (0.0, {})
 
     def show() -> None:
         names = ("classification_error", "test_error", "train_error", "converged")
@@ -78,33 +81,31 @@ def curve(
 
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
     note_finite_size(where, error_shown(grid.models[0]), shift)
-    note_network([_in_the_middle(grid)])
+    if notes:
+        note_network([_in_the_middle(grid, time_limit)], time_limit)
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
 
 
-def _in_the_middle(grid: Grid) -> Solution:
+def _in_the_middle(grid: Grid, time_limit: float) -> Solution:
     """The last model, of the largest step where that varies, at the middle of alpha and lam."""
     alpha, lam = (grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam"))
-    return solve(grid.models[-1], alpha=alpha, lam=lam, loss=grid.loss, time_limit=1.0)
+    return solve(grid.models[-1], alpha=alpha, lam=lam, loss=grid.loss, time_limit=time_limit)
 
 
-def _farthest_limit(grid: Grid) -> tuple[float, dict[str, Any]]:
+def _farthest_limit(grid: Grid, time_limit: float) -> tuple[float, dict[str, Any]]:
     """How far the limit is from d = 1000 where it is farthest, and where: of every model at few
-    samples and a large penalty, where the price of m is highest, as far as that is found in
-    time."""
+    samples and a large penalty, where the price of m is highest."""
     axes = {name: grid.axes[name] for name in grid.axes if name not in ("alpha", "lam")}
     alpha, lam = grid.axes["alpha"], grid.axes["lam"]
     point = {"alpha": float(alpha.min()), "lam": float(lam.max())}
     errors = grid.columns[error_shown(grid.models[0])].reshape(-1, alpha.size, lam.size)
     each = zip(places_on_grid(axes), grid.models, errors, strict=True)
-    farthest, there, deadline = 0.0, point, monotonic() + NOTE_TIME
+    farthest, there = 0.0, point
     for place, model, of_model in each:
-        if (left := deadline - monotonic()) <= 0:
-            break
         error = float(of_model[alpha.argmin(), lam.argmax()])
-        shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=left)
+        shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=time_limit)
         if abs(shift) > abs(farthest):
             own = {name: value for name, value in place.items() if axes[name].size > 1}
             farthest, there = shift, own | point

@@ -11,11 +11,11 @@ from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .options import Options, parse_request, single_number
-from .output import Output, note_finite_size, note_network, say
+from .output import Notes, Output, note_finite_size, note_network, say
 
 
 @command(without=("loss",))
-def optimum(options: Options, output: Output) -> None:
+def optimum(options: Options, output: Output, *, notes: Notes = False) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
@@ -67,10 +67,11 @@ def optimum(options: Options, output: Output) -> None:
                 f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
                 "is at the edge of the range searched: beyond it the test error may fall further"
             )
-    first = optima[0].point
-    at = {"alpha": first.alpha, "lam": first.lam}
-    note_finite_size(at, error_shown(first.model), first.finite_size_shift)
-    note_network([best.point for best in optima])
+    if notes:
+        first = optima[0].point
+        at = {"alpha": first.alpha, "lam": first.lam}
+        note_finite_size(at, error_shown(first.model), first.finite_size_shift)
+        note_network([best.point for best in optima])
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

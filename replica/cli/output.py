@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -18,7 +18,7 @@ from solvers.quadrature import QuadratureError
 from .. import documents
 from ..display import text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT, Solution, solve
+from ..observables import NOTED_SHIFT, TIME_LIMIT, Solution, solve
 from ..problem import Problem, SpikedRandomFeatures
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -26,7 +26,10 @@ PAGE = 100  # characters of a line of a table
 LONGEST_TABLE = 60  # rows; of a longer one the ends are shown, a third of that each
 LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
 REPORTED_SECONDS = 60.0  # between two lines of progress in a log
-FAR, FEW_GROUPS = 0.05, 4  # of an sRF from its network; neurons of which a note is worth its time
+FAR = 0.05  # of an sRF from its network
+Notes = Annotated[
+    bool, typer.Option(help="Say how far networks of d = 1000 are, and an sRF from its network.")
+]
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -153,7 +156,7 @@ def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
         )
 
 
-def note_network(points: Sequence[Solution]) -> None:
+def note_network(points: Sequence[Solution], time_limit: float = TIME_LIMIT) -> None:
     """Say on standard error where the network's own theory is farthest from that of its sRF at the
     solved ``points``, if that is far."""
     farthest, there = 0.0, None
@@ -161,14 +164,15 @@ def note_network(points: Sequence[Solution]) -> None:
         model = point.model
         if not isinstance(model, SpikedRandomFeatures) or model.step is None or model.rows:
             continue
-        # a point of many groups of a network takes seconds; an error of 0, or NaN, has no share
-        if len(model.geometry.fractions) > FEW_GROUPS or not point.test_error > 0:
+        if not point.test_error > 0:  # an error of 0, or NaN, has no share
             continue
         try:
             network = model.step.network(beta=model.beta)
         except (InvalidArgument, QuadratureError):  # of which there is no such theory
             continue
-        own = solve(network, alpha=point.alpha, lam=point.lam, loss=point.loss, time_limit=1.0)
+        own = solve(
+            network, alpha=point.alpha, lam=point.lam, loss=point.loss, time_limit=time_limit
+        )
         shift = own.test_error / point.test_error - 1
         if abs(shift) > abs(farthest):
             farthest, there = shift, point

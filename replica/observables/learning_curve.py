@@ -139,7 +139,8 @@ def sweep(
         for model in models
         for i in range(0, count, size)
     ]
-    _check_workers(workers, blocks)
+    if not (isinstance(workers, (int, np.integer)) and workers >= 1):
+        raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     done: dict[int, dict[str, Array]] = {}
     cells, most = range(len(blocks)), min(workers, len(blocks))
     for index, part in executors.results(partial(_columns, blocks), cells, None, most):
@@ -151,19 +152,6 @@ def sweep(
     if failed := int(np.sum(~columns["converged"])):
         logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
     return Grid(problem, axes, models, columns, minimised)
-
-
-def _check_workers(workers: int, blocks: list[partial[Evaluation]]) -> None:
-    """Refuse a number of processes that is none, or to send others what they cannot import."""
-    if not (isinstance(workers, (int, np.integer)) and workers >= 1):
-        raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
-    if workers > 1 and not executors.travels(blocks):
-        raise InvalidArgument(
-            "workers",
-            workers,
-            "1 with a student, target or loss that no other process can import "
-            "(define it in a module, not as a lambda or in a notebook)",
-        )
 
 
 def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
@@ -202,8 +190,7 @@ def learning_curve(
         Seconds a point, on average over those solved at once.
     workers : int
         Processes among which the grid is divided, where a loss other than the square makes it
-        slow; the numbers do not depend on it.  A script that asks for more than one needs
-        ``if __name__ == "__main__"``.
+        slow; the numbers do not depend on it.
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float or array

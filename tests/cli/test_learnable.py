@@ -50,13 +50,13 @@ def test_optimum(capsys, tmp_path):
 )
 def test_where_the_network_is_far_from_its_srf(command, capsys):
     """relu learns otherwise than its sRF: by how much, of the points printed."""
-    theory(f"{command} --student relu --target relu --alpha0 1 --json")
+    theory(f"{command} --student relu --target relu --alpha0 1 --json --notes")
     out, note = capsys.readouterr()
     found = json.loads(out)["points"][-1]
     step = replica.GradientStep(student="relu", target="relu", alpha0=1, eta=found["eta"])
     own = replica.solve(step.network(beta=1.0), alpha=2.0, lam=0.05).test_error
     assert f"of the network itself differs by {own / found['test_error'] - 1:+.0%}" in note
-    theory("curve --student tanh --target sin --alpha0 20 --eta 1 --lam 0.05 --alpha 2")
+    theory("curve --student tanh --target sin --alpha0 20 --eta 1 --lam 0.05 --alpha 2 --notes")
     assert "network itself" not in capsys.readouterr().err  # 1 % off
 
 

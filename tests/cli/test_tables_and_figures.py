@@ -95,7 +95,7 @@ def test_errors_above_that_of_zero_are_noted(capsys):
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
     """As it does on standard error, and in the data set."""
-    line = f"curve {STEP} --eta 3 --alpha .2,1 --lam 100 --out {tmp_path / 'a.nc'}"
+    line = f"curve {STEP} --eta 3 --alpha .2,1 --lam 100 --notes --out {tmp_path / 'a.nc'}"
     assert theory(f"{line} --plot {tmp_path / 'a.svg'}") == 0
     shift = capsys.readouterr().err.partition("differs by ")[2].split()[0]
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:

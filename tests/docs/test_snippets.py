@@ -74,7 +74,7 @@ def test_lines_of_a_shell_run(page, lines, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     for of, code, _ in blocks("python"):
-        if of == page and "__main__" in code:
+        if of == page and "__main__" in code:  # a file that is imported
             (tmp_path / "mine.py").write_text(code)
     for line in lines:
         program, *words = shlex.split(line)

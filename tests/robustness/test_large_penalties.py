@@ -20,7 +20,9 @@ def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
         STEP, alpha=1.0, lam=1e4, dimension=100, seeds=5, rng=0, beta=1.0, simulated="srf"
     )
     assert found.agrees
-    assert found.test.theory[0, 0] == pytest.approx(0.430, abs=0.001)  # simulated: .437 +- .003
+    assert found.checks["test"].theory[0, 0] == pytest.approx(
+        0.430, abs=0.001
+    )  # simulated: .437 +- .003
     limit = replica.solve(STEP.srf(beta=1.0), alpha=1.0, lam=1e4)
     assert limit.test_error == pytest.approx(0.046, abs=0.001)
 
@@ -57,7 +59,7 @@ def test_a_solution_says_how_far_it_is_from_dimension_1000(lam, least, loss):
 @pytest.mark.parametrize(("lam", "noted"), [("0.1", False), ("1e4", True), ("0.1,1e4", True)])
 def test_the_command_line_notes_it_above_two_percent(lam, noted, capsys):
     line = f"curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam {lam}"
-    assert run(app, line.split()) == 0
+    assert run(app, [*line.split(), "--notes"]) == 0
     out, err = capsys.readouterr()
     note = re.search(r"note: .* d = 1000 .* lam = 10000 differs by \+789%", err)
     assert (note is not None) == noted

@@ -124,7 +124,7 @@ def test_theory_and_simulation_agree(problem, options):
     assert found.agrees, found.document()
     losses = {"loss_error", "train_loss"} if options.get("loss", "square") != "square" else set()
     signs = {"classification_error"} if problem.labels.binary else set()
-    assert set(found.measured) == losses | signs
+    assert {*found.checks} == {"test", "train"} | losses | signs
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_finite_size_bias_is_within_the_allowance(model):
     """Means of 100 seeds at two sizes: 20/d plus three of their own standard errors."""
     for d in (200, 400):
         found = compare(model, alpha=[0.5, 2], lam=[0.01, 0.1], dimension=d, seeds=100, rng=2)
-        check = found.test
+        check = found.checks["test"]
         bias = np.abs(check.simulated - check.theory)
         assert (bias <= ALLOWANCE / d * check.theory + 3 * check.stderr).all()
 
@@ -165,8 +165,10 @@ def test_large_overlaps_cost_at_finite_size(step, points):
     model = step.srf(beta=1.0)
     found = compare(model, **points, **size)
     assert found.agrees
-    limit = sweep(model, **points, grids={}).columns["test_error"].reshape(found.test.theory.shape)
-    assert not replace(found.test, theory=limit).agrees(found.allowance).all()
+    limit = sweep(model, **points, grids={}).columns["test_error"]
+    check = found.checks["test"]
+    wrong = check._replace(theory=limit.reshape(check.theory.shape))
+    assert not wrong.agrees(found.allowance).all()
 
 
 # The network itself
@@ -213,7 +215,7 @@ def several(alpha, lam, beta, **changes):
 )  # fmt: skip
 def test_networks_at_size(step, options):
     found = compare(step, **options)
-    assert found.theory.published is not None  # it is the network's own
+    assert found.theories[0].published is not None  # it is the network's own
     assert found.agrees, found.verdict
 
 

@@ -34,11 +34,10 @@ def test_a_wrong_theory_is_found_out(noisy_comparison, change):
     assert noisy_comparison.agrees
     simulation = noisy_comparison.simulation
     wrong = theory_at(replace(simulation.problem, **change), simulation)
-    test, train = (
-        replace(getattr(noisy_comparison, name), theory=wrong[f"{name}_error"])
-        for name in ("test", "train")
-    )
-    assert not replace(noisy_comparison, test=test, train=train).agrees
+    checks = {
+        name: check._replace(theory=wrong[name]) for name, check in noisy_comparison.checks.items()
+    }
+    assert not replace(noisy_comparison, checks=checks).agrees
 
 
 def test_tolerance():
@@ -55,9 +54,10 @@ def test_tolerance():
 def test_document_is_json_with_null_for_unknown():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
     comparison = compare(step, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0, beta=0.5)
-    unknown = replace(comparison.test, theory=np.full((2, 2), np.nan))
-    assert not replace(comparison, test=unknown).agrees
-    document = replace(comparison, test=unknown).document()
+    unknown = comparison.checks["test"]._replace(theory=np.full((2, 2), np.nan))
+    of_unknown = replace(comparison, checks=comparison.checks | {"test": unknown})
+    assert not of_unknown.agrees
+    document = of_unknown.document()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert (document["dimension"], document["seeds"]) == (60, 3)
     assert document["problem"]["student"] == "tanh"
@@ -72,7 +72,7 @@ def test_document_is_json_with_null_for_unknown():
     assert point["theory_test"] is None
     assert point["z"] is None
     assert point["simulated_train"] == comparison.simulation.train_mean[0, 1]
-    assert point["z_train"] == comparison.train.z[0, 1]
+    assert point["z_train"] == comparison.checks["train"].z[0, 1]
 
 
 def test_dataset_says_what_it_holds(tmp_path):
@@ -108,7 +108,7 @@ def test_a_comparison_can_be_run_again_from_its_attributes():
         GradientStep(**of), alpha=data.alpha, lam=data.lam, beta=data.attrs["beta"],
         rng=int(data.attrs["rng"]), **how,
     )  # fmt: skip
-    np.testing.assert_array_equal(again.test.simulated, data.simulated_test)
+    np.testing.assert_array_equal(again.checks["test"].simulated, data.simulated_test)
     assert data.attrs["theory"] == again.note
     grid = compare_grid(step, grids={"eta": [1.0, 2.0]}, alpha=1, lam=0.1, beta=0.5, rng=7, **how)
     assert data.attrs.items() - {("eta", 1.0)} <= grid.dataset().attrs.items()
@@ -134,7 +134,7 @@ def judged(z, off=0.0, allowance=0.0, train=None):
         scores = np.array([scores], dtype=float)
         stderr = np.full((1, 2), 0.1) if not off else np.abs(off / scores)
         checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr)
-    return replace(comparison, **checks, allowance=allowance)
+    return replace(comparison, checks=checks, allowance=allowance)
 
 
 def test_verdict():
@@ -189,7 +189,8 @@ def test_errors_on_one_side_are_not_called_agreement(z, train):
 
 def test_a_theory_that_did_not_converge_agrees_with_nothing():
     known = judged([0.0, 0.0])
-    unknown = replace(known, test=replace(known.test, theory=np.full((1, 2), np.nan)))
+    unknown = known.checks["test"]._replace(theory=np.full((1, 2), np.nan))
+    unknown = replace(known, checks=known.checks | {"test": unknown})
     assert not unknown.agrees
     assert unknown.verdict == (
         "The theory did not converge everywhere, so that agreement cannot be told."
@@ -211,7 +212,7 @@ def test_noise_of_the_step_alone():
             for alpha in points["alpha"]
         ]
         errors = np.array([[point.test_error] for point in theory])
-        assert not replace(found.test, theory=errors).agrees(0.0).any()
+        assert not found.checks["test"]._replace(theory=errors).agrees(0.0).any()
 
 
 def test_results_show_themselves():
@@ -225,5 +226,5 @@ def test_results_show_themselves():
         ax = Figure().subplots()
         assert result.plot(ax) is ax
     assert found.verdict.split(":")[0] in " ".join(repr(found).split())
-    np.testing.assert_array_equal(found.to_dataframe().z, found.test.z.ravel())
+    np.testing.assert_array_equal(found.to_dataframe().z, found.checks["test"].z.ravel())
     assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2}

@@ -46,7 +46,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
             # solved with the curve's other points, which rounds differently
             assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
-    assert any(y == pytest.approx(found.test.z[-1, 0]) for y in shown)
+    assert any(y == pytest.approx(found.checks["test"].z[-1, 0]) for y in shown)
 
 
 def test_panels_of_many_lines_keep_one_width():

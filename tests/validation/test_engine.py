@@ -1,12 +1,14 @@
 """Any executor, any order, kills at any moment: the same bytes in the end."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +70,7 @@ def test_workers_that_always_die_are_given_up():
 
 def test_a_broken_executor_is_reported():
     with (
-        executors.ProcessPoolExecutor(1) as executor,
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor,
         pytest.raises(executors.WorkerDied, match="the executor failed"),
     ):
         list(executors.results(die, [0], executor, 1))
@@ -76,15 +78,11 @@ def test_a_broken_executor_is_reported():
 
 def test_a_failing_cell_ends_the_pool():
     """The first error comes out at once, and no process stays behind."""
-    before = set(executors.multiprocessing.active_children())
+    before = set(multiprocessing.active_children())
     with pytest.raises(ZeroDivisionError):
         list(executors.results((0).__rfloordiv__, [1, 2, 3], None, 2))
-    for process in set(executors.multiprocessing.active_children()) - before:
-        # its files are closed, which ends a join, a moment before it can be reaped
+    for process in set(multiprocessing.active_children()) - before:
         process.join(timeout=60)
-        deadline = time.monotonic() + 60
-        while process.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.05)
         assert not process.is_alive()
 
 
@@ -96,15 +94,13 @@ def task(cell):
     time.sleep(0.02)
     return cell
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.setswitchinterval(1.0)  # the pool is gone before its own thread hears of it
-    try:
-        for cell, _ in executors.results(task, list(range(60)), None, 2):
-            if cell == 3:
-                os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    for cell, _ in executors.results(task, list(range(60)), None, 2):
+        if cell == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
 """
 
 
@@ -121,16 +117,16 @@ def test_an_interrupted_pool_ends_in_silence(tmp_path):
     assert (ended.stderr, ended.returncode) == ("interrupted\n", 0)
 
 
-def test_functions_that_cannot_travel_stay_here(caplog):
+def test_functions_without_a_name_travel():
     model = SpikedRandomFeatures(student=lambda x: np.tanh(x), target="sin", r=1, c=1, gamma=0.8)
     options = OPTIONS | dict(dimension=30, seeds=2)
-    expected = simulate(model, **options)
-    from validation.run import monte_carlo
+    assert_same(simulate(model, workers=2, **options), simulate(model, **options))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(monte_carlo, "POOL_SECONDS", 0.0)
-        assert_same(simulate(model, **options), expected)
-    assert "cannot be sent" in caplog.text
+
+def test_what_cannot_travel_stays_here(caplog):
+    lock = threading.Lock()
+    assert dict(executors.results(lambda cell: lock and cell, [1, 2], None, 2)) == {1: 1, 2: 2}
+    assert "Could not pickle the task" in caplog.text
 
 
 @pytest.mark.slow
@@ -231,17 +227,19 @@ def children_of(pid):
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (
         "import time\nfrom solvers import executors\n"
-        "if __name__ == '__main__':\n    list(executors.results(time.sleep, [60] * 2, None, 2))\n"
+        "list(executors.results(time.sleep, [60] * 2, None, 2))\n"
     )
     script = tmp_path / "sleeper.py"
     script.write_text(code)
-    with subprocess.Popen([sys.executable, script]) as process:
+    with subprocess.Popen(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": ROOT}
+    ) as process:
         deadline = time.monotonic() + 30
-        while len(children_of(process.pid)) < 3 and time.monotonic() < deadline:
-            time.sleep(0.05)  # two workers and the tracker of resources
+        while len(children_of(process.pid)) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)  # two workers and two trackers of resources
         workers = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
-    assert len(workers) >= 2
+    assert len(workers) == 4
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -44,7 +44,8 @@ def test_steps_are_those_of_gradient_step(dimension):
 
 
 def test_a_simulation_of_several_steps():
-    found = compare(THREE, alpha=1.0, lam=0.05, dimension=200, seeds=4, beta=1.0, rng=0).test
+    at = {"alpha": 1.0, "lam": 0.05, "beta": 1.0}
+    found = compare(THREE, **at, dimension=200, seeds=4, rng=0).checks["test"]
     model = replace(THREE.network(beta=1.0), dimension=200)
     expected = solve(model, alpha=1.0, lam=0.05).test_error
     assert found.theory[0, 0] == expected

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from tests.cli.commands import document, refusal, validate
 from validation import ladder
+from validation.comparisons import extrapolate
 from validation.comparisons.checks import theory_at
-from validation.comparisons.several_sizes import extrapolate
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 SIZES = np.array([50, 100, 200, 400])
@@ -58,18 +58,15 @@ def test_the_limit_is_the_theory():
     # A wrong theory is found out.
     wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
     theory = theory_at(wrong, found.simulations[-1])
-    other = replace(
-        found,
-        test=replace(found.test, theory=theory["test_error"]),
-        train=replace(found.train, theory=theory["train_error"]),
-    )
+    checks = {name: of._replace(theory=theory[name]) for name, of in found.checks.items()}
+    other = replace(found, checks=checks)
     assert not other.agrees
     assert "disagree" in other.verdict
     assert "48/24/12 seeds" in found.plot(Figure().subplots()).get_title()
     # So are means that no line in 1/d fits.
     assert "line in 1/d" not in found.verdict
-    bent = replace(found.test_line, p_value=np.full((2, 2), [[0.5, 0.5], [0.5, 1e-4]]))
-    verdict = replace(found, test_line=bent).verdict
+    bent = found.lines["test"]._replace(p_value=np.array([[0.5, 0.5], [0.5, 1e-4]]))
+    verdict = replace(found, lines=found.lines | {"test": bent}).verdict
     assert (
         "The means of 1 of 8 errors do not lie on a line in 1/d (p_value down to 0.0001)" in verdict
     )

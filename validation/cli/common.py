@@ -24,8 +24,8 @@ MONTE_CARLO = (  # what ``validation.simulate`` is told
     DIMENSION, SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
-    drawn("key", str | None, None, "Tells a compiled function from an edited one in --store: any "
-                                   "text that you change when it changes."),
+    drawn("key", str | None, None, "Tells a function from an edited one in --store where its "
+                                   "values cannot: any text that you change with it."),
     drawn("workers", int | None, None, "Processes of one thread (what pays, unless given)."),
     drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
     drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),

@@ -11,8 +11,7 @@ low in mean and in standard error alike; it is the relative standard error that 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -36,9 +35,8 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
-    """One kind of error, theory beside simulation.  Every array is (N_a, N_l).
+class Check(NamedTuple):
+    """One kind of error, theory beside simulation; arrays of one shape.
 
     Attributes
     ----------
@@ -85,8 +83,9 @@ def verdict(
     allowance: float,
     size: str,
     seeds: int,
-) -> str:
-    """Whether theory and simulation agree, in one sentence that names where they differ most.
+) -> tuple[bool, str]:
+    """Whether theory and simulation are equal but for chance, and a sentence on their agreement
+    that names where they differ most.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def verdict(
     """
     each = list(checks.values())
     if not np.isfinite([check.theory for check in each]).all():
-        return "The theory did not converge everywhere, so that agreement cannot be told."
+        return False, "The theory did not converge everywhere, so that agreement cannot be told."
     z = np.array([check.z for check in each])
     far = np.array([~check.agrees(allowance) for check in each])
     known = far if far.any() else np.isfinite(z)  # elsewhere rounding over a standard error of 0
@@ -111,14 +110,14 @@ def verdict(
     allowed = f"the {share}{STANDARD_ERRORS:g} standard errors allowed for {size}"
     if far.any():
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
-        return f"Theory and simulation disagree in {number}, most in {most}."
+        return False, f"Theory and simulation disagree in {number}, most in {most}."
     if differ(z, seeds):
         how = "lie to one side together" if lean(z) else "are larger than chance makes them"
-        return (
+        return False, (
             f"Theory and simulation are close but not equal: their {far.size} differences {how}, "
             f"though within {allowed}, the largest in {most}."
         )
-    return (
+    return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
         f"makes them, the largest in {most}."
     )
@@ -162,5 +161,6 @@ def theory_at(model: SpikedRandomFeatures, simulation: Simulation) -> dict[str, 
     """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
     alpha, lam = simulation.alpha, simulation.lam
     theory = sweep(model, alpha=alpha, lam=lam, grids={}, loss=simulation.loss).columns
-    names = ("test_error", "train_error", *simulation.measured)
-    return {name: theory[name].reshape(simulation.test_mean.shape) for name in names}
+    columns = {"test": "test_error", "train": "train_error"}
+    columns |= {name: name for name in simulation.measured}
+    return {name: theory[of].reshape(alpha.size, lam.size) for name, of in columns.items()}

@@ -3,7 +3,7 @@
 A module has ``data(quick, progress, store=...)``, which computes plain values for JSON, and
 ``draw(data)``, which makes the picture of them.  ``quick`` is a small version that takes
 seconds; finished cells of the simulations are kept in the folder ``store`` and read from there.
-Where a module has several figures of a paper, its ``data`` takes the number of the figure first.
+Where a module has several figures, its ``data`` takes first which, by what follows the paper.
 """
 
 from collections.abc import Callable
@@ -51,8 +51,8 @@ FIGURES = {
     "classification": Entry("classification", "Logistic, hinge and square loss on labels.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("network", "The network itself beside the sRF, over the rate.", 4),
-    "network-steps": Entry("network_steps", "Several giant steps of the network itself.", 5),
-    "network-students": Entry("network_students", "relu networks beside their sRF.", 4),
+    "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
+    "network-students": Entry("networks", "relu networks beside their sRF.", 4),
     "robust-losses": Entry("robust_losses", "Ridge, Huber and absolute loss, wild labels.", 3),
     "steps": Entry("steps", "Several giant steps: test error, and the spike.", 3),
 }
@@ -83,5 +83,5 @@ def figure(name: str) -> Figure:
         raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")
     module = import_module(f"{__name__}.{FIGURES[name].module}")
     several = [one.module for one in FIGURES.values()].count(FIGURES[name].module) > 1
-    number = name.partition("/")[2]
+    number = name.rpartition("/")[2]
     return Figure(partial(module.data, number) if several else module.data, module.draw)

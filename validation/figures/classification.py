@@ -19,7 +19,6 @@ from replica.plotting import (
     ERROR_LABELS,
     LABELS,
     add_legend,
-    colours,
     letter_panels,
     setting,
     settings,
@@ -28,7 +27,7 @@ from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
-from .drawing import add_legend_entry, draw_curve, panels_with_differences
+from .drawing import add_legend_entry, draw_losses, panels_with_differences
 
 FLIPPED_MODEL = SpikedRandomFeatures(
     student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"
@@ -82,16 +81,7 @@ def draw(data: dict[str, Any]) -> Figure:
     curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
     axes = panels_with_differences(curves, 2, sharey="row")
     (left, middle), below = axes
-    losses = [curve["loss"] for curve in data["curves"]]
-    for i, (curve, color) in enumerate(zip(data["curves"], colours(losses), strict=True)):
-        for column, axis in zip(axes.T, ("alpha", "lam"), strict=True):
-            label = curve["loss"]
-            if axis == "alpha":
-                label = f"{label}, {setting('lam', curve['lam'])}"
-            values = [data[axis], curve[f"theory_{axis}"], data[f"few_{axis}"]]
-            values += [curve[f"{name}_{axis}"] for name in ("simulated", "stderr")]
-            shown = {"color": color, "label": label}
-            draw_curve(column, *values, **shown, places=i - 1)  # the losses share their draws
+    draw_losses(axes, data, [curve["loss"] for curve in data["curves"]], ("alpha", "lam"))
     left.set_ylabel(ERROR_LABELS["classification_error"])
     for ax, name in zip(below, ("alpha", "lam"), strict=True):
         ax.set_xlabel(LABELS[name])

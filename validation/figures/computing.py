@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import replica
+from replica.problem import Problem
 from solvers.results import Array
 
+from ..run import simulate
 from ..run import store as cells
 
 METHOD = 1  # to be raised with every change that moves the numbers of a cell
@@ -20,6 +22,12 @@ def tracked(items: Sequence[One], progress: Progress) -> Iterator[One]:
         yield item
         if progress is not None:
             progress(done, len(items))
+
+
+def simulated_point(problem: Problem, **how: Any) -> tuple[float, float]:
+    """The test error simulated at one alpha and lam, from the seed 0: mean and standard error."""
+    found = simulate(problem, rng=0, **how)
+    return found.test_mean.item(), found.test_stderr.item()
 
 
 def kept(

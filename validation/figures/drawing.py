@@ -14,9 +14,11 @@ from replica.plotting import (
     ERROR_LABELS,
     REFERENCE,
     add_legend,
+    colours,
     draw_points,
     letter_panels,
     nudged,
+    setting,
 )
 
 DIFFERENCE = "off by (%)"  # the ordinate of differences from a theory
@@ -65,6 +67,19 @@ def draw_differences(
     unit = np.interp(where, np.asarray(x, dtype=float), np.asarray(theory, dtype=float)) / 100
     off, bars = np.asarray(mean) / unit - 100, np.asarray(stderr) / unit
     draw_points(ax, nudged(where, places), off, bars, **style)
+
+
+def draw_losses(axes: Any, data: dict[str, Any], names: list[str], over: Sequence[str]) -> None:
+    """A curve for each loss in every column, over alpha and over something else; they share their
+    draws."""
+    losses = [curve["loss"] for curve in data["curves"]]
+    each = zip(data["curves"], names, colours(losses), strict=True)
+    for i, (curve, name, color) in enumerate(each):
+        for column, x in zip(axes.T, over, strict=True):
+            label = name if x == "lam" else f"{name}, {setting('lam', curve['lam'])}"
+            values = [data[x], curve[f"theory_{x}"], data[f"few_{x}"]]
+            values += [curve[f"{part}_{x}"] for part in ("simulated", "stderr")]
+            draw_curve(column, *values, color=color, label=label, places=i - 1)
 
 
 def add_legend_entry(

@@ -47,25 +47,16 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
             if progress is not None:
                 progress(i * total + done, len(DRAWN_MODELS) * total)
 
-        result = ladder(
-            GradientStep(**PROBLEM),
-            alpha=alpha,
-            lam=PENALTY,
-            dimensions=sizes,
-            seeds=seeds,
-            rng=0,
-            beta=1.0,
-            simulated=model,
-            store=store,
-            progress=advance,
-        )
+        at: dict[str, Any] = {"alpha": alpha, "lam": PENALTY, "beta": 1.0, "simulated": model}
+        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": store}
+        result = ladder(GradientStep(**PROBLEM), progress=advance, **at, **size)
         models[model] = {
             "mean": [one.test_mean[:, 0] for one in result.simulations],
             "stderr": [one.test_stderr[:, 0] for one in result.simulations],
-            "limit": result.test_line.limit[:, 0],
-            "limit_stderr": result.test_line.stderr[:, 0],
-            "slope": result.test_line.slope[:, 0],
-            "theory": result.test.theory[:, 0],
+            "limit": result.lines["test"].limit[:, 0],
+            "limit_stderr": result.lines["test"].stderr[:, 0],
+            "slope": result.lines["test"].slope[:, 0],
+            "theory": result.checks["test"].theory[:, 0],
         }
     shared = {"step": PROBLEM, "lam": PENALTY, "alpha": alpha, "sizes": sizes, "seeds": seeds}
     return dict(plain({**shared, "models": models}))

@@ -26,7 +26,7 @@ from replica.plotting import COLOURS, LABELS, REFERENCE, colours, setting, setti
 from replica.problem import Problem
 
 from ..run import simulate
-from .computing import Progress, tracked
+from .computing import Progress, simulated_point, tracked
 from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
 
 SIZES = {True: {"dimension": 200, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
@@ -111,7 +111,7 @@ def data(
     ]
     for own, one, curve in tracked(every, progress):
         compute = over_alpha if np.isnan(curve.alpha) else over_length
-        own.append(compute(curve, one.lam, quick, size | {"rng": 0, "store": store}))
+        own.append(compute(curve, one.lam, quick, size | {"store": store}))
     return dict(plain({"panel": panel, **size, "panels": found}))
 
 
@@ -128,7 +128,7 @@ def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> d
         kind: sweep(model, alpha=alpha, lam=lam, grids={}).columns["test_error"]
         for kind, model in models.items()
     }
-    found = simulate(curve.problem, alpha=few, lam=lam, **size)
+    found = simulate(curve.problem, alpha=few, lam=lam, rng=0, **size)
     points = np.column_stack([found.test_mean, found.test_stderr])
     linear = replica.bounds(models[max(models)]).linear
     return {"x": alpha, **lines, "simulated_at": few, "simulated": points, "linear": linear}
@@ -145,11 +145,8 @@ def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> 
             ("limit", curve.problem),
         )
     }
-    found = [
-        simulate(replace(curve.problem, r=length), alpha=curve.alpha, lam=lam, **size)
-        for length in few
-    ]
-    points = [(one.test_mean.item(), one.test_stderr.item()) for one in found]
+    at = {"alpha": curve.alpha, "lam": lam}
+    points = [simulated_point(replace(curve.problem, r=length), **at, **size) for length in few]
     linear = replica.bounds(curve.problem).linear
     return {"x": lengths, **lines, "simulated_at": few, "simulated": points, "linear": linear}
 

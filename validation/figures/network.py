@@ -61,14 +61,9 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         simulated = []
         for j, rate in enumerate(few):
             step = GradientStep(eta=rate, **case["step"])
-            size: dict[str, Any] = {
-                "dimension": dimension,
-                "seeds": seeds,
-                "rng": j,
-                "beta": case["beta"],
-                "store": store,
-            }
-            columns = simulate(step, **case["fit"], **size).columns()
+            size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": j}
+            found = simulate(step, beta=case["beta"], store=store, **case["fit"], **size)
+            columns = found.columns()
             simulated.append({key: values.item() for key, values in columns.items()})
             if progress is not None:
                 progress(i * len(few) + j + 1, len(CASES) * len(few))

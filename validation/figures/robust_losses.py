@@ -15,20 +15,12 @@ from matplotlib.figure import Figure
 from replica import SpikedRandomFeatures
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import (
-    ERROR_LABELS,
-    LABELS,
-    add_legend,
-    colours,
-    letter_panels,
-    setting,
-    settings,
-)
+from replica.plotting import ERROR_LABELS, LABELS, add_legend, letter_panels, setting, settings
 from replica.problem import describe
 
 from ..run import simulate
 from .computing import Progress, tracked
-from .drawing import add_legend_entry, draw_curve, panels_with_differences
+from .drawing import add_legend_entry, draw_losses, panels_with_differences
 
 OUTLIER_MODEL = SpikedRandomFeatures(
     student="tanh",
@@ -56,39 +48,25 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
     curves = []
     for loss, (lam, _) in tracked(list(PENALTIES_AND_LABELS.items()), progress):
-        grid = sweep(OUTLIER_MODEL, alpha=alpha, lam=lam, grids={}, loss=loss)
-        over_alpha = simulate(
-            OUTLIER_MODEL, alpha=few_alpha, lam=lam, loss=loss, rng=0, store=store, **size
-        )
-        over_fraction = [
-            sweep(_with(share), alpha=FIXED_ALPHA, lam=lam, grids={}, loss=loss)
-            for share in fraction
-        ]
-        simulated = [
-            simulate(
-                _with(share), alpha=FIXED_ALPHA, lam=lam, loss=loss, rng=i, store=store, **size
-            )
-            for i, share in enumerate(few_fraction)
-        ]
-        curves.append(
-            {
-                "loss": loss,
-                "lam": lam,
-                "theory": grid.columns["test_error"],
-                "simulated": over_alpha.test_mean[:, 0],
-                "stderr": over_alpha.test_stderr[:, 0],
-                "theory_fraction": [each.columns["test_error"][0] for each in over_fraction],
-                "simulated_fraction": [each.test_mean[0, 0] for each in simulated],
-                "stderr_fraction": [each.test_stderr[0, 0] for each in simulated],
-            }
-        )
-    axes = {
-        "alpha": alpha,
-        "fraction": fraction,
-        "simulated_alpha": few_alpha,
-        "simulated_fraction": few_fraction,
-    }
-    return dict(plain({**axes, **size, "curves": curves}))
+        at: dict[str, Any] = {"lam": lam, "loss": loss}
+        of_share = at | {"alpha": FIXED_ALPHA}
+        over_alpha = [sweep(OUTLIER_MODEL, alpha=alpha, grids={}, **at)]
+        over_fraction = [sweep(_with(share), grids={}, **of_share) for share in fraction]
+        at, of_share = (how | size | {"store": store} for how in (at, of_share))
+        found_alpha = [simulate(OUTLIER_MODEL, alpha=few_alpha, rng=0, **at)]
+        found = [simulate(_with(share), rng=i, **of_share) for i, share in enumerate(few_fraction)]
+        curve: dict[str, Any] = {"loss": loss, "lam": lam}
+        for name, theory, simulated in (
+            ("alpha", over_alpha, found_alpha),
+            ("fraction", over_fraction, found),
+        ):
+            curve[f"theory_{name}"] = np.ravel([one.columns["test_error"] for one in theory])
+            curve[f"simulated_{name}"] = np.ravel([one.test_mean for one in simulated])
+            curve[f"stderr_{name}"] = np.ravel([one.test_stderr for one in simulated])
+        curves.append(curve)
+    axes = {"alpha": alpha, "fraction": fraction}
+    few = {"few_alpha": few_alpha, "few_fraction": few_fraction}
+    return dict(plain({**axes, **few, **size, "curves": curves}))
 
 
 def _with(fraction: float) -> SpikedRandomFeatures:
@@ -103,14 +81,8 @@ def draw(data: dict[str, Any]) -> Figure:
     picture.suptitle(", ".join(settings(fixed)), fontsize="small")
     axes = panels_with_differences(picture, 2, sharey="row")
     (left, right), below = axes
-    losses = [curve["loss"] for curve in data["curves"]]
-    for i, (curve, color) in enumerate(zip(data["curves"], colours(losses), strict=True)):
-        label = f"{PENALTIES_AND_LABELS[curve['loss']][1]}, {setting('lam', curve['lam'])}"
-        for column, axis in zip(axes.T, ("alpha", "fraction"), strict=True):
-            suffix = "" if axis == "alpha" else "_fraction"
-            values = [data[axis], curve[f"theory{suffix}"], data[f"simulated_{axis}"]]
-            values += [curve[f"{name}{suffix}"] for name in ("simulated", "stderr")]
-            draw_curve(column, *values, color=color, label=label, places=i - 1)
+    names = [PENALTIES_AND_LABELS[curve["loss"]][1] for curve in data["curves"]]
+    draw_losses(axes, data, names, ("alpha", "fraction"))
     left.set_title("10 % outliers", fontsize="medium")
     right.set_title(setting("alpha", FIXED_ALPHA), fontsize="medium")
     below[0].set_xlabel(LABELS["alpha"])

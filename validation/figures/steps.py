@@ -42,16 +42,8 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     for count in tracked(STEP_COUNTS, progress):
         problem = after(count)
         theory = sweep(problem.srf(beta=1.0), alpha=alpha, lam=0.05, grids={})
-        simulation = simulate(
-            problem,
-            alpha=few,
-            lam=0.05,
-            dimension=dimension,
-            seeds=seeds,
-            rng=0,
-            beta=1.0,
-            store=store,
-        )
+        size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "store": store}
+        simulation = simulate(problem, alpha=few, lam=0.05, beta=1.0, rng=0, **size)
         curves.append(
             {
                 "steps": count,
@@ -74,20 +66,9 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
             for seed in range(seeds)
         ]
     )
-    return dict(
-        plain(
-            {
-                "dimension": dimension,
-                "seeds": seeds,
-                "alpha": alpha,
-                "simulated_alpha": few,
-                "curves": curves,
-                "predicted": predicted,
-                "measured": measured.mean(axis=0),
-                "measured_stderr": standard_error(measured),
-            }
-        )
-    )
+    shared = {"dimension": dimension, "seeds": seeds, "alpha": alpha, "simulated_alpha": few}
+    means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}
+    return dict(plain({**shared, "curves": curves, "predicted": predicted, **means}))
 
 
 def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:

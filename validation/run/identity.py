@@ -1,27 +1,33 @@
 """What a cell is, in plain values: equal descriptions mean equal draws and equal errors.
 
-Functions are told apart by their content, on top of their names: a user's functions may share
-a name, and may be edited.  Their values at some points are compared too, for what a function
-reads from elsewhere when it is called.
+A user's functions may share a name, and may be edited.  They are told apart by their values at
+fixed points, near and far, and by their own lines where these can be read.
 """
 
+import ast
 import hashlib
+import inspect
+import sys
+import textwrap
 from collections.abc import Iterable
 from dataclasses import fields
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 
 from replica import __version__
 from replica.convex import Loss
+from replica.errors import InvalidArgument
 from replica.problem import Activation, LabelNoise, Law, MultiIndex, describe
 
 from .cells import METHOD, Experiment
-from .content import digest
 
-# Where functions are compared: off the zeros of the usual ones.
-FINGERPRINT_POINTS = np.linspace(-6.07, 5.93, 121)
+# Where functions are compared: off the zeros of the usual ones, and as far out as the theory's
+# quadrature goes, where large steps lead.
+FAR = np.geomspace(6.13, 256, 80)
+POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
+LIBRARIES = {"numpy", "scipy", "solvers", "replica", "validation", *sys.stdlib_module_names}
 
 
 def describe_cells(
@@ -35,16 +41,16 @@ def describe_cells(
     indices : iterable of int
         Of the seeds.
     key : str, optional
-        What stands for functions of which the content cannot be seen.
+        What stands for functions that do not return the same twice.
 
     Raises
     ------
     InvalidArgument
         If there are such functions and no key.
     """
-    problem = experiment.problem
+    problem, loss = experiment.problem, experiment.loss
     values = {
-        f.name: fingerprint(getattr(problem, f.name))
+        f.name: _known(f.name, getattr(problem, f.name), key)
         for f in fields(problem)
         if _values.dispatch(type(getattr(problem, f.name))) is not _values.dispatch(object)
     }
@@ -54,7 +60,6 @@ def describe_cells(
         "problem": describe(problem),
         "kind": type(problem).__name__,
         "values": values,
-        "content": [digest(problem, key), digest(experiment.loss, key)],
         "key": key,
         "simulated": str(experiment.simulated),
         "beta": experiment.beta,
@@ -66,9 +71,48 @@ def describe_cells(
         "spawn_key": list(experiment.spawn_key),
         "pool_size": experiment.pool_size,
         "device": experiment.device,
-        "loss": [experiment.loss.name, experiment.loss.kind, fingerprint(experiment.loss)],
+        "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
     }
     return {index: shared | {"seed": index} for index in indices}
+
+
+def _known(name: str, of: Any, key: str | None) -> list[str]:
+    """A hash of the values of a part of the problem, and one of the lines of its functions; nothing
+    where ``key`` has to say it."""
+    values = fingerprint(of)
+    if values == fingerprint(of):
+        functions = [getattr(part, "function", part) for part in vars(of).values()]
+        lines = [source(function) for function in functions if callable(function)]
+        return [values, hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]]
+    if key is None:
+        allowed = (
+            f"given with a store, as {name} does not return the same twice: any text, another one "
+            "whenever what it computes has changed"
+        )
+        raise InvalidArgument("key", None, allowed)
+    return []
+
+
+def source(function: Any) -> str:
+    """The lines of a user's function, or of the class of an object that is called, without
+    comments; nothing where there are none, or no more than a lambda's, which are not its own.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> source(partial(textwrap.indent, prefix=" ")), source(lambda x: x)
+    ('', '')
+    """
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        function = function.func
+    of = function if inspect.isroutine(function) else type(function)
+    if of.__name__ == "<lambda>" or (of.__module__ or "").partition(".")[0] in LIBRARIES:
+        return ""
+    try:
+        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(of))))
+    except (OSError, TypeError, SyntaxError):  # compiled, or typed where nothing keeps it
+        return ""
 
 
 def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
@@ -81,7 +125,8 @@ def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
     False
     """
     # nine digits: the last ones differ between mathematical libraries
-    text = [f"{value:.8e}" for part in _values(of) for value in part]
+    with np.errstate(all="ignore"):  # far out functions may overflow
+        text = [f"{value:.8e}" for part in _values(of) for value in part]
     return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
 
 
@@ -93,21 +138,24 @@ def _values(of: Any) -> list[Any]:
 
 @_values.register
 def _(of: Activation) -> list[Any]:
-    slope: Any = [] if of.derivative is None else of.slope(FINGERPRINT_POINTS)
-    return [of(FINGERPRINT_POINTS), slope, of.kinks]
+    slope: Any = [] if of.derivative is None else of.slope(POINTS)
+    exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
+    return [of(POINTS), slope, of.kinks, *exact]
 
 
 @_values.register
 def _(of: MultiIndex) -> list[Any]:
-    at = np.random.default_rng(0).standard_normal((of.dimension, FINGERPRINT_POINTS.size))
-    return [of(*at)]
+    at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
+    return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
 
 
 @_values.register
 def _(of: Law) -> list[Any]:
     if of.continuous is None:
         return [of.values, of.fractions]
-    return [of.distribution.ppf(np.linspace(0.01, 0.99, 99))]
+    tail = np.array([1e-9, 1e-6, 1e-3])
+    shares = np.concatenate([tail, np.linspace(0.01, 0.99, 99), 1 - tail])
+    return [of.distribution.ppf(shares)]
 
 
 @_values.register
@@ -117,4 +165,6 @@ def _(of: LabelNoise) -> list[Any]:
 
 @_values.register
 def _(of: Loss) -> list[Any]:
-    return [of.value(FINGERPRINT_POINTS), of.derivative(FINGERPRINT_POINTS), of.kinks]
+    curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
+    prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
+    return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]

@@ -94,8 +94,7 @@ def simulate(
         Where cells run; such as ``Client.get_executor()`` of dask.distributed.
     workers : int
         Processes of one thread each, where no executor is given.  Unless given, as many as
-        cores and ``memory`` allow, or this process alone for a few seconds of work or where
-        the problem's functions cannot be sent to another process.
+        cores and ``memory`` allow, or this process alone for a few seconds of work.
     memory : str or float
         Limit of all processes together (of each cell, with an executor): "2GB", "500MB" or
         a number of bytes.  Features that do not fit are made anew when needed again.
@@ -106,8 +105,8 @@ def simulate(
         Only the seeds of the i-th of N parts (from 1), for arrays of jobs that share a
         ``store``.  The call without a shard joins them.
     key : str
-        For a store, what tells a function from an edited one where its content cannot be seen,
-        as of compiled code: any text, another one whenever what the function computes changes.
+        For a store, what tells a function from an edited one where its values and its lines
+        cannot: any text, another one whenever what the function computes changes.
     device : str
         "cpu", or a device of torch such as "cuda": same draws, same errors to rounding.
     progress : callable (done, total)
@@ -279,11 +278,5 @@ def run_cells(
 def pool_size(experiment: Experiment, cells: int) -> int:
     """How many processes to run so many cells in: 1 where starting more does not pay."""
     if experiment.device != "cpu" or cells * cost(experiment) / CORE_SPEED < POOL_SECONDS:
-        return 1
-    if not executors.travels(experiment):
-        logger.warning(
-            "the problem's functions cannot be sent to other processes (define them in a module "
-            "to use all cores): running in one"
-        )
         return 1
     return max(1, min(executors.cores(), cells))

@@ -175,7 +175,9 @@ class Simulation(Displayed):
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """The means with two standard errors, :func:`replica.plotting.plot_comparison`."""
-        return plot_comparison(points_dataset(self.columns(), self.settings), ax=ax, error=error)
+        axes = {"alpha": self.alpha, "lam": self.lam}
+        points = points_dataset(axes, self.columns(), self.settings)
+        return plot_comparison(points, ax=ax, error=error)
 
     def _facts(self) -> dict[str, Any]:
         drawn = str(self.experiment.simulated)
@@ -216,17 +218,18 @@ class Simulation(Displayed):
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """Columns (N_a, N_l) as a row for each point."""
+    """Columns as a row for each point."""
     rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def points_dataset(columns: Mapping[str, Array], settings: Mapping[str, Any]) -> "xarray.Dataset":
-    """Columns (N_a, N_l), those of alpha and lam among them, as an xarray.Dataset over these."""
+def points_dataset(
+    axes: Mapping[str, Array], columns: Mapping[str, Array], settings: Mapping[str, Any]
+) -> "xarray.Dataset":
+    """Columns as an xarray.Dataset over the axes."""
     import xarray
 
-    axes = {"alpha": columns["alpha"][:, 0], "lam": columns["lam"][0]}
-    variables = {name: (("alpha", "lam"), v) for name, v in columns.items() if name not in axes}
+    variables = {name: (tuple(axes), v) for name, v in columns.items() if name not in axes}
     return xarray.Dataset(variables, axes, attributes(dict(settings)))
 
 

@@ -1,0 +1,231 @@
+"""What a comparison of simulation and theory has to tell: agreement, verdict, document, figure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replica.display import Displayed, text
+from replica.documents import plain
+from replica.observables import places_on_grid
+from replica.plotting import abscissa_of, plot_comparison, spaced
+from solvers.results import Array
+
+from ..run import Simulation, points_dataset, rows_of
+from .checks import CHANCE, Check, verdict
+from .extrapolation import Extrapolation
+from .theory import Theory, curves
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+# Values of a parameter between which a line is drawn, other than alpha and lam, which cost nothing:
+# each takes .1 s, and several seconds with a continuous law of the readout.
+SHOWN, SHOWN_OF_LAWS = 31, 13
+SIZES = ("dimension", "seeds")  # settings in which the simulations of a ladder differ
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Displayed):
+    """Simulations beside the theory at the same points.
+
+    Returned by :func:`validation.compare`, :func:`validation.ladder` and
+    :func:`validation.comparisons.compare_grid`.
+
+    Attributes
+    ----------
+    axes : dict of name -> (n,) array
+        The parameters of the problem that vary, if any, then alpha and lam.
+    checks : dict of name -> Check
+        Of test and training errors, "test" and "train", and what else is measured; over the axes.
+    simulations : list of Simulation
+        At every setting of the parameters, the last varying fastest, and every dimension.
+    theories : list of Theory
+        Of every setting.
+    allowance : float
+        Finite-size bias that is allowed for, relative to the theory.
+    lines : dict of name -> Extrapolation
+        In 1/d, of which the limits are compared; empty at a single dimension.
+    between : callable (axes) -> list of Theory
+        Those of other values of the parameters, in the same order.
+    """
+
+    axes: dict[str, Array]
+    checks: dict[str, Check]
+    simulations: list[Simulation]
+    theories: list[Theory]
+    allowance: float
+    lines: dict[str, Extrapolation] = field(default_factory=dict)
+    between: Callable[[dict[str, Array]], list[Theory]] | None = None
+
+    @property
+    def simulation(self) -> Simulation:
+        """At the first setting, that of the largest dimension."""
+        return self._sizes[-1]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every error is within 4 standard errors and the allowance of the theory.
+
+        False if the theory did not converge somewhere.
+        """
+        each = [check for _, checks, _ in self._settings() for check in checks.values()]
+        return all(bool(check.agrees(self.allowance).all()) for check in each)
+
+    @property
+    def verdict(self) -> str:
+        """Whether theory and simulation agree, in one sentence; of several settings, at how many
+        they do, and a sentence for each of the others."""
+        verdicts = [self._verdict(checks, lines) for _, checks, lines in self._settings()]
+        if not self._varied:
+            return verdicts[0][1]
+        off = [
+            f"At {_in_words(place)}: {sentence}"
+            for (place, *_), (equal, sentence) in zip(self._settings(), verdicts, strict=True)
+            if not equal
+        ]
+        count = len(verdicts)
+        first = f"Theory and simulation agree at {count - len(off)} of {count} settings."
+        return "\n".join([first, *off])
+
+    def _verdict(
+        self, checks: dict[str, Check], lines: dict[str, Extrapolation]
+    ) -> tuple[bool, str]:
+        """Whether theory and simulation are equal at one setting, and a sentence; a second one
+        where the means are too far from lines in 1/d for a limit to be known."""
+        sizes = ", ".join(str(one.dimension) for one in self._sizes)
+        equal, sentence = verdict(
+            checks,
+            self.axes["alpha"],
+            self.axes["lam"],
+            allowance=self.allowance,
+            size=f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}",
+            seeds=self.simulation.seeds,
+        )
+        p = np.array([line.p_value for line in lines.values()])
+        off = p < CHANCE / max(p.size, 1)
+        if off.any():
+            sentence += (
+                f" The means of {off.sum()} of {p.size} errors do not lie on a line in 1/d "
+                f"(p_value down to {p[off].min():.1g}): of these, larger sizes tell the limit."
+            )
+        return equal, sentence
+
+    @property
+    def note(self) -> str:
+        """Which theories they are, where they differ at which settings, and why where that may
+        surprise."""
+        notes = [theory.note for theory in self.theories]
+        if len(set(notes)) == 1:
+            return notes[0]
+        places = places_on_grid(self._varied)
+        return "; ".join(
+            f"{note} (at {notes.count(note)} of {len(notes)} settings, "
+            f"the first {_in_words(places[notes.index(note)])})"
+            for note in dict.fromkeys(notes)
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the sizes of the simulations, in plain values."""
+        varied = {name: axis.tolist() for name, axis in self._varied.items()}
+        return self.simulation.settings | self._ladder | varied
+
+    def columns(self) -> dict[str, Array]:
+        """What is known of every point, by name: arrays over the axes."""
+        at = np.meshgrid(*self.axes.values(), indexing="ij")
+        columns = dict(zip(self.axes, at, strict=True))
+        for name, check in self.checks.items():
+            columns |= {f"{part}_{name}": getattr(check, part) for part in check._fields}
+            columns["z" if name == "test" else f"z_{name}"] = check.z
+        for name, line in self.lines.items():
+            columns |= {f"{part}_{name}": getattr(line, part) for part in ("slope", "p_value")}
+        return columns
+
+    def document(self) -> dict[str, Any]:
+        """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
+        document = self.simulation.document(self.columns())
+        varied = {name: axis.tolist() for name, axis in self._varied.items()}
+        document["problem"] |= varied
+        document["theory"] = self.note
+        if self.lines:
+            each = [one.document() for one in self._sizes]
+            steps = [{name: one[name] for name in (*SIZES, "points")} for one in each]
+            document |= self._ladder | {"dimension": "inf", "ladder": steps}
+        return dict(plain(document))
+
+    def dataset(self) -> "xarray.Dataset":
+        """The columns as an xarray.Dataset over the axes; its attributes are what it takes to run
+        the comparison again."""
+        known = self.settings | self.simulation.origin | {"theory": self.note}
+        made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
+        known = {name: value for name, value in known.items() if name not in made}
+        return points_dataset(self.axes, self.columns(), known)
+
+    def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
+        """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`; over
+        the longest of the axes, a line for every combination of the others.
+
+        Thin lines: the published sRF beside the network's own theory; pale ones: the limit d -> inf
+        where the theory is that of the simulated dimension.
+        """
+        points = self.dataset()
+        along = abscissa_of(points, "simulated_test")
+        shown = [self._shown] if along in self._varied else []
+        places = self.axes | {along: spaced(self.axes[along], *shown)}
+        alpha, lam = places.pop("alpha"), places.pop("lam")
+        theories = self.theories if self.between is None else self.between(places)
+        lines = curves(theories, places, alpha, lam, self.simulation.loss)
+        simulated = "extrapolated" if self.lines else "simulated"
+        return plot_comparison(points, lines, ax, error=error, simulated=simulated)
+
+    @property
+    def _varied(self) -> dict[str, Array]:
+        """The axes of the problem's parameters."""
+        return {name: axis for name, axis in self.axes.items() if name not in ("alpha", "lam")}
+
+    @property
+    def _sizes(self) -> list[Simulation]:
+        """The simulations of the first setting."""
+        return self.simulations[: len(self.simulations) // len(self.theories)]
+
+    @property
+    def _ladder(self) -> dict[str, list[int]]:
+        """The sizes of a ladder, in place of those of a single simulation."""
+        return {name: [getattr(one, name) for one in self._sizes] for name in SIZES if self.lines}
+
+    def _settings(
+        self,
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Check], dict[str, Extrapolation]]]:
+        """The parameters of every setting, its checks and its lines, (N_a, N_l) each; without what
+        is not measured there."""
+        inner = (-1, self.axes["alpha"].size, self.axes["lam"].size)
+
+        def at(i: int, of: Any) -> Any:
+            return type(of)(*(part.reshape(inner)[i] for part in of))
+
+        for i, place in enumerate(places_on_grid(self._varied)):
+            checks = {name: at(i, check) for name, check in self.checks.items()}
+            known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
+            yield place, known, {name: at(i, line) for name, line in self.lines.items()}
+
+    @property
+    def _shown(self) -> int:
+        """Between how many values of a parameter of the problem a line is drawn."""
+        step = self.simulation.problem.step
+        laws = "readout" in self.axes or (step is not None and step.readout.continuous)
+        return SHOWN_OF_LAWS if laws else SHOWN
+
+    def _facts(self) -> dict[str, Any]:
+        z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
+        return ({} if self._varied else z) | {"verdict": self.verdict, "theory": self.note}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return rows_of(self.columns())
+
+
+def _in_words(place: Mapping[str, Any]) -> str:
+    """The values of some parameters."""
+    return ", ".join(f"{name} = {text(value)}" for name, value in place.items())
