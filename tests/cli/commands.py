@@ -2,7 +2,7 @@
 
 import json
 
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app as replica_app
 from validation.cli.main import app as validation_app
 

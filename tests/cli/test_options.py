@@ -13,10 +13,9 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli.common import run
+from replica.cli import parse_request, progress, run
 from replica.cli.main import app
-from replica.cli.options import GRIDS, HELP, PANELS, parse_request
-from replica.cli.output import progress
+from replica.cli.options import GRIDS, HELP, PANELS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
 

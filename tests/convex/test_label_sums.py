@@ -6,8 +6,8 @@ from scipy.special import ndtr
 
 import replica
 from replica import SpikedRandomFeatures
+from replica.convex import classification_error
 from replica.convex.averages import scores
-from replica.convex.classification import classification_error
 from replica.convex.equations import Equations
 from replica.convex.solve import solve_points
 from replica.saddle_point import ridge

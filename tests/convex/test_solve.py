@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.equivalence.table import tabulate
+from replica.equivalence import tabulate
 from solvers.results import Status
 from solvers.rules import trapezoid
 from tests.convex.problems import LOG_COSH, MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes

@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 
 import replica
 from replica import GradientStep, Loss, SpikedRandomFeatures, solve
+from replica.convex import Task
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
-from replica.convex.evaluation import Task
 from replica.convex.panels import fitted_table
 from replica.equivalence import tabulate
 from replica.saddle_point import Overlaps, field_on, responses_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app
 from validation.cli.main import app as validation_app
 

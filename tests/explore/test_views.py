@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app as replica_app
 from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of

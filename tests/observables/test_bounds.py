@@ -82,7 +82,7 @@ def test_functions_attain_the_bounds():
     w = np.exp(-(z**2) / 2)
     w /= w.sum()
     h = found.target_function(z)
-    from replica.equivalence.table import at_points
+    from replica.equivalence import at_points
 
     table, _ = at_points(model, z)
     upper = w @ (table.spread + (h - found.upper_function(z)) ** 2)
@@ -227,7 +227,7 @@ def test_learned_function_makes_the_error(readout):
     z = np.linspace(-8.5, 8.5, 801)
     w = np.exp(-(z**2) / 2)
     w /= w.sum()
-    from replica.equivalence.table import at_points
+    from replica.equivalence import at_points
 
     table, _ = at_points(model, z)
     square = (learned.mean(z) - learned.target_mean(z)) ** 2

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from replica.equivalence.table import tabulate
+from replica.equivalence import tabulate
 from solvers.rules import trapezoid
 from tests.oracles.equations import response, responses
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
-from replica.plotting.heat_map import draw_heat_map
+from replica.plotting import draw_heat_map
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)

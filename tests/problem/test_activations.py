@@ -8,7 +8,7 @@ import pytest
 
 import replica
 from replica import Activation, InvalidArgument, activation
-from replica.problem.named import ACTIVATIONS
+from replica.problem import ACTIVATIONS
 from solvers.quadrature import QuadratureError
 
 CLOSED = ["erf", "sin", "relu", "sign", "linear", "he1+he2/2-he4/24"]

@@ -14,8 +14,8 @@ from replica import (
     SpikedRandomFeatures,
     solve,
 )
-from replica.problem import target
-from replica.problem.expressions import Expression, is_expression
+from replica.problem import Expression, target
+from replica.problem.expressions import is_expression
 from solvers.quadrature import QuadratureError
 
 # Expressions

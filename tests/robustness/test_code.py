@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app
 
 from .inputs import POINT

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app
 from replica.documents import TEMPORARY, open_regular, write_file
 from validation.cli.main import app as validation_app

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import replica
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app
 from validation import compare
 from validation.cli.main import app as validation

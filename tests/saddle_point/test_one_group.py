@@ -11,11 +11,10 @@ import pytest
 import replica
 from replica import InvalidArgument
 from replica.equivalence import table_at
-from replica.saddle_point import one_group, ridge
+from replica.saddle_point import check, one_group, ridge, solve_and_check
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.residual import check, solve_and_check
 from replica.saddle_point.ridge import Points, trained_readout
 from solvers.results import Status
 

@@ -8,9 +8,7 @@ import pytest
 
 import replica
 from replica.equivalence import Batch, table_at
-from replica.saddle_point import ridge
-from replica.saddle_point.pencil import Rows
-from replica.saddle_point.rows import TabulatedRows
+from replica.saddle_point import Rows, TabulatedRows, ridge
 from tests.oracles import equations_network as literal
 from tests.oracles import equations_rows
 

@@ -154,7 +154,7 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 
 
 def _resolvent(model, alpha):
-    from replica.equivalence.table import table_at
+    from replica.equivalence import table_at
     from replica.spectra.spectrum import _scanned
 
     # 256 nodes are too few for sin(2.5 kappa)
@@ -179,7 +179,7 @@ def test_transform_is_the_integral_of_the_density():
 
 def test_contour_agrees_with_the_real_line():
     """Where the latter resolves the averages, off the axis; and the moments are analytic."""
-    from replica.equivalence.table import table_at
+    from replica.equivalence import table_at
     from replica.saddle_point import ridge
     from replica.spectra.resolvent import Resolvent
 

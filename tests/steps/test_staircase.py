@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.polynomial import hermite_e
 
 from replica import InvalidArgument, MultiIndex, staircase
-from replica.problem.targets import target
+from replica.problem import target
 from solvers.quadrature import QuadratureError
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"

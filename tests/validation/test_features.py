@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activation
-from replica.problem.laws import law
-from replica.problem.targets import MultiIndex
+from replica.problem import MultiIndex, law
 from validation import draw
-from validation.draws.features import gradient_step, sphere_rows, spread
+from validation.draws import gradient_step, spread
+from validation.draws.features import sphere_rows
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 MODEL = SpikedRandomFeatures(

@@ -10,16 +10,15 @@ import pytest
 
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
-from replica.problem.targets import target
+from replica.problem import target
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
 from validation import compare, draw, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
-from validation.draws import INPUT_BLOCK
-from validation.draws.features import gradient_step
+from validation.draws import INPUT_BLOCK, gradient_step
 from validation.figures.sample_exponent import PUBLISHED
-from validation.measure import alignment, spike
-from validation.measure.published_step import Batch, LinearPart, initial_layer, single_step
+from validation.measure import alignment, initial_layer, single_step, spike
+from validation.measure.published_step import Batch, LinearPart
 
 # Several steps
 

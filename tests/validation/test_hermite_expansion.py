@@ -11,14 +11,8 @@ from numpy.polynomial import hermite_e
 from scipy.special import factorial
 
 from replica import Activation, InvalidArgument, activation, hermite
-from validation.mixtures.hermite_expansion import (
-    EquivalenceWarning,
-    expand,
-    inside,
-    needed_order,
-    normalised,
-    relu_coefficients,
-)
+from validation.mixtures import EquivalenceWarning, expand, inside, needed_order
+from validation.mixtures.hermite_expansion import normalised, relu_coefficients
 
 ORACLES = {
     "relu": lambda x: x if x > 0 else mpmath.mpf(0),

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.mixtures import image_task, images
-from validation.mixtures.hermite_model import side_by_side
+from validation.mixtures import image_task, images, scaling, side_by_side
 from validation.mixtures.image_files import read_idx
-from validation.mixtures.mixtures import scaling
 
 MNIST = os.environ.get("REPLICA_MNIST", "")
 needs_mnist = pytest.mark.skipif(

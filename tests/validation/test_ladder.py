@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from tests.cli.commands import document, refusal, validate
 from validation import ladder
+from validation.comparisons import extrapolate
 from validation.comparisons.checks import theory_at
-from validation.comparisons.several_sizes import extrapolate
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 SIZES = np.array([50, 100, 200, 400])

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, activation
-from validation.mixtures.hermite_expansion import expand
-from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout, gradient, side_by_side
-from validation.mixtures.mixtures import equal_trace, mixture, scaling
-from validation.mixtures.tasks import Classification, regression
+from validation.mixtures import Classification, expand, mixture, regression, scaling, side_by_side
+from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout, gradient
+from validation.mixtures.mixtures import equal_trace
 
 # Mixtures
 

@@ -18,7 +18,8 @@ def step(**changes):
 @pytest.mark.slow
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from validation.draws.features import gradient_step, sphere_rows
+    from validation.draws import gradient_step
+    from validation.draws.features import sphere_rows
 
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
