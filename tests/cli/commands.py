@@ -1,6 +1,7 @@
 """The two commands as tests call them, with a line of words."""
 
 import json
+import shlex
 
 from replica.cli import run
 from replica.cli.main import app as replica_app
@@ -9,12 +10,12 @@ from validation.cli.main import app as validation_app
 
 def theory(line):
     """The status of ``replica LINE``."""
-    return run(replica_app, line.split())
+    return run(replica_app, shlex.split(line))
 
 
 def validate(line):
     """The status of ``replica-validate LINE``."""
-    return run(validation_app, line.split())
+    return run(validation_app, shlex.split(line))
 
 
 def document(capsys, line, command=theory, status=0):

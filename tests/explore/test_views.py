@@ -1,17 +1,12 @@
 """What the explorer shows: the texts of a state give its numbers, and bad states a sentence."""
 
-import json
-import shlex
-
 import numpy as np
 import pytest
 
 import replica
-from replica.cli import run
-from replica.cli.main import app as replica_app
 from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of
-from tests.cli.commands import theory, validate
+from tests.cli.commands import document, theory, validate
 from tests.problems import ORDER_OF_SUMS
 
 FEW = DEFAULTS | {"alpha": "0.5:2:3"}
@@ -52,11 +47,10 @@ def test_python_and_command_give_the_curve(name, capsys):
 
 
 def printed(view, capsys):
-    """What the command prints, as JSON."""
-    program, *words = shlex.split(view.command)
+    """What the command prints, as data."""
+    program, _, line = view.command.partition(" ")
     assert program == "replica"
-    assert run(replica_app, [*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return document(capsys, line)
 
 
 # The menus' entries that are not among those above, each with what it needs.
@@ -171,8 +165,7 @@ def test_dots_are_what_the_command_gives(capsys):
     simulated = simulate(state)
     view = curve_view(state, simulated)
     line = view.command.splitlines()[1]
-    assert validate(f"{line.removeprefix('replica-validate ')} --json") == 0
-    points = json.loads(capsys.readouterr().out)["points"]
+    points = document(capsys, line.removeprefix("replica-validate "), validate)["points"]
     errors, spread = (
         simulated.points[f"{name}_test"].values[:, 0] for name in ("simulated", "stderr")
     )

@@ -3,13 +3,11 @@
 import ast
 import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
-DOCS = ROOT / "docs"
-PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+from tests.places import DOCS, PAGES, ROOT
+
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 LIBRARIES = ("solvers", "replica", "validation")
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|md|json|cfg|cff))`")

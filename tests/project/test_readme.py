@@ -1,9 +1,9 @@
 """The README's example runs, its commands exist, and CI runs the one for tests."""
 
 import re
-from pathlib import Path
 
-ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+from tests.places import ROOT
+
 README = (ROOT / "README.md").read_text()
 
 

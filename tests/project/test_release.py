@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 import replica
+from tests.places import ROOT
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 BIN = "Scripts" if os.name == "nt" else "bin"
 LEFT_OUT = ".*cache", ".git", ".venv", "build", "*.egg-info"

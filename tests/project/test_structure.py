@@ -3,11 +3,10 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+from tests.places import ROOT
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
-DOCS = ROOT / "docs"
+from tests.places import DOCS, PAGES, ROOT
 
 # (4.3) to (18.12), where it is no argument of a function and no index: f(1.2), x[0](1.5).
 ONE = r"\((1[0-8]|[1-9])\.([1-9]\d?)\)"
@@ -23,10 +22,6 @@ def python_files():
     }
     found |= set(ROOT.glob("benchmarks/*.py")) | set(ROOT.glob("tests/**/*.py")) | {ROOT / "run.py"}
     return sorted(p for p in found if not {".venv", "build"} & set(p.relative_to(ROOT).parts))
-
-
-def pages():
-    return sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
 
 
 def text_of_python(path):
@@ -62,7 +57,7 @@ def citations():
     """All of them, with who cites."""
     found = {}
     texts = {p: text_of_python(p) for p in python_files() if p.name != Path(__file__).name}
-    texts |= {p: text_of_page(p) for p in pages()}
+    texts |= {p: text_of_page(p) for p in PAGES}
     texts |= {p: text_of_page(p) for p in (ROOT / "README.md", *ROOT.glob("benchmarks/*.md"))}
     for path, text in texts.items():
         for number in cited(text):
@@ -72,7 +67,7 @@ def citations():
 
 def tags():
     """How often each number is given to an equation."""
-    return Counter(tag for page in pages() for tag in TAG.findall(page.read_text()))
+    return Counter(tag for page in PAGES for tag in TAG.findall(page.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +97,7 @@ def test_no_number_is_given_twice():
 
 def test_tagged_equations_are_of_one_line():
     """Sphinx puts what has a line break into an environment in which MathJax refuses tags."""
-    for page in pages():
+    for page in PAGES:
         for formula in page.read_text().split("$$")[1::2]:
             assert not (TAG.search(formula) and r"\\" in formula), formula
 
@@ -123,5 +118,5 @@ def test_every_section_is_there():
 def test_the_theory_is_cited_by_its_page():
     """An all-capital word says nothing about where to look: docs/theory.md, section 4, does."""
     word = re.compile(r"\bTHEOR" + r"Y\b")
-    files = [*python_files(), *pages(), ROOT / "README.md", *ROOT.glob("benchmarks/*.md")]
+    files = [*python_files(), *PAGES, ROOT / "README.md", *ROOT.glob("benchmarks/*.md")]
     assert [str(p.relative_to(ROOT)) for p in files if word.search(p.read_text())] == []

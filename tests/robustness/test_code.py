@@ -1,15 +1,12 @@
 """Code that a command is given: what it prints, what it returns, and who may name it."""
 
-import json
-
 import numpy as np
 import pytest
 
 import replica
-from replica.cli import run
-from replica.cli.main import app
+from tests.cli.commands import refusal, theory
 
-from .inputs import POINT
+REST = "--target sin --alpha0 20 --eta 3 --alpha 1 --lam 0.1"
 
 
 def test_a_complex_value_is_refused_wherever_it_appears():
@@ -29,19 +26,18 @@ def test_a_complex_value_is_refused_wherever_it_appears():
 def test_what_a_users_module_prints_is_not_part_of_the_answer(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "talks.py").write_text("import numpy\nprint('hello')\nf = numpy.tanh\n")
-    assert run(app, ["curve", *(w.replace("tanh", "talks:f") for w in POINT), "--json"]) == 0
+    assert theory(f"curve --student talks:f {REST}") == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["points"][0]["converged"]
-    assert "hello" in err
+    assert out.split()[-1] == "True"
+    assert ("hello" in out, "hello" in err) == (False, True)
 
 
 def test_a_file_may_name_code_only_if_that_is_allowed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text("import numpy\nopen('ran', 'w').close()\nf = numpy.tanh\n")
     (tmp_path / "p.toml").write_text('student = "evil:f"\n')
-    line = ["curve", *POINT[2:], "--config", "p.toml"]
-    assert run(app, line) == 2
-    assert "--allow-import" in capsys.readouterr().err
+    line = f"curve {REST} --config p.toml"
+    assert "--allow-import" in refusal(capsys, line)
     assert not (tmp_path / "ran").exists()
-    assert run(app, [*line, "--allow-import"]) == 0
+    assert theory(f"{line} --allow-import") == 0
     assert (tmp_path / "ran").exists()

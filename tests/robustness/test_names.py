@@ -5,15 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = str(Path(__file__).parents[2])
+from tests.places import ROOT
 
 
 def python(folder, *arguments):
-    environment = os.environ | {"PYTHONPATH": ROOT}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,

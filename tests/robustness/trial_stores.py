@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from replica import InvalidArgument, SpikedRandomFeatures
+from tests.places import ROOT
 from tests.robustness import test_image_faults as pictures
 from tests.robustness.accidents import damaged
 from tests.robustness.cluster_fault import FAULTS
@@ -29,7 +30,6 @@ from tests.validation import test_engine
 from validation import simulate
 from validation.mixtures import images
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 LIMIT = 60.0  # seconds, above which a try hangs
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
