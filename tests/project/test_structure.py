@@ -126,19 +126,15 @@ def test_few_modules_stand_alone():
     assert len([m for m in FILES if m.count(".") == 1 and FILES[m].parent.name == "replica"]) <= 8
 
 
-def test_import_is_light():
-    """`import replica` brings neither the plotting, the tables, the oracle nor the CLI."""
-    code = "import sys, replica, validation; print(*sys.modules)"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
-    assert not heavy & set(found)
+HEAVY = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
+# what only a spectrum, a trained bias or a first point needs comes with these
+LATER = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
 
 
-def test_import_of_the_theory_is_lighter():
-    """What only a spectrum, a trained bias or a first point needs comes with these."""
-    code = "import sys, replica; print(*sys.modules)"
+@pytest.mark.parametrize(
+    ("packages", "left_out"), [("replica, validation", HEAVY), ("replica", LATER)]
+)
+def test_import_is_light(packages, left_out):
+    code = f"import sys, {packages}; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    later = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
-    assert not later & set(found.stdout.split())
+    assert not left_out & set(found.stdout.split())
