@@ -108,13 +108,8 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     """Nothing is learned of an even target: the larger the penalty, the better."""
     assert theory("optimum --student tanh --target he2 --alpha0 3 --eta 1 --alpha 1") == 0
     table, noted = capsys.readouterr()
-    assert table.splitlines()[0].split() == [
-        "alpha",
-        "lam",
-        "test_error",
-        "train_error",
-        "converged",
-    ]
+    names = "alpha lam test_error train_error converged"
+    assert table.splitlines()[0].split() == names.split()
     assert "the best lam at alpha = 1, 10000, is at the edge of the range searched" in noted
 
 
