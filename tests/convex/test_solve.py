@@ -5,13 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
 import replica
 from replica import Loss, SpikedRandomFeatures, solve
-from replica.equivalence import tabulate
 from solvers.results import Status
-from solvers.rules import trapezoid
 from tests.convex.problems import LOG_COSH, MARGIN, MODELS, REAL, RESIDUAL, SIGN, by_nodes
 from tests.oracles.equations_convex import original_residuals
 
@@ -160,22 +157,6 @@ def test_all_labels_or_none_outliers():
         plain = solve(SpikedRandomFeatures(**model, noise=noise), alpha=2.0, lam=0.1, loss=LOG_COSH)
         # rounding; the iteration starts from ridge regression, the same for both
         assert found.test_error == pytest.approx(plain.test_error, rel=1e-12)
-
-
-def test_large_penalty_leaves_the_best_offset():
-    """lam -> inf: only m, which is free, is left: the best loss of mu_0(kappa) m, an independent
-    minimisation; corrections are of order 1/lam."""
-    point = solve(SIGN, alpha=2.0, lam=1e7, loss="logistic")
-    table = tabulate(SIGN, trapezoid(200))
-    positive, mu0 = (1 + table.h) / 2, table.offsets[0]
-
-    def mean_loss(m):
-        both = positive * np.logaddexp(0, -mu0 * m) + (1 - positive) * np.logaddexp(0, mu0 * m)
-        return table.weights @ both
-
-    best = minimize_scalar(mean_loss, bounds=(0, 50), method="bounded", options={"xatol": 1e-9})
-    assert point.loss_error == pytest.approx(best.fun, rel=1e-6)
-    assert point.overlaps.m[0] == pytest.approx(best.x, rel=1e-5)
 
 
 def test_large_penalty_without_offset_is_ridge():
