@@ -18,7 +18,6 @@ from replica import (
     after_each_step,
     solve,
 )
-from replica.steps.one_step import after_one_step
 from replica.steps.several_steps import slope_statistics
 from tests.problems import THREE
 
@@ -107,7 +106,7 @@ def test_first_step_is_that_of_section_2(student, target, alpha0, eta, noise, re
         readout=readout, bias=bias,
     )  # fmt: skip
     ((r, c, gamma),) = parameters(step)
-    expected = after_one_step(step)
+    expected = step.srf(beta=1.0)
     # The two integrate by different rules, each to rounding.
     assert r == pytest.approx(abs(expected.r), rel=1e-12)
     assert c == pytest.approx(expected.c, rel=1e-12)

@@ -215,19 +215,6 @@ def test_memory_does_not_grow_with_the_samples():
     assert peaks[1] < peaks[0] + 2**20
 
 
-def test_removing_the_linear_part_shows_both_teachers():
-    """Without it the neurons turn to C_1 alone, with it to both directions: at n = d^2."""
-    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=100, width=200, rng=0)
-    across = {}
-    for preprocess in (True, False):
-        found = single_step(
-            layer, readout, samples=10_000, test_samples=1000, preprocess=preprocess, rng=1
-        )
-        across[preprocess] = np.sqrt(np.mean((found.cosines @ [1, -1]) ** 2 / 2))
-    # Measured .32 and .08; a random row would have 1/sqrt(d) = .1.
-    assert across[True] > 0.25 > 0.15 > across[False]
-
-
 def test_mistakes():
     with pytest.raises(InvalidArgument, match="samples must be an integer of at least 1"):
         small(samples=0)
