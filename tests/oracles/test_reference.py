@@ -92,7 +92,7 @@ def test_digits_mean_what_they_say():
 def test_unsettled_is_refused(monkeypatch):
     """With steps too coarse for the problem there is no answer, rather than a wrong one; at the
     finest steps allowed it would take minutes to see."""
-    monkeypatch.setattr("replica.reference.oracle.HALVINGS", range(4, 6))
+    monkeypatch.setattr("replica.reference.oracle.HALVINGS", range(3, 5))
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", **HARD[0])
     with pytest.raises(ConvergenceError, match="not settled") as raised:
         reference.solve(model, **HARD[1], digits=16)

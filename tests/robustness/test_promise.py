@@ -30,7 +30,7 @@ def test_ridge_regression(number):
     keeps_its_promise("ridge", number, 1.0)
 
 
-@settings(deadline=None, max_examples=8, derandomize=True)
+@settings(deadline=None, max_examples=4, derandomize=True)
 @given(NUMBERS)
 def test_other_losses(number):
     keeps_its_promise("losses", number, 1.0)
