@@ -15,7 +15,6 @@ from replica.saddle_point import check, one_group, ridge, solve_and_check
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.ridge import Points, trained_readout
 from solvers.results import Status
 
 MODELS = {
@@ -40,11 +39,11 @@ ALPHA = np.array([0.05, 0.3, 1.0, 4.0, 30.0])
 LAM = np.array([10.0, 1e-3, 1e-6, 0.1, 1e-2])
 
 
-def general(responses):
+def general(responses, alpha=ALPHA, lam=LAM):
     """The points by the code for any number of groups."""
-    result = responses.solve(ALPHA, LAM, 1e-14)
-    readout = trained_readout(responses, result.value, ALPHA, LAM)
-    return Points(*readout, result.residual, result.iterations, result.status)
+    result = responses.solve(alpha, lam, 1e-14)
+    readout = ridge.trained_readout(responses, result.value, alpha, lam)
+    return ridge.Points(*readout, result.residual, result.iterations, result.status)
 
 
 def model_of(name):

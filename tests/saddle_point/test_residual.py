@@ -14,6 +14,7 @@ from replica.saddle_point.residual import residual
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
 from tests.problems import POINTS, PUBLISHED, RAGGED
+from tests.saddle_point.test_one_group import general
 
 RELU = GradientStep(student="relu", target="sin", alpha0=0.5, eta=2.0, noise=0.1)
 MODELS = {
@@ -38,6 +39,12 @@ WRONG = 1e-6  # a fifth of any unknown leaves at least that: 1e4 times the toler
 def solved(request):
     table = table_at(MODELS[request.param], 2)
     return table, ridge.solve_points(table, **POINTS)
+
+
+def in_general(table):
+    """The points by the general solver, for one group, too."""
+    with np.errstate(all="ignore"):
+        return general(ridge.responses_of(table), *POINTS.values())
 
 
 def of(table, points):
@@ -119,16 +126,6 @@ def test_every_response_is_checked(solved, name, part, monkeypatch):
 
     monkeypatch.setattr(ridge, "responses_of", wrong)
     assert of(table, in_general(table)).min() > WRONG
-
-
-def in_general(table):
-    """The points by the general solver, for one group, too."""
-    responses = ridge.responses_of(table)
-    alpha, lam = POINTS.values()
-    with np.errstate(all="ignore"):
-        found = responses.solve(alpha, lam, ridge.RESPONSE_TOLERANCE)
-        readout = ridge.trained_readout(responses, found.value, alpha, lam)
-    return ridge.Points(*readout, found.residual, found.iterations, found.status)
 
 
 @pytest.mark.parametrize("name", ["groups", "intercept", "finite dimension", "network"])
