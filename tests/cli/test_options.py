@@ -71,15 +71,6 @@ def test_a_rate_in_the_place_of_eta():
     }  # fmt: skip
 
 
-def test_laws_of_the_readout_as_a_grid(capsys):
-    line = "curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam .1"
-    points = document(capsys, f"{line} --readout equal,gaussian")["points"]
-    assert [point["readout"] for point in points] == ["equal", "gaussian"]
-    for point in points:
-        (alone,) = document(capsys, f"{line} --readout {point['readout']}")["points"]
-        assert alone["test_error"] == point["test_error"]
-
-
 def test_a_new_problem_file_is_read_back(tmp_path, capsys):
     """As it is written, and with any single line of it that is a comment made a setting."""
     path = tmp_path / "problem.toml"

@@ -92,6 +92,7 @@ def test_a_rate_that_follows_the_width(kind):
         (dict(alpha=-1, lam=1), "alpha must be positive"),
         (dict(alpha=1, lam=0), "lam must be positive, from 1e-30 to .*: at 0"),
         (dict(alpha=[], lam=1), "alpha must be a number"),
+        (dict(alpha=1 + 2j, lam=1), "alpha must be a number"),
         (dict(alpha=1, lam="x"), "lam must be a number"),
         (dict(alpha=1, lam=1, beta=[[1, 2]]), "beta must be a number"),
         (dict(alpha=1, lam=1, readouts=["equal"]), "a grid must be over alpha, .*, got 'readouts'"),

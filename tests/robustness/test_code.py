@@ -1,26 +1,8 @@
 """Code that a command is given: what it prints, what it returns, and who may name it."""
 
-import numpy as np
-import pytest
-
-import replica
 from tests.cli.commands import refusal, theory
 
 REST = "--target sin --alpha0 20 --eta 3 --alpha 1 --lam 0.1"
-
-
-def test_a_complex_value_is_refused_wherever_it_appears():
-    with pytest.raises(replica.InvalidArgument, match="real"):
-        replica.activation(np.emath.sqrt)
-    late = replica.Activation(lambda x: np.emath.sqrt(x + 4), name="late")  # complex below -4
-    with pytest.raises(replica.InvalidArgument, match="late must be real"):
-        late.moments(0.0, 1.0)
-    with pytest.raises(replica.InvalidArgument, match="alpha"):
-        replica.solve(
-            replica.SpikedRandomFeatures(student="tanh", target="sin", r=1, c=1, gamma=0.5),
-            alpha=1 + 2j,
-            lam=1,
-        )
 
 
 def test_what_a_users_module_prints_is_not_part_of_the_answer(tmp_path, monkeypatch, capsys):
