@@ -35,14 +35,8 @@ def numbers():
     """Numbers that are none, or out of range, of every option that takes one."""
     bad = ["", " ", "x", "nan", "-inf", "1e300", "1e400", "1,,2", "1,x", "1:2", "1:2:0", "1:2:-3"]
     bad += ["1:2:1e3", "1:2:3:lin", "1:2:3:log:", "0:1:3:log", "1:nan:3", "0x10", "1+2j", "True"]
-    bad += [
-        "1:2:1000000000000",
-        "1:2:" + "9" * 5001,
-        "1" * 5001,
-        "\u0663\u066b\u0665",
-        "1;2",
-        "1/2",
-    ]
+    bad += ["1:2:1000000000000", "1:2:" + "9" * 5001, "1" * 5001]
+    bad += ["\u0663\u066b\u0665", "1;2", "1/2"]
     for name in ("alpha", "lam", "alpha0", "eta", "beta", "noise", "step-noise"):
         for text in bad:
             infinite = name == "alpha0" and text in ("1e400", "1" * 5001)  # which it may be
@@ -81,20 +75,8 @@ def names():
     code += ["os:abort", "os:system", "os:_exit", "builtins:breakpoint", "sys:path"]
     code += ["numpy:sum", "numpy:nothing", "nowhere:f", ":f", "f:", "a:b:c", "..x:y", "a b:c"]
     code += ["numpy.lib.scimath:sqrt", "numpy.random:standard_normal", "sys:maxsize", "json:dumps"]
-    text = [
-        "",
-        " ",
-        "tan",
-        "he1+x",
-        "he1/0",
-        "he999",
-        "1*",
-        "x" * 10**5,
-        "\x1b[31m",
-        "\n",
-        "z0",
-        "é",
-    ]
+    text = ["", " ", "tan", "he1+x", "he1/0", "he999", "1*", "x" * 10**5]
+    text += ["\x1b[31m", "\n", "z0", "é"]
     for name in ("student", "target"):
         for given in (*code, *text):
             yield ["replica", "curve", *POINT, f"--{name}={given}"]

@@ -13,14 +13,8 @@ from tests.places import ROOT
 
 def python(folder, *arguments):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = dict(cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run([sys.executable, *arguments], **given)
 
 
 @pytest.mark.parametrize("name", ["solvers.py", "solvers/__init__.py"])

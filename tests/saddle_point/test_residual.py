@@ -81,11 +81,8 @@ def scaled(function, part=None, factor=1.2):
 
 
 MAPS = [
-    ("ridge_signal", "m"),
-    ("ridge_signal", "theta"),
-    ("ridge_signal", "theta_hat"),
-    ("psi_from_conjugates", None),
-    ("conditional_error", None),
+    *(("ridge_signal", part) for part in ("m", "theta", "theta_hat")),
+    *((name, None) for name in ("psi_from_conjugates", "conditional_error")),
 ]
 
 
@@ -108,14 +105,9 @@ def test_sources_are_checked(solved, which, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [
-        ("conjugates_from", None),
-        ("susceptibility", "rest"),
-        ("susceptibility", "root"),
-        ("signal_sources", "X2"),
-        ("second_moments_at", None),
-    ],
-)
+    [("conjugates_from", None), ("second_moments_at", None), ("signal_sources", "X2"),
+     ("susceptibility", "rest"), ("susceptibility", "root")],
+)  # fmt: skip
 def test_every_response_is_checked(solved, name, part, monkeypatch):
     table, right = solved[0], ridge.responses_of
 

@@ -136,14 +136,8 @@ def test_two_bulks_and_their_edges():
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.sampled_from(["tanh", "erf", "relu", "sin"]),
-    st.sampled_from([0.0, 0.4, 1.0, 2.5]),
-    st.floats(0.3, 3),
-    st.floats(0.3, 3),
-    st.floats(-2, 1),
-    st.floats(-3, 1),
-)
+@given(st.sampled_from(["tanh", "erf", "relu", "sin"]), st.sampled_from([0.0, 0.4, 1.0, 2.5]),
+       st.floats(0.3, 3), st.floats(0.3, 3), st.floats(-2, 1), st.floats(-3, 1))  # fmt: skip
 @example("sin", 2.5, 1.0, 1.0, 0.0, -1.0)
 def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
     """Im s > 0 for Im z > 0; |s| <= 1/Im z; s(conj z) = conj s(z); the companion's, too."""

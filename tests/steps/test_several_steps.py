@@ -91,15 +91,8 @@ SMOOTH = st.sampled_from(["tanh", "erf", "relu", "sigmoid", "gelu", "he1+he2/2-h
 
 
 @settings(deadline=None, max_examples=30)
-@given(
-    SMOOTH,
-    SMOOTH,
-    st.floats(0.2, 50),
-    st.floats(0.05, 5),
-    st.floats(0, 1),
-    st.sampled_from([1.0, -1.5, 0.3]),
-    st.floats(-1, 1),
-)
+@given(SMOOTH, SMOOTH, st.floats(0.2, 50), st.floats(0.05, 5), st.floats(0, 1),
+       st.sampled_from([1.0, -1.5, 0.3]), st.floats(-1, 1))  # fmt: skip
 def test_first_step_is_that_of_section_2(student, target, alpha0, eta, noise, readout, bias):
     step = GradientStep(
         student=student, target=target, alpha0=alpha0, eta=eta, noise=noise,
