@@ -247,15 +247,8 @@ def test_they_agree_at_the_order_needed_only(student, target, constant, too_low,
     gradient falls as 1 / k, the rate grows with k.
     """
     assert expand("relu", order=4).coefficients[3] == 0
-    errors = draws(
-        round(1000 * ratio),
-        seeds=12,
-        rate=constant * ratio,
-        target=target,
-        students=[student],
-        orders=[4, too_low],
-        test_samples=3000,
-    )
+    of = dict(target=target, students=[student], orders=[4, too_low], test_samples=3000)
+    errors = draws(round(1000 * ratio), seeds=12, rate=constant * ratio, **of)
     apart = distance(errors)[:, 0]
     assert (apart[:, 0] <= 1).all(), apart
     assert apart[1, 1] > 1, apart
