@@ -50,11 +50,6 @@ def test_swept_fields_are_in_the_points(capsys):
     assert round(corner["r"], 7) == 1.1340555
 
 
-def test_srf_given_directly(capsys):
-    line = "curve --student erf --target sign --r 1 --c 1.2 --gamma .5 --alpha 1 --lam .1,1"
-    assert [p["lam"] for p in document(capsys, line)["points"]] == [0.1, 1.0]
-
-
 def test_files(tmp_path, capsys):
     """Every kind, of several groups and an intercept; tables have the numbers of one another."""
     names = [f"a.{kind}" for kind in ("csv", "json", "nc", "pdf", "png", "svg")]

@@ -71,16 +71,13 @@ def test_document_is_json_with_null_for_unknown():
 def test_dataset_says_what_it_holds(tmp_path):
     """Through NetCDF and back: dimensions, units, problem, seeds and versions."""
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, readout=[-1, 2])
-    simulation = simulate(
-        step, alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, seeds=4, rng=7, beta=0.5
-    )
+    at = dict(alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, beta=0.5)
+    simulation = simulate(step, **at, seeds=4, rng=7)
     simulation.dataset().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as found:
         assert dict(found.sizes) == {"seed": 4, "alpha": 2, "lam": 3}
-        np.testing.assert_array_equal(found.test_error, simulation.test_error)
-        np.testing.assert_array_equal(found.test_variance, simulation.test_variance)
-        np.testing.assert_array_equal(found.train_stderr, simulation.train_stderr)
-        np.testing.assert_array_equal(found.lam, [0.1, 1, 2])
+        for name in ("test_error", "test_variance", "train_stderr", "lam"):
+            np.testing.assert_array_equal(found[name], getattr(simulation, name))
         assert found.test_error.attrs["units"] == "mean squared error"
         assert found.attrs["student"] == "tanh"
         assert found.attrs["readout"] == "[[-1.0, 2.0], [0.5, 0.5]]"

@@ -141,20 +141,14 @@ def test_a_seed_gives_the_same_draw_however_it_is_passed():
 @pytest.mark.parametrize(
     ("problem", "options", "name"),
     [
-        (STEP, {}, "beta"),
-        (STEP, {"beta": -1}, "beta"),
-        (STEP, {"beta": 1e-3}, "beta"),
-        (MODEL, {"beta": 0.5}, "beta"),
-        ("tanh", {}, "problem"),
-        (MODEL, {"dimension": 1}, "dimension"),
-        (MODEL, {"dimension": 30.5}, "dimension"),
-        (MODEL, {"rng": "seed"}, "rng"),
-        (MODEL, {"rng": -1}, "rng"),
-        (GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=1), {"beta": 1}, "alpha0"),
-        (GradientStep(student="tanh", target="sin", alpha0=1e-3, eta=1), {"beta": 1}, "alpha0"),
-        (GradientStep(student="sign", target="sin", alpha0=1, eta=1), {"beta": 1}, "student"),
+        ("tanh", {}, "problem"), (STEP, {}, "beta"), (MODEL, {"beta": 0.5}, "beta"),
+        *((STEP, {"beta": value}, "beta") for value in (-1, 1e-3)),
+        *((MODEL, {"dimension": value}, "dimension") for value in (1, 30.5)),
+        *((MODEL, {"rng": value}, "rng") for value in ("seed", -1)),
+        *((replace(STEP, alpha0=value), {"beta": 1}, "alpha0") for value in (np.inf, 1e-3)),
+        (replace(STEP, student="sign"), {"beta": 1}, "student"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named(problem, options, name):
     with pytest.raises(InvalidArgument) as caught:
         draw(problem, **({"dimension": 30} | options))
