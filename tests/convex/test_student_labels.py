@@ -112,6 +112,15 @@ def test_a_loss_without_an_average_is_flagged(nu, of):
     assert np.isnan(point.loss_error)
 
 
+def test_how_losses_grow():
+    """Far from a minimum anywhere and values of any sign."""
+    shifted = Loss(lambda t: (t - 12.5) ** 2 / 2 - 80, lambda t: t - 12.5)
+    assert shifted.growth == pytest.approx((2.0, 0.5), rel=1e-12)
+    assert replica.loss("quantile:0.3").growth == pytest.approx((1.0, 0.5), rel=1e-12)
+    assert Loss(np.cosh, np.sinh).growth[0] == np.inf
+    assert FOURTH.growth == pytest.approx((4.0, 0.25), rel=1e-12)
+
+
 @pytest.mark.parametrize("law", [None, "student:3:0.5"])
 def test_features_that_vanish(law):
     """Where V = 0 a kink is passed at once, and scores stay finite."""
