@@ -1,20 +1,21 @@
 """The two commands as tests call them, with a line of words."""
 
 import json
+import shlex
 
-from replica.cli.common import run
+from replica.cli import run
 from replica.cli.main import app as replica_app
 from validation.cli.main import app as validation_app
 
 
 def theory(line):
     """The status of ``replica LINE``."""
-    return run(replica_app, line.split())
+    return run(replica_app, shlex.split(line))
 
 
 def validate(line):
     """The status of ``replica-validate LINE``."""
-    return run(validation_app, line.split())
+    return run(validation_app, shlex.split(line))
 
 
 def document(capsys, line, command=theory, status=0):

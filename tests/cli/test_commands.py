@@ -12,9 +12,8 @@ from dataclasses import replace
 import pytest
 
 from replica import MultiIndex, SpikedRandomFeatures, learning_curve, solve
-from replica import documents as files
 from tests.cli.commands import document, refusal, theory
-from tests.problems import ORDER_OF_SUMS, PUBLISHED
+from tests.problems import ORDER_OF_SUMS, PRINTED, PUBLISHED
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"
@@ -26,15 +25,12 @@ def test_published_rows(capsys):
     assert {name: round(x, 7) for name, x in found["srf"].items()} == {
         "r": 1.1340555, "c": 1.0189732, "gamma": 0.9718544,
     }  # fmt: skip
-    points = found["points"]
-    assert [round(point["alpha"], 12) for point in points] == [0.2, 0.9, 1.6, 2.3, 3.0]
-    assert [round(point["test_error"], 7) for point in points] == [
-        0.0484829, 0.0425039, 0.0373113, 0.0343047, 0.0325182,
-    ]  # fmt: skip
-    assert [round(point["train_error"], 7) for point in points] == [
-        0.0124938, 0.0168595, 0.0195898, 0.0211855, 0.0221979,
-    ]  # fmt: skip
-    assert all(point["converged"] and point["residual"] < 1e-10 for point in points)
+    names = ("test_error", "train_error")
+    assert {
+        round(point["alpha"], 12): tuple(round(point[name], 7) for name in names)
+        for point in found["points"]
+    } == PRINTED
+    assert all(point["converged"] and point["residual"] < 1e-10 for point in found["points"])
 
 
 def test_table(capsys):
@@ -54,36 +50,27 @@ def test_swept_fields_are_in_the_points(capsys):
     assert round(corner["r"], 7) == 1.1340555
 
 
-def test_srf_given_directly(capsys):
-    line = "curve --student erf --target sign --r 1 --c 1.2 --gamma .5 --alpha 1 --lam .1,1"
-    assert [p["lam"] for p in document(capsys, line)["points"]] == [0.1, 1.0]
-
-
 def test_files(tmp_path, capsys):
-    for name in ("a.csv", "a.json", "a.nc"):
-        assert theory(f"{STEP} --alpha 0.2:3:5 --lam 1e-3:1:2:log --out {tmp_path / name}") == 0
-    for name in ("a.png", "a.pdf", "a.svg"):
-        assert theory(f"{STEP} --alpha 0.2:3:5 --lam 1e-3,1 --plot {tmp_path / name}") == 0
-        assert (tmp_path / name).stat().st_size > 5000
+    """Every kind, of several groups and an intercept; tables have the numbers of one another."""
+    names = [f"a.{kind}" for kind in ("csv", "json", "nc", "pdf", "png", "svg")]
+    for table, picture in zip(names[:3], names[3:], strict=True):
+        files = f"--out {tmp_path / table} --plot {tmp_path / picture}"
+        assert theory(f"{STEP} --readout=-1,2 --intercept --alpha 1,2 --lam 1 {files}") == 0
+        assert (tmp_path / picture).stat().st_size > 5000
     capsys.readouterr()
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
     points = json.loads((tmp_path / "a.json").read_text())["points"]
-    expected = pytest.approx([p["test_error"] for p in points], rel=ORDER_OF_SUMS)
-    assert [float(row["test_error"]) for row in rows] == expected
-    import xarray
-
-    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as dataset:
-        assert dataset.test_error.values.ravel().tolist() == expected
-        assert dataset.attrs["target"] == "sin"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "a.csv", "a.json", "a.nc", "a.pdf", "a.png", "a.svg",
-    ]  # fmt: skip
+    for row, point in zip(rows, points, strict=True):
+        expected = pytest.approx(point["test_error"], rel=ORDER_OF_SUMS)
+        assert float(row["test_error"]) == expected
 
 
 @pytest.mark.parametrize(
     ("more", "grids"),
-    [("", {}), ("--noise 0,.1", {"noise": [0, 0.1]}), ("--beta .5,2", {"beta": [0.5, 2]})],
-)
+    [("", {}), ("--noise 0,.1", {"noise": [0, 0.1]}), ("--beta .5,2", {"beta": [0.5, 2]}),
+     ("--readout equal,rademacher", {"readout": ["equal", "rademacher"]})],
+)  # fmt: skip
 def test_a_data_set_is_that_of_python(more, grids, tmp_path, capsys):
     """Its dimensions, numbers and attributes; a single width is no dimension."""
     import xarray
@@ -120,30 +107,6 @@ def test_general_model(capsys):
         for more in ("", "--bias 0.5", "--train-bias")
     )
     assert trained < bias < plain
-
-
-def test_law_of_the_readout(capsys):
-    found = document(capsys, f"{POINT} --readout gaussian")
-    assert found["problem"]["readout"] == "gaussian"
-    # the more values, the better: one has .0416, four of variance 1.25 have .0305
-    assert found["points"][0]["test_error"] < 0.0305
-
-
-def test_files_of_the_general_model(tmp_path, capsys):
-    """Laws, offsets and groups reach every kind of file; a grid may change the groups."""
-    for name in ("a.nc", "a.csv", "a.json"):
-        line = f"{POINT} --readout=-1,2 --intercept --out {tmp_path / name}"
-        assert theory(line) == 0
-    assert (
-        theory(
-            f"{POINT.replace('--eta 3', '--eta 0,1')} --readout=-1,2 --plot {tmp_path / 'a.png'}"
-        )
-        == 0
-    )
-    capsys.readouterr()
-    (point,) = json.loads((tmp_path / "a.json").read_text())["points"]
-    (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
-    assert float(row["test_error"]) == point["test_error"]
 
 
 def test_infinite_alpha0_is_known(capsys):
@@ -187,28 +150,31 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
 
 
-def test_unconverged_points_are_null_and_exit_1(capsys, caplog):
+@pytest.mark.parametrize(
+    ("command", "unknown"), [("curve --alpha 2 --lam .1", "test_error"), ("bounds", "lower")]
+)
+def test_what_did_not_converge_is_null_and_exits_1(command, unknown, capsys, caplog):
     """The best bias lies beyond those that are searched; the document is still printed."""
-    line = "curve --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
-    (point,) = document(capsys, f"{line} --alpha 2 --lam .1", status=1)["points"]
-    assert point["test_error"] is None
+    line = f"{command} --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
+    found = document(capsys, line, status=1)
+    (point,) = found["points" if "points" in found else "bounds"]
+    assert point[unknown] is None
     assert point["converged"] is False
-    assert point["status"].startswith("not converged")
-    assert "1 of 1 points did not converge" in caplog.text
+    if "status" in point:
+        assert point["status"].startswith("not converged")
+        assert "1 of 1 points did not converge" in caplog.text
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.csv"
-    path.write_text("old")
-
-    def stop(handle):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("os.fsync", stop)
-    with pytest.raises(KeyboardInterrupt):
-        files.write_file(path, b"half a f")
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+def test_several_steps(capsys, tmp_path):
+    """docs/theory.md 13, last row."""
+    line = "curve --student tanh --target sin --alpha 1 --lam .05"
+    found = document(capsys, f"{line} --steps 2:1,2:1,2:1")
+    assert round(found["points"][0]["test_error"], 4) == 0.0759
+    assert [round(step["gamma"][0], 4) for step in found["steps"]] == [0.7937, 0.9096, 0.9538]
+    assert found["problem"]["steps"] == [[2, 1]] * 3
+    config = tmp_path / "problem.toml"
+    config.write_text("steps = [[2, 1], [2, 1], [2, 1]]\n")
+    assert document(capsys, f"{line} --config {config}") == found
 
 
 def test_interrupt(tmp_path):
@@ -244,9 +210,11 @@ def test_version(capsys):
 
 
 @pytest.mark.slow
-def test_workers_make_the_same_document(capsys):
+def test_workers_make_the_same_points(capsys):
     line = f"{STEP} --beta .5,1 --alpha 1 --lam .1"
-    assert document(capsys, f"{line} --workers 2") == document(capsys, line)
+    two, one = (document(capsys, f"{line} --workers {n}")["points"] for n in (2, 1))
+    expected = [pytest.approx(point["test_error"], rel=ORDER_OF_SUMS) for point in one]
+    assert [point["test_error"] for point in two] == expected
 
 
 def test_workers_and_time_limit(capsys):

@@ -99,12 +99,3 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes):
     found = capsys.readouterr()
     assert (found.out, found.err.count("\n")) == ("", 1)
     assert "was not found within its time_limit" in found.err
-
-
-def test_what_did_not_converge_exits_1(capsys):
-    """The best bias lies beyond those that are searched: the document is printed, unknown values
-    null."""
-    line = "bounds --student softplus --target linear --r 1 --c 1 --gamma .9 --train-bias"
-    (point,) = document(capsys, line, status=1)["bounds"]
-    assert point["lower"] is None
-    assert point["converged"] is False

@@ -18,7 +18,6 @@ def test_a_module_that_fails_on_import(tmp_path, capsys, monkeypatch):
 
 SINE = "curve --student tanh --target sin --r 1.1 --c 1 --gamma .97 --noise .05 --alpha 1 --lam 1"
 THREE = "curve --student tanh --target sin --alpha 1 --lam .05"
-PAIRS = "--steps must be pairs alpha0:eta"
 BARE = "--student tanh --target sin --alpha0 20"
 
 
@@ -27,35 +26,27 @@ BARE = "--student tanh --target sin --alpha0 20"
     [
         (f"{STEP} --alpha -1 --lam 1", ["--alpha", "-1", "positive"]),
         (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
-        (f"{STEP} --alpha 1 --lam nan", ["--lam", "nan"]),
         (POINT.replace("tanh", "foo"), ["--student", "foo", "tanh, erf, sin"]),
         # what comes close to a name is answered with it, and with the way to any function
         (POINT.replace("tanh", "leakyrelu"), ["such as relu, or a function of your own"]),
-        (POINT.replace("tanh", "sigmod"), ["such as sigmoid"]),
         (POINT.replace("tanh", "swish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
         (POINT.replace("tanh", "relu(z1)"), ["--student must be a name", "are for targets"]),
         (POINT.replace("sin", "max(z1,0)"), ["written with relu", "mymodule:act"]),
-        (POINT.replace("sin", "maximum(z1,0)+z2"), ["written with relu", "mymodule:act"]),
         (POINT.replace("sin", "foo(z1)"), ["arithmetic in z1", "module:function"]),
         (POINT.replace("sin", "numpy:sum"), ["--target", "sum", "elementwise"]),
         (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),
-        (f"{STEP} --alpha 1:2:0 --lam 1", ["--alpha", "1:2:0", "start:stop:count"]),
         (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log", "positive numbers"]),
         (POINT.replace("sin", "|z1|"), ["--target must be written with abs(z1) for |z1|"]),
         (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
         (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .nc"]),
         (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
         (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
-        (f"{POINT} --beta 0", ["--beta", "positive"]),
         (POINT.replace("--eta 3", "--eta=-2"), ["--eta", "-2", "0 or more"]),
-        (f"{POINT} --gamma 2", ["--gamma"]),
         ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
-        (POINT.replace("tanh", "he1/0"), ["--student", "he1/0"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
-        (f"{POINT} --bias x", ["--bias"]),
         (f"{SINE} --readout 1", ["--readout", "--alpha0"]),
         ("curves", ["curves"]),
         # given twice, or in two ways
@@ -63,7 +54,6 @@ BARE = "--student tanh --target sin --alpha0 20"
         (f"{POINT} --json --json", ["--json must be given once"]),
         (f"{POINT} --rate 4", ["--rate must be given without --eta"]),
         (f"{POINT} --kinks 1", ["--kinks must be left out"]),
-        (f"{POINT} --readout uniform", ["--readout must be equal", "or box"]),
         (f"{POINT} --readout gaussian,uniform", ["--readout must be equal", "or box"]),
         (f"{POINT} --readout equal,-1", ["--readout must be among equal"]),
         (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
@@ -75,14 +65,12 @@ BARE = "--student tanh --target sin --alpha0 20"
         (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
         (f"{SINE} --label-noise flip:0.1", ["--noise must be 0 with labels"]),
         # several steps
-        (f"{THREE} --steps 2:1,2", [PAIRS]),
-        (f"{THREE} --steps 2:1,2:x", [PAIRS]),
+        (f"{THREE} --steps 2:1,2", ["--steps must be pairs alpha0:eta"]),
         (f"{THREE} --steps 2:1,2:1 --eta 1", ["--eta must be given without --steps"]),
         (f"{THREE} --steps 2:1,2:1 --r 1", ["given without"]),
         (f"{THREE} --steps 2:1,2:1 --readout=-1,1", ["--readout must be a single value"]),
         # what can be learned
         (f"bounds {BARE} --eta 1 --beta 1,2", ["--beta", "single"]),
-        (f"bounds {BARE} --eta 1 --plot a.txt", ["--plot"]),
         (f"optimum {BARE} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
         (f"optimum {BARE}", ["--alpha must be given"]),
         (f"spectrum {BARE} --eta 3 --alpha 1,2", ["--alpha", "single"]),

@@ -12,7 +12,8 @@ from validation.figures import network as network_figure
 
 NETWORK = "theory of the network itself"
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
-LINE = "--student tanh --target tanh --alpha0 .5 --eta 3 --alpha 1 --lam .1"
+ONE = "--alpha0 .5 --eta 3"
+LINE = f"--student tanh --target tanh {ONE} --alpha 1 --lam .1"
 TRAINED = "the network's own theory is for biases that are not trained"
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
@@ -38,24 +39,19 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "model", "reason"),
     [
-        (LINE.replace("--alpha0 .5 --eta 3", "--steps .5:3,.5:3") + " --bias=0,1", "single step"),
-        (f"{LINE} --train-bias", "not trained"),
-        (LINE.replace("--alpha0 .5 --eta 3", "--r 1 --c 1 --gamma .5"), "the latter with a step"),
+        (f"{LINE} --bias=0,1".replace(ONE, "--steps .5:3,.5:3"), "network", "single step"),
+        (f"{LINE} --train-bias", "network", "not trained"),
+        (LINE.replace(ONE, "--r 1 --c 1 --gamma .5"), "network", "the latter with a step"),
+        (LINE, "both", "--model must be srf or network"),
     ],
 )
-def test_refused_in_one_line(line, reason, capsys):
+def test_refused_in_one_line(line, model, reason, capsys):
     for command, name in ((theory, "curve"), (validate, "compare")):
-        message = refusal(capsys, f"{name} {line} --model network", command)
+        message = refusal(capsys, f"{name} {line} --model {model}", command)
         assert message.startswith("error: --model must be srf")
         assert reason in message
-
-
-def test_no_third_model(capsys):
-    for command, name in ((theory, "curve"), (validate, "compare")):
-        message = refusal(capsys, f"{name} {LINE} --model both", command)
-        assert "--model must be srf or network" in message
 
 
 def test_noise_of_the_step_alone(capsys):
@@ -104,14 +100,6 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     trained = "--train-bias" in line
     step = replica.GradientStep(**STEP, bias=float("--bias" in line), train_bias=trained)
     model = step.network(beta=1.0) if note == NETWORK else step.srf(beta=1.0)
-    there = replace(model, dimension=60)
-    assert found["points"][0]["theory_test"] == replica.solve(there, alpha=1, lam=0.1).test_error
-
-
-def test_a_comparison_with_noise_of_the_step_alone(capsys):
-    found = document(capsys, f"compare {LINE} --step-noise .4 {SMALL}", validate)
-    assert (found["problem"]["noise"], found["problem"]["step_noise"]) == (0, 0.4)
-    model = replica.GradientStep(**STEP, step_noise=0.4).network(beta=1.0)
     there = replace(model, dimension=60)
     assert found["points"][0]["theory_test"] == replica.solve(there, alpha=1, lam=0.1).test_error
 
@@ -166,8 +154,3 @@ def test_figure_of_steps(tmp_path):
     assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
     assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)
     assert curves[2]["srf"][1] == pytest.approx(0.27229, abs=1e-5)
-
-
-def test_no_such_figure(tmp_path, capsys):
-    message = refusal(capsys, f"figure nothing --plot {tmp_path / 'a.png'}", validate)
-    assert "network-students, robust-losses" in message

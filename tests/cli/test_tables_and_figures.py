@@ -27,6 +27,7 @@ def test_tables_fit_a_page_or_are_wide(command, line, left_out, capsys):
     assert max(map(len, narrow.splitlines()[:3])) <= 100
     assert left_out in noted
     assert left_out not in narrow
+    assert "z_train" in narrow.split() or SIGNS in line  # scores of both errors have room
     command(f"{line} --wide")
     wide, noted = capsys.readouterr()
     assert left_out in wide.splitlines()[0]
@@ -50,14 +51,6 @@ def test_a_long_table_shows_its_ends(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 62
 
 
-def test_scores_of_both_errors_have_room(capsys):
-    validate(f"compare {STEP} --eta 3 {SMALL}")
-    names = capsys.readouterr().out.splitlines()[0].split()
-    assert names[:7] == [
-        "alpha", "lam", "theory_test", "simulated_test", "stderr_test", "z", "z_train"
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("command", "line"),
     [
@@ -73,9 +66,8 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     names = table.splitlines()[0].split()
     assert names[2].endswith("classification_error")  # which is what --plot draws
     if "compare" in line:
-        assert names[2:5] == [
-            f"{part}_classification_error" for part in ("theory", "simulated", "z")
-        ]
+        kinds = ("theory", "simulated", "z")
+        assert names[2:5] == [f"{kind}_classification_error" for kind in kinds]
 
 
 def test_errors_above_that_of_zero_are_noted(capsys):
@@ -90,12 +82,12 @@ def test_errors_above_that_of_zero_are_noted(capsys):
     theory(f"curve {line} --intercept")
     assert "--intercept" not in capsys.readouterr().err
     theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1")
-    assert "predicting 0" not in capsys.readouterr().err
+    assert capsys.readouterr().err == ""  # nor is the limit far, or the network
 
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
-    """As it does on standard error, and in the data set."""
-    line = f"curve {STEP} --eta 3 --alpha .2,1 --lam 100 --notes --out {tmp_path / 'a.nc'}"
+    """As it does on standard error, and in the data set, where it is above 2 %."""
+    line = f"curve {STEP} --eta 3 --alpha .2,1 --lam .1,100 --notes --out {tmp_path / 'a.nc'}"
     assert theory(f"{line} --plot {tmp_path / 'a.svg'}") == 0
     shift = capsys.readouterr().err.partition("differs by ")[2].split()[0]
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:
@@ -108,13 +100,8 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     """Nothing is learned of an even target: the larger the penalty, the better."""
     assert theory("optimum --student tanh --target he2 --alpha0 3 --eta 1 --alpha 1") == 0
     table, noted = capsys.readouterr()
-    assert table.splitlines()[0].split() == [
-        "alpha",
-        "lam",
-        "test_error",
-        "train_error",
-        "converged",
-    ]
+    names = "alpha lam test_error train_error converged"
+    assert table.splitlines()[0].split() == names.split()
     assert "the best lam at alpha = 1, 10000, is at the edge of the range searched" in noted
 
 

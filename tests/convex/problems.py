@@ -31,12 +31,8 @@ MODELS = {
         student="relu", target="softplus", r=0.5, c=1.0, gamma=0.9, noise=0.1, intercept=True
     ),
     "two spikes": SpikedRandomFeatures(
-        student="tanh",
-        target=MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2),
-        r=[[1, 0.5], [1, -0.5]],
-        c=1.0,
-        gamma=[[0.9, 0], [0, 1.0]],
-        noise=0.1,
+        student="tanh", target=MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2), c=1.0,
+        r=[[1, 0.5], [1, -0.5]], gamma=[[0.9, 0], [0, 1.0]], noise=0.1,
     ),
     "at a dimension": SpikedRandomFeatures(**SINE, noise=0.05, dimension=300.0),
     "quiet": WAVE,
@@ -50,7 +46,7 @@ MODELS = {
     "network": replica.GradientStep(
         student="tanh", target="sin", alpha0=0.5, eta=2.0, noise=0.1
     ).network(beta=1.0),
-}
+}  # fmt: skip
 REAL = ["outliers", "student", "groups", "intercept", "two spikes", "at a dimension", "network"]
 RESIDUAL = ["huber:0.5", "absolute", "quantile:0.3"]
 MARGIN = ["logistic", "hinge", "squared_hinge"]

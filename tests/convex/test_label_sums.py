@@ -6,8 +6,8 @@ from scipy.special import ndtr
 
 import replica
 from replica import SpikedRandomFeatures
+from replica.convex import classification_error
 from replica.convex.averages import scores
-from replica.convex.classification import classification_error
 from replica.convex.equations import Equations
 from replica.convex.solve import solve_points
 from replica.saddle_point import ridge
@@ -16,15 +16,11 @@ from tests.convex.problems import MODELS, SIGN, by_nodes, change_on, labels_on
 
 ONE = np.ones(1)
 
+STEPS = replica.Activation(
+    lambda z: np.where((z > -0.4) & (z <= 0.7), -1.0, 1.0), kinks=(-0.4, 0.7)
+)
 THREE = SpikedRandomFeatures(  # P(y = 1) in three steps of z, two of them asymmetric
-    student="relu",
-    target=replica.Activation(
-        lambda z: np.where(z > 0.7, 1.0, np.where(z > -0.4, -1.0, 1.0)), kinks=(-0.4, 0.7)
-    ),
-    r=0.8,
-    c=1.0,
-    gamma=0.6,
-    label_noise="flip:0.05",
+    student="relu", target=STEPS, r=0.8, c=1.0, gamma=0.6, label_noise="flip:0.05"
 )
 
 
@@ -61,11 +57,9 @@ def test_labels_of_a_steep_teacher_are_resolved(alpha):
     model = SpikedRandomFeatures(
         student="he1+0.3*he2", target="6*he1", r=0.1, c=1.0, gamma=0.1, label_noise="logistic"
     )
-    point, of = (
-        replica.solve(model, alpha=alpha, lam=0.1, loss="logistic"),
-        replica.loss("logistic"),
-    )
-    assert change_on(labels_on(model, trapezoid(200, 9.0)), of, point) < 1e-6
+    point = replica.solve(model, alpha=alpha, lam=0.1, loss="logistic")
+    fine = labels_on(model, trapezoid(200, 9.0))
+    assert change_on(fine, replica.loss("logistic"), point) < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from replica.convex.labels import Labels
 from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
-from replica.saddle_point import Field, field_on, responses_of
-from replica.saddle_point.ridge import solve_points
+from replica.saddle_point import Field, field_on, responses_of, ridge
 from solvers.rules import Rule, composite, trapezoid
 from tests.convex.problems import LOG_COSH, MODELS, WAVE, by_nodes, labels_on, overlaps_of
 
@@ -127,6 +126,6 @@ def test_features_that_vanish(law):
     of = by_nodes("absolute")
     given = labels_on(replace(MODELS["student"], label_noise=law), trapezoid(36, 6.7))
     equations = Equations(given, of)
-    o = solve_points(given.table, np.array([0.7]), np.array([0.1])).overlaps
+    o = ridge.solve_points(given.table, np.array([0.7]), np.array([0.1])).overlaps
     gone = o._replace(V1=0 * o.V1, V2=0 * o.V2)
     assert all(np.isfinite(part).all() for part in scores(given.labels, of, equations.field(gone)))

@@ -5,15 +5,15 @@
 
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.places import DOCS
+
 chromium = pytest.importorskip("tests.chromium", reason="websockets is not installed: .[test]")
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
-HTML = ROOT / "docs/_build/html"
+HTML = DOCS / "_build/html"
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
 WIDTHS = (1400, 390)  # a desk and a phone
 

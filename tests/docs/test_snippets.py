@@ -1,26 +1,19 @@
 """Every block of the README and the pages runs as it is, and Python's print what they say."""
 
 import re
-import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from replica.cli.common import run
-from replica.cli.main import app
-from validation.cli.main import app as validation_app
+from tests.cli.commands import theory, validate
+from tests.places import PAGES as DOCS_PAGES
+from tests.places import ROOT
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
-GENERATED = {"_build", "gallery"}
-PAGES = [
-    ROOT / "README.md",
-    *sorted(p for p in (ROOT / "docs").rglob("*.md") if not GENERATED & set(p.parts)),
-]
+PAGES = [ROOT / "README.md", *DOCS_PAGES]
 CLAIM = re.compile(r"^\s*print\(.*\)  # ([\d{TF-].*)$")
 SLOW = {"docs/simulation.md"}  # networks of 500 inputs
-PROGRAMS = {"replica": app, "replica-validate": validation_app}
+PROGRAMS = {"replica": theory, "replica-validate": validate}
 # What no test runs: it installs, waits for Ctrl-C, takes hours, or needs what a reader has.
 NOT_HERE = re.compile(
     r"pip install|replica explore|run\.py|figure cui/2 --plot|,2000 |problem\.toml"
@@ -77,11 +70,9 @@ def test_lines_of_a_shell_run(page, lines, tmp_path, monkeypatch):
         if of == page and "__main__" in code:  # a file that is imported
             (tmp_path / "mine.py").write_text(code)
     for line in lines:
-        program, *words = shlex.split(line)
+        program, _, words = line.partition(" ")
         if program in PROGRAMS:
-            assert run(PROGRAMS[program], words) in ((0, 1) if words[0] == "compare" else (0,)), (
-                line
-            )
+            assert PROGRAMS[program](words) in (0, words.startswith("compare")), line
         else:
             subprocess.run(line.replace("python3", sys.executable), shell=True, check=True)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica.equivalence.rules import known_layers
+from replica.equivalence import known_layers
 from tests.convex.problems import SIGN
 
 

@@ -1,19 +1,15 @@
 """What the explorer shows: the texts of a state give its numbers, and bad states a sentence."""
 
-import json
-import shlex
-
 import numpy as np
 import pytest
 
 import replica
-from replica.cli.common import run
-from replica.cli.main import app as replica_app
 from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of
-from tests.cli.commands import theory, validate
+from tests.cli.commands import document, theory, validate
 from tests.problems import ORDER_OF_SUMS
 
+SLOW = pytest.mark.slow
 FEW = DEFAULTS | {"alpha": "0.5:2:3"}
 # Each differs from the defaults in what the texts have to say.
 STATES = {
@@ -39,24 +35,11 @@ def run_python(view, capsys):
     return names
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_python_and_command_give_the_curve(name, capsys):
-    state = STATES[name]
-    view = curve_view(state)
-    names = run_python(view, capsys)
-    expected = pytest.approx(point(state).test_error, rel=ORDER_OF_SUMS)
-    assert names["point"].test_error == expected
-    drawn = view.figure.axes[0].lines[0].get_ydata()
-    assert np.array_equal(names["curve"].test_error.values.ravel(), drawn)
-    assert [one["test_error"] for one in printed(view, capsys)["points"]] == list(drawn)
-
-
 def printed(view, capsys):
-    """What the command prints, as JSON."""
-    program, *words = shlex.split(view.command)
+    """What the command prints, as data."""
+    program, _, line = view.command.partition(" ")
     assert program == "replica"
-    assert run(replica_app, [*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return document(capsys, line)
 
 
 # The menus' entries that are not among those above, each with what it needs.
@@ -68,20 +51,23 @@ ENTRIES = [
     *({"loss": name} for name in ("absolute", "quantile:0.9")),
     *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
 ]
+CASES = [pytest.param(state, id=name) for name, state in STATES.items()]
+CASES += [  # half a second each
+    pytest.param(DEFAULTS | {"alpha": "1,2"} | entry, id="-".join(entry.values()), marks=SLOW)
+    for entry in ENTRIES
+]
 
 
-@pytest.mark.slow  # half a second each
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: "-".join(entry.values()))
-def test_python_and_command_of_every_entry(entry, capsys):
-    state = DEFAULTS | {"alpha": "1,2"} | entry
+@pytest.mark.parametrize("state", CASES)
+def test_python_and_command_give_the_curve(state, capsys):
     view = curve_view(state)
     names = run_python(view, capsys)
     expected = pytest.approx(point(state).test_error, rel=ORDER_OF_SUMS)
     assert names["point"].test_error == expected
-    points = printed(view, capsys)["points"]
-    assert [one["test_error"] for one in points] == names[
-        "curve"
-    ].test_error.values.ravel().tolist()
+    drawn = view.figure.axes[0].lines[0].get_ydata()
+    error = "classification_error" if state["target"] == "sign" else "test_error"
+    assert np.array_equal(names["curve"][error].values.ravel(), drawn)
+    assert [one[error] for one in printed(view, capsys)["points"]] == list(drawn)
 
 
 @pytest.mark.parametrize("model", ["srf", "network"])
@@ -96,7 +82,7 @@ def test_texts_of_the_bounds(model, capsys):
 
 
 def test_texts_of_the_spectrum(capsys):
-    view = VIEWS["spectrum"](DEFAULTS)
+    view = VIEWS["spectrum"](DEFAULTS | {"model": "srf"})
     found = run_python(view, capsys)["found"]
     told = printed(view, capsys)
     assert told["edges"] == found.edges.tolist()
@@ -124,7 +110,7 @@ def test_the_texts_say_what_is_special_and_no_more():
     expression = curve_view(FEW | {"target": "z1 + z1*z2", "student": "relu"})
     assert "'z1 + z1*z2'" in expression.python
     assert "'z1 + z1*z2'" in expression.command
-    assert "import numpy" not in VIEWS["spectrum"](DEFAULTS).python
+    assert "import numpy" not in VIEWS["spectrum"](FEW | {"model": "srf"}).python
 
 
 BAD = {
@@ -171,8 +157,7 @@ def test_dots_are_what_the_command_gives(capsys):
     simulated = simulate(state)
     view = curve_view(state, simulated)
     line = view.command.splitlines()[1]
-    assert validate(f"{line.removeprefix('replica-validate ')} --json") == 0
-    points = json.loads(capsys.readouterr().out)["points"]
+    points = document(capsys, line.removeprefix("replica-validate "), validate)["points"]
     errors, spread = (
         simulated.points[f"{name}_test"].values[:, 0] for name in ("simulated", "stderr")
     )

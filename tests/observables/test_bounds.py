@@ -7,11 +7,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.special import erf
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.equivalence import at_points
 from solvers.results import ConvergenceError
 from tests.problems import PUBLISHED as STEP
+
+Z = np.linspace(-8.5, 8.5, 801)
+W = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 
 
 @st.composite
@@ -62,8 +67,6 @@ def test_upper_bound_is_a_distance():
     model = SpikedRandomFeatures(student="erf", target="sin", r=1.2, c=0.7, gamma=1.0)
     nodes, weights = np.polynomial.hermite_e.hermegauss(120)
     weights = weights / weights.sum()
-    from scipy.special import erf
-
     mu0 = erf(1.2 * nodes / np.sqrt(1 + 2 * 0.7))
     best = minimize_scalar(lambda m: weights @ (np.sin(nodes) - m * mu0) ** 2)
     found = replica.bounds(model)
@@ -78,12 +81,8 @@ def test_functions_attain_the_bounds():
     the spike is target variance less the part that psi fits."""
     model = replace(STEP, readout=[-1, 0.5, 2]).srf(beta=1.0)
     found = replica.bounds(model)
-    z = np.linspace(-8.5, 8.5, 801)
-    w = np.exp(-(z**2) / 2)
-    w /= w.sum()
+    z, w = Z, W
     h = found.target_function(z)
-    from replica.equivalence.table import at_points
-
     table, _ = at_points(model, z)
     upper = w @ (table.spread + (h - found.upper_function(z)) ** 2)
     across = (table.g[0] - found.psi[:, 0] @ table.mu1) ** 2 - table.g[0] ** 2
@@ -224,11 +223,7 @@ def test_learned_function_makes_the_error(readout):
     rest of the target from psi."""
     model = replace(STEP, alpha0=1.0, readout=readout).srf(beta=1.3)
     learned = replica.learned_function(model, alpha=1.0, lam=0.1)
-    z = np.linspace(-8.5, 8.5, 801)
-    w = np.exp(-(z**2) / 2)
-    w /= w.sum()
-    from replica.equivalence.table import at_points
-
+    z, w = Z, W
     table, _ = at_points(model, z)
     square = (learned.mean(z) - learned.target_mean(z)) ** 2
     error = w @ (square + learned.variance(z) + learned.target_variance(z))

@@ -10,7 +10,6 @@ import xarray
 import replica
 from replica import InvalidArgument, learning_curve, solve
 from replica.observables import evaluate
-from replica.observables import solution as curves
 from solvers.results import ConvergenceError, Status
 from tests.problems import ORDER_OF_SUMS, PUBLISHED, RAGGED, THREE
 
@@ -93,6 +92,7 @@ def test_a_rate_that_follows_the_width(kind):
         (dict(alpha=-1, lam=1), "alpha must be positive"),
         (dict(alpha=1, lam=0), "lam must be positive, from 1e-30 to .*: at 0"),
         (dict(alpha=[], lam=1), "alpha must be a number"),
+        (dict(alpha=1 + 2j, lam=1), "alpha must be a number"),
         (dict(alpha=1, lam="x"), "lam must be a number"),
         (dict(alpha=1, lam=1, beta=[[1, 2]]), "beta must be a number"),
         (dict(alpha=1, lam=1, readouts=["equal"]), "a grid must be over alpha, .*, got 'readouts'"),
@@ -133,11 +133,11 @@ def test_unresolved_points_are_flagged():
 def test_quadrature_error_bounds_the_error():
     """The estimate, made with the rule of half the size, exceeds the change on refinement."""
     model = replica.SpikedRandomFeatures(student="tanh", target="tanh", r=4, c=1, gamma=0.9)
-    loose = curves.evaluate(model, np.array([1.0]), np.array([1e-4]), quadrature_tol=1e-3)
-    tight = curves.evaluate(model, np.array([1.0]), np.array([1e-4]))
-    change = abs(loose.test_error[0] / tight.test_error[0] - 1)
-    assert loose.nodes[0] < tight.nodes[0]
-    assert 0 < change <= loose.quadrature_error[0]
+    loose, tight = (
+        solve(model, alpha=1.0, lam=1e-4, **asked) for asked in (dict(quadrature_tol=1e-3), {})
+    )
+    assert loose.nodes < tight.nodes
+    assert 0 < abs(loose.test_error / tight.test_error - 1) <= loose.quadrature_error
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1 - 1e-9, 0.9999, -1.0])
@@ -155,15 +155,11 @@ def test_nearly_aligned_kinked_targets(gamma, target):
     )
 
 
-@pytest.mark.parametrize(
-    "grids", [{}, {"beta": [0.5, 1]}, {"noise": [0, 1]}], ids=["point", "beta", "noise"]
-)
-def test_learning_curves_of_groups(grids, tmp_path):
-    """Datasets of general models, and their files."""
-    curve = replica.learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
+@pytest.mark.parametrize("grids", [{}, {"beta": [0.5, 1]}, {"noise": [0, 1]}])
+def test_learning_curves_of_groups(grids):
+    curve = learning_curve(RAGGED, alpha=[0.5, 1], lam=0.1, **grids)
     assert bool(curve.converged.all())
     assert len(curve.to_dataframe()) == curve.test_error.size  # a row a point
-    curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
 
 
 def test_learning_curves_of_several_steps(tmp_path):
@@ -208,8 +204,7 @@ def test_a_point_beyond_its_limits_is_flagged(limit, monkeypatch):
 
 
 def test_a_curve_over_readout_laws_has_a_row_a_point():
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    curve = learning_curve(step.srf(beta=1.0), alpha=1.0, lam=0.1, readout=["equal", "rademacher"])
+    curve = learning_curve(MODEL, alpha=1.0, lam=0.1, readout=["equal", "rademacher"])
     assert len(curve.to_dataframe()) == 2
     assert "r" not in curve  # of either group one: model.r
     assert curve.alpha.attrs["long_name"] == r"readout samples per dimension $\alpha = n/d$"

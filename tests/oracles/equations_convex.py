@@ -4,16 +4,15 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from replica.equivalence.table import tabulate
+from replica.equivalence import tabulate
 from solvers.rules import trapezoid
 from tests.oracles.equations import response, responses
 
 
 def original_residuals(model, alpha, lam, of, point, kappa=120):
-    """(6.1)-(6.3), (4.3)-(4.6), (4.9) as
-    docs/theory.md 6 prints them, for one group, labels that are a
-    sign, and a margin loss: integrated over omega, with the law of (y, tau) given omega in
-    closed form; kinks of the score are split by a fine rule instead."""
+    """(6.1)-(6.3), (4.3)-(4.6), (4.9) as docs/theory.md 6 prints them, for a margin loss:
+    integrated over omega, with the law of (y, tau) given omega in closed form; kinks of the score
+    are split by a fine rule instead."""
     table = tabulate(model, trapezoid(kappa))
     gamma, beta = model.gamma, model.beta
     rho = np.sqrt(1 - gamma**2)
@@ -36,13 +35,8 @@ def original_residuals(model, alpha, lam, of, point, kappa=120):
             tau = centre * P + y * np.sqrt(v) * norm.pdf(edge)
             g, slope, _ = of.score(y * omega, np.full_like(omega, V[j]))
             s = y * g
-            E[:, j] += [
-                weights @ (P * s),
-                weights @ (P * slope),
-                weights @ (P * s**2),
-                weights @ (tau * s),
-                weights @ (P * (y * omega < 0)),
-            ]
+            parts = P * s, P * slope, P * s**2, tau * s, P * (y * omega < 0)
+            E[:, j] += np.array(parts) @ weights
     s, slope, square, along, wrong = E
     n = table.weights
     V1_hat = np.array([[-ratio * n @ (mu1**2 * slope)]])

@@ -6,6 +6,7 @@ import pytest
 import replica
 from replica import reference
 from solvers.results import ConvergenceError
+from tests.problems import PRINTED, PUBLISHED
 
 STUDENTS = ("tanh", "erf", "sin", "relu")
 TARGETS = ("sin", "tanh", "relu", "sign")
@@ -54,21 +55,11 @@ def test_default_accuracy_at_limits(model, point):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("alpha", "errors"),
-    [
-        (3.0, (0.0325182, 0.0221979)),
-        (0.2, (0.0484829, 0.0124938)),
-        (0.9, (0.0425039, 0.0168595)),
-        (1.6, (0.0373113, 0.0195898)),
-        (2.3, (0.0343047, 0.0211855)),
-    ],
-)
+@pytest.mark.parametrize(("alpha", "errors"), PRINTED.items())
 def test_published_setting(alpha, errors):
     """docs/theory.md 13: r, c, gamma and the five points of its first setting, to all digits
     given."""
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    model = step.srf(beta=1.0)
+    model = PUBLISHED.srf(beta=1.0)
     parameters = [round(value, 7) for value in (model.r, model.c, model.gamma)]
     assert parameters == [1.1340555, 1.0189732, 0.9718544]
     exact = reference.solve(model, alpha=alpha, lam=0.1)
@@ -92,7 +83,7 @@ def test_digits_mean_what_they_say():
 def test_unsettled_is_refused(monkeypatch):
     """With steps too coarse for the problem there is no answer, rather than a wrong one; at the
     finest steps allowed it would take minutes to see."""
-    monkeypatch.setattr("replica.reference.oracle.HALVINGS", range(4, 6))
+    monkeypatch.setattr("replica.reference.oracle.HALVINGS", range(3, 5))
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", **HARD[0])
     with pytest.raises(ConvergenceError, match="not settled") as raised:
         reference.solve(model, **HARD[1], digits=16)

@@ -8,7 +8,7 @@ import pytest
 
 import replica
 from replica import Activation, InvalidArgument, activation
-from replica.problem.named import ACTIVATIONS
+from replica.problem import ACTIVATIONS
 from solvers.quadrature import QuadratureError
 
 CLOSED = ["erf", "sin", "relu", "sign", "linear", "he1+he2/2-he4/24"]
@@ -140,14 +140,6 @@ def test_declared_kinks_reach_the_closed_form():
     assert errors[1] == pytest.approx(errors[0], rel=1e-8)
 
 
-def test_module_function(tmp_path, monkeypatch):
-    (tmp_path / "swishes.py").write_text(
-        "import numpy as np\ndef swish(x):\n    return x/(1+np.exp(-x))\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    assert activation("swishes:swish")(0.0) == 0
-
-
 def test_hermite_sums_travel_to_other_processes():
     sigma = activation("he1-he3/6")
     copy = pickle.loads(pickle.dumps(sigma))
@@ -172,16 +164,3 @@ def test_hermite_sums_travel_to_other_processes():
 )
 def test_kinks_that_nobody_declared_are_found(function, kinks):
     assert replica.activation(function).kinks == pytest.approx(kinks, abs=1e-12)
-
-
-def test_a_student_of_ones_own_is_as_accurate_as_with_declared_kinks():
-    own = lambda x: np.maximum(x, 0.1 * x) + np.abs(x - 0.7)  # noqa: E731
-    declared = replica.Activation(own, kinks=[0.0, 0.7])
-    of = dict(target="sin", alpha0=2.0, eta=1.0)
-    one, other = (
-        replica.solve(
-            replica.GradientStep(student=student, **of).srf(beta=1.0), alpha=1.0, lam=0.1
-        ).test_error
-        for student in (own, declared)
-    )
-    assert one == pytest.approx(other, rel=1e-8)

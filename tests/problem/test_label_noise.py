@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from replica import Activation, InvalidArgument
-from replica.problem.labels import label_noise, mean_label, zeros
-from replica.problem.named import activation
+from replica.problem import activation, label_noise, zeros
+from replica.problem.labels import mean_label
 
 
 @pytest.mark.parametrize("text", ["student:2", "outliers:2:1", "flip:0.6", "flip", "cauchy", 3])

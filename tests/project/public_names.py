@@ -165,7 +165,7 @@ def packages():
 
 def programs():
     """Both applications, and what runs them."""
-    from replica.cli.common import run as runner
+    from replica.cli import run as runner
     from replica.cli.main import app as theory
     from validation.cli.main import app as experiments
 

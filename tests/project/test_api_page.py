@@ -4,15 +4,12 @@ import importlib
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import replica
+from tests.places import DOCS, PAGES, ROOT
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
-DOCS = ROOT / "docs"
-PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
 MODULE = re.compile(r"^\.\. auto(module):: (\S+)", re.MULTILINE)
 LISTED = re.compile(r"^   ()(\w+(?:\.\w+)+)$", re.MULTILINE)  # in an autosummary
 DESCRIBED = [

@@ -1,20 +1,15 @@
-"""The README's example runs, its commands exist, and CI runs the one for tests."""
+"""The README: a short example, which tests/docs runs, and commands that exist, as CI has them."""
 
 import re
-from pathlib import Path
 
-ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+from tests.places import ROOT
+
 README = (ROOT / "README.md").read_text()
 
 
-def test_example_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_example_is_short():
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in code.splitlines() if line]) <= 10
-    exec(compile(code, "README.md", "exec"), {})
-    shown = capsys.readouterr().out.splitlines()
-    claimed = [line.split("# ")[1] for line in code.splitlines() if "print(" in line]
-    assert shown == claimed
 
 
 def test_two_commands():

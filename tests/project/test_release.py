@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 import replica
+from tests.places import ROOT
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 BIN = "Scripts" if os.name == "nt" else "bin"
 LEFT_OUT = ".*cache", ".git", ".venv", "build", "*.egg-info"
@@ -38,23 +38,19 @@ def document(name):
 
 
 def test_versions_agree():
-    assert settings()["metadata"]["version"] == replica.__version__
-    assert document("CITATION.cff")["version"] == replica.__version__
-    assert document("codemeta.json")["version"] == replica.__version__
-    assert document("conda-recipe/meta.yaml")["package"]["version"] == replica.__version__
-    assert document("codemeta.json")["dateModified"] == str(
-        document("CITATION.cff")["date-released"]
-    )
+    citation, meta = document("CITATION.cff"), document("codemeta.json")
+    recipe = document("conda-recipe/meta.yaml")["package"]["version"]
+    written = {settings()["metadata"]["version"], citation["version"], meta["version"], recipe}
+    assert written == {replica.__version__}
+    assert meta["dateModified"] == str(citation["date-released"])
 
 
 def test_the_papers_are_the_same_everywhere():
     page = (ROOT / "docs/theory.md").read_text("utf-8")
     papers = re.findall(r"\(https://arxiv.org/abs/([\d.]+)\)", page[: page.index("## ")])
-    cited = [one["url"].rpartition("/")[2] for one in document("CITATION.cff")["references"]]
-    named = [
-        one["url"].rpartition("/")[2] for one in document("codemeta.json")["referencePublication"]
-    ]
-    assert cited == named == papers
+    cited, named = document("CITATION.cff")["references"], document("codemeta.json")
+    for listed in (cited, named["referencePublication"]):
+        assert [one["url"].rpartition("/")[2] for one in listed] == papers
     assert len(papers) == 3
 
 
@@ -147,13 +143,8 @@ def wheel(tmp_path_factory):
     subprocess.run([python, "-m", "build", "-o", folder, copy], check=True, capture_output=True)
     with tarfile.open(next(folder.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {
-        "CITATION.cff",
-        "CHANGELOG.md",
-        "LICENSE",
-        "docs/theory.md",
-        "tests/conftest.py",
-    } <= names
+    needed = {"CITATION.cff", "CHANGELOG.md", "LICENSE", "docs/theory.md", "tests/conftest.py"}
+    assert needed <= names
     return next(folder.glob("*.whl"))
 
 

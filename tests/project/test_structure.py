@@ -3,11 +3,10 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+from tests.places import ROOT
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
@@ -127,19 +126,15 @@ def test_few_modules_stand_alone():
     assert len([m for m in FILES if m.count(".") == 1 and FILES[m].parent.name == "replica"]) <= 8
 
 
-def test_import_is_light():
-    """`import replica` brings neither the plotting, the tables, the oracle nor the CLI."""
-    code = "import sys, replica, validation; print(*sys.modules)"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    heavy = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
-    assert not heavy & set(found)
+HEAVY = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
+# what only a spectrum, a trained bias or a first point needs comes with these
+LATER = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
 
 
-def test_import_of_the_theory_is_lighter():
-    """What only a spectrum, a trained bias or a first point needs comes with these."""
-    code = "import sys, replica; print(*sys.modules)"
+@pytest.mark.parametrize(
+    ("packages", "left_out"), [("replica, validation", HEAVY), ("replica", LATER)]
+)
+def test_import_is_light(packages, left_out):
+    code = f"import sys, {packages}; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    later = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
-    assert not later & set(found.stdout.split())
+    assert not left_out & set(found.stdout.split())

@@ -35,14 +35,8 @@ def numbers():
     """Numbers that are none, or out of range, of every option that takes one."""
     bad = ["", " ", "x", "nan", "-inf", "1e300", "1e400", "1,,2", "1,x", "1:2", "1:2:0", "1:2:-3"]
     bad += ["1:2:1e3", "1:2:3:lin", "1:2:3:log:", "0:1:3:log", "1:nan:3", "0x10", "1+2j", "True"]
-    bad += [
-        "1:2:1000000000000",
-        "1:2:" + "9" * 5001,
-        "1" * 5001,
-        "\u0663\u066b\u0665",
-        "1;2",
-        "1/2",
-    ]
+    bad += ["1:2:1000000000000", "1:2:" + "9" * 5001, "1" * 5001]
+    bad += ["\u0663\u066b\u0665", "1;2", "1/2"]
     for name in ("alpha", "lam", "alpha0", "eta", "beta", "noise", "step-noise"):
         for text in bad:
             infinite = name == "alpha0" and text in ("1e400", "1" * 5001)  # which it may be
@@ -81,20 +75,8 @@ def names():
     code += ["os:abort", "os:system", "os:_exit", "builtins:breakpoint", "sys:path"]
     code += ["numpy:sum", "numpy:nothing", "nowhere:f", ":f", "f:", "a:b:c", "..x:y", "a b:c"]
     code += ["numpy.lib.scimath:sqrt", "numpy.random:standard_normal", "sys:maxsize", "json:dumps"]
-    text = [
-        "",
-        " ",
-        "tan",
-        "he1+x",
-        "he1/0",
-        "he999",
-        "1*",
-        "x" * 10**5,
-        "\x1b[31m",
-        "\n",
-        "z0",
-        "é",
-    ]
+    text = ["", " ", "tan", "he1+x", "he1/0", "he999", "1*", "x" * 10**5]
+    text += ["\x1b[31m", "\n", "z0", "é"]
     for name in ("student", "target"):
         for given in (*code, *text):
             yield ["replica", "curve", *POINT, f"--{name}={given}"]
@@ -119,52 +101,14 @@ def names():
 
 def expressions():
     """Targets written as text that is not arithmetic, or far too much of it."""
-    bad = [
-        "z9",
-        "z1 +",
-        "z1 z2",
-        "(z1",
-        "z1)",
-        "z1; z2",
-        "z1 = 2",
-        "lambda z1: z1",
-        "z1 if z1 else 0",
-    ]
-    bad += [
-        "__import__('os')+z1",
-        "z1.real",
-        "z1[0]",
-        "exit(z1)",
-        "print(z1)",
-        "eval('z1')",
-        "z1 @ z2",
-    ]
-    bad += [
-        "z1 // 2",
-        "z1 % 2",
-        "z1 & 1",
-        "~z1",
-        "z1 < 0",
-        "not z1",
-        "z1 and z2",
-        "f'{z1}'",
-        "'z1'",
-    ]
-    bad += ["z1**1j", "1j*z1", "he100(z1)", "he(z1)", "he1(z1, z2)", "tanh()*z1", "tanh(x=z1)"]
-    bad += [
-        "z1 + (-8)**(1/3)*z2",
-        "z1/0",
-        "log(z1)",
-        "1/(z1-z1)",
-        "exp(exp(exp(z1*z1)))",
-        "z1*1e400",
-    ]
-    bad += ["z1**.5", "+".join(["z1"] * 5000), "*".join(["z1"] * 2000), "-" * 5000 + "z1"]
-    bad += [
-        "(" * 5000 + "z1" + ")" * 5000,
-        "tanh(" * 2000 + "z1" + ")" * 2000,
-        "z1" + "**z1" * 3000,
-    ]
+    bad = ["z9", "z1 +", "z1 z2", "(z1", "z1)", "z1; z2", "z1 = 2", "lambda z1: z1"]
+    bad += ["z1 if z1 else 0", "__import__('os')+z1", "z1.real", "z1[0]", "exit(z1)", "print(z1)"]
+    bad += ["eval('z1')", "z1 @ z2", "z1 // 2", "z1 % 2", "z1 & 1", "~z1", "z1 < 0", "not z1"]
+    bad += ["z1 and z2", "f'{z1}'", "'z1'", "z1**1j", "1j*z1", "he100(z1)", "he(z1)", "he1(z1, z2)"]
+    bad += ["tanh()*z1", "tanh(x=z1)", "z1 + (-8)**(1/3)*z2", "z1/0", "log(z1)", "1/(z1-z1)"]
+    bad += ["exp(exp(exp(z1*z1)))", "z1*1e400", "z1**.5", "+".join(["z1"] * 5000)]
+    bad += ["*".join(["z1"] * 2000), "-" * 5000 + "z1", "(" * 5000 + "z1" + ")" * 5000]
+    bad += ["tanh(" * 2000 + "z1" + ")" * 2000, "z1" + "**z1" * 3000]
     bad += ["z1 + " + "9" * 10**5, "z1 # comment\n+", "z1\n\nz2", "z1 + é", "z1 + \x00", "z1:=2"]
     for text in bad:
         if "\x00" not in text:  # no argument of a program has one
@@ -174,20 +118,8 @@ def expressions():
 
 def outputs():
     """Files that cannot be written, refused before anything is computed."""
-    bad = [
-        "",
-        ".",
-        "..",
-        "/",
-        "x",
-        "x.txt",
-        "x.csv/",
-        "no/x.csv",
-        "/proc/x.csv",
-        "/dev/null",
-        ".csv",
-    ]
-    for path in (*bad, "x" * 300 + ".csv", "a\nb"):
+    bad = ["", ".", "..", "/", "x", "x.txt", "x.csv/", "no/x.csv", "/proc/x.csv", "/dev/null"]
+    for path in (*bad, ".csv", "x" * 300 + ".csv", "a\nb"):
         yield ["replica", "curve", *POINT, f"--out={path}"], path != ".csv"
         yield ["replica", "curve", *POINT, f"--plot={path}"]
         yield [*SIMULATE, f"--out={path}"], path != ".csv"

@@ -11,10 +11,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from replica.cli.common import run
-from replica.cli.main import app
 from replica.documents import TEMPORARY, open_regular, write_file
-from validation.cli.main import app as validation_app
+from tests.cli.commands import refusal, theory, validate
 
 POINT = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1 --lam .1"
 
@@ -46,7 +44,7 @@ def test_a_full_disk_is_one_line(tmp_path, capsys, option, name, size):
     target = tmp_path / name
     target.write_text("old")
     with full_disk(size):
-        assert run(app, [*POINT.split(), option, str(target)]) == 2
+        assert theory(f"{POINT} {option} {target}") == 2
     assert capsys.readouterr().err == f"error: {target}: File too large\n"
     assert target.read_text() == "old"
     assert names(tmp_path) == [name]
@@ -59,7 +57,7 @@ def test_a_link_stays_and_a_mode_too(tmp_path):
     link.symlink_to(file.name)
     dangling.symlink_to("made.csv")
     for path in (link, dangling):
-        assert run(app, [*POINT.split(), "--out", str(path)]) == 0
+        assert theory(f"{POINT} --out {path}") == 0
         assert path.is_symlink()
     assert file.read_text() == (tmp_path / "made.csv").read_text() != "old"
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -68,31 +66,26 @@ def test_a_link_stays_and_a_mode_too(tmp_path):
     assert stat.S_IMODE((tmp_path / "made.csv").stat().st_mode) == 0o666 & ~umask
 
 
-def make_circle(path):
+def circle(path):
     path.symlink_to(path)
 
 
-def make_pipe(path):
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize("make", [os.mkdir, make_pipe, make_circle])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, circle])
 def test_what_is_no_file_is_not_replaced(tmp_path, capsys, make):
     make(tmp_path / "a.csv")
-    assert run(app, [*POINT.split(), "--out", str(tmp_path / "a.csv")]) == 2
-    assert "--out must be a file that can be written" in capsys.readouterr().err
+    message = refusal(capsys, f"{POINT} --out {tmp_path / 'a.csv'}")
+    assert "--out must be a file that can be written" in message
     assert names(tmp_path) == ["a.csv"]
 
 
 @pytest.mark.parametrize(
-    ("application", "line"),
-    [(app, f"{POINT} --out"), (app, f"{POINT} --plot"), (validation_app, "figure steps --plot")],
+    ("command", "line"),
+    [(theory, f"{POINT} --out"), (theory, f"{POINT} --plot"), (validate, "figure steps --plot")],
 )
-def test_a_folder_is_not_a_file(tmp_path, monkeypatch, capsys, application, line):
+def test_a_folder_is_not_a_file(tmp_path, monkeypatch, capsys, command, line):
     """A path drops the slash by which one says so."""
     monkeypatch.chdir(tmp_path)
-    assert run(application, [*line.split(), "x.json/"]) == 2
-    assert "'x.json/' is a folder" in capsys.readouterr().err
+    assert "'x.json/' is a folder" in refusal(capsys, f"{line} x.json/", command)
     assert not names(tmp_path)
 
 

@@ -81,6 +81,10 @@ def refused(path):
         (idx(PIXELS, (20, 0, 9)), "with numbers in it"),
         (idx(PIXELS, (0, 3, 3)), "with numbers in it"),
         (idx(PIXELS, (1000, 1000, 1000)), "truncated, 180 bytes for the 1000000000"),
+        (idx(PIXELS) + b"xy", "ends after the 180 bytes"),
+        (b"\x89PNG" + idx(PIXELS), "begins with 00 00, not '89 50 4e 47'"),
+        (b"\0\0\x07" + idx(PIXELS)[3:], "an IDX file"),
+        (idx(LABELS), "1 axis, as labels have"),
         (b"", "begins with 00 00"),
     ],
 )
@@ -88,6 +92,13 @@ def refused(path):
 def test_headers_that_lie(tmp_path, content, part, pack):
     pair(tmp_path, pack(content))
     assert part in refused(tmp_path)
+
+
+def test_broken_gzip(tmp_path):
+    packed = gzip.compress(idx(PIXELS))
+    for broken in (packed[:-40], packed[:40] + b"????" + packed[44:]):
+        pair(tmp_path, broken)
+        assert "a whole IDX file, plain or gzip" in refused(tmp_path)
 
 
 def test_a_gzip_bomb(tmp_path):

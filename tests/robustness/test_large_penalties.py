@@ -1,18 +1,14 @@
 """Where the penalty is not much less than n, the limit d -> inf is far from any network."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
 
 import replica
-from replica.cli.common import run
-from replica.cli.main import app
+from tests.cli.commands import validate
+from tests.problems import PUBLISHED as STEP
 from validation import compare
-from validation.cli.main import app as validation
-
-STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 
 
 def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
@@ -32,7 +28,7 @@ def test_a_theory_that_is_not_found_at_the_dimension_is_not_replaced_by_the_limi
     """A Gaussian readout: the limit, .0252, is 20 % below what is simulated at d = 100."""
     line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --model srf"
     line += " --alpha 1 --lam .1 --loss huber:0.3 --dimension 100 --seeds 2 --rng 0 --json"
-    status = run(validation, line.split())
+    status = validate(line)
     out, _ = capsys.readouterr()
     (point,) = json.loads(out)["points"]
     if point["theory_test"] is None:
@@ -54,13 +50,3 @@ def test_a_solution_says_how_far_it_is_from_dimension_1000(lam, least, loss):
     assert shift == pytest.approx(there.test_error / limit.test_error - 1, abs=3e-6)
     assert least <= shift < 20
     assert there.finite_size_shift == 0.0
-
-
-@pytest.mark.parametrize(("lam", "noted"), [("0.1", False), ("1e4", True), ("0.1,1e4", True)])
-def test_the_command_line_notes_it_above_two_percent(lam, noted, capsys):
-    line = f"curve --student tanh --target sin --alpha0 20 --eta 3 --alpha 1 --lam {lam}"
-    assert run(app, [*line.split(), "--notes"]) == 0
-    out, err = capsys.readouterr()
-    note = re.search(r"note: .* d = 1000 .* lam = 10000 differs by \+789%", err)
-    assert (note is not None) == noted
-    assert "note" not in out

@@ -5,23 +5,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = str(Path(__file__).parents[2])
+from tests.places import ROOT
 
 
 def python(folder, *arguments):
-    environment = os.environ | {"PYTHONPATH": ROOT}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    given = dict(cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run([sys.executable, *arguments], **given)
 
 
 @pytest.mark.parametrize("name", ["solvers.py", "solvers/__init__.py"])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import replica
 from benchmarks.random_points import broken, drawn
 from solvers.results import Status
 
@@ -30,7 +29,7 @@ def test_ridge_regression(number):
     keeps_its_promise("ridge", number, 1.0)
 
 
-@settings(deadline=None, max_examples=8, derandomize=True)
+@settings(deadline=None, max_examples=4, derandomize=True)
 @given(NUMBERS)
 def test_other_losses(number):
     keeps_its_promise("losses", number, 1.0)
@@ -59,20 +58,3 @@ def test_a_point_takes_no_more_than_its_time(number, limit):
     taken = process_time() - start
     assert point.status is Status.TIME  # they take 20 s and more
     assert taken < limit + 1.0  # a slow machine takes twice as long
-
-
-SIGNS = dict(student="tanh", target="sign", r=1.1, c=1.0, gamma=0.9)
-
-
-@pytest.mark.parametrize("lam", [1e-3, 0.1, 10.0])
-def test_the_square_loss_of_random_labels_keeps_its_promise(lam):
-    """Labels that are flipped with probability 0 are the target's signs, of which ridge regression
-    is known to 1e-10."""
-    at = dict(alpha=1.5, lam=lam)
-    random = replica.solve(replica.SpikedRandomFeatures(**SIGNS, label_noise="flip:0"), **at)
-    known = replica.solve(replica.SpikedRandomFeatures(**SIGNS), **at)
-    for point, tolerance in ((random, 1e-6), (known, 1e-10)):
-        assert point.converged
-        assert max(point.residual, point.quadrature_error) <= tolerance
-    assert random.test_error == pytest.approx(known.test_error, rel=1e-6)
-    assert random.train_error == pytest.approx(known.train_error, rel=1e-6)

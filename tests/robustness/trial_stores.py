@@ -21,18 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from replica import InvalidArgument, SpikedRandomFeatures
+from replica import InvalidArgument
+from tests.places import ROOT
 from tests.robustness import test_image_faults as pictures
 from tests.robustness.accidents import damaged
 from tests.robustness.cluster_fault import FAULTS
+from tests.robustness.test_store_faults import MODEL
 from tests.validation import test_engine
 from validation import simulate
 from validation.mixtures import images
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 LIMIT = 60.0  # seconds, above which a try hangs
-MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=10, rng=3, test_samples=20, workers=1)
 LINE = "--student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,1.5 --lam .01,1"
 
@@ -49,7 +49,7 @@ def same(one, other):
 
 def damage(rng, faults):
     """30 times 300 cells, all of them damaged."""
-    expected, tries = simulate(MODEL, seeds=300, **OPTIONS), 0
+    expected = simulate(MODEL, seeds=300, **OPTIONS)
     for _ in range(30):
         with tempfile.TemporaryDirectory() as name:
             simulate(MODEL, seeds=300, store=name, **OPTIONS)
@@ -58,7 +58,7 @@ def damage(rng, faults):
                 content = file.read_bytes()
                 spoiled[file] = damaged(content, rng)
                 file.write_bytes(spoiled[file])
-            tries += len(spoiled)
+            faults["tried"] += len(spoiled)
             begun = time.monotonic()
             found = simulate(MODEL, seeds=300, store=name, **OPTIONS)
             faults["hang"] += time.monotonic() - begun > LIMIT
@@ -68,7 +68,6 @@ def damage(rng, faults):
             for file, content in spoiled.items():
                 kept = (file, file.with_suffix(".damaged-1"))
                 faults["loss"] += not any(f.exists() and f.read_bytes() == content for f in kept)
-    return tries
 
 
 # Kills
@@ -81,9 +80,9 @@ def fill(folder, seeds):
 def kills(rng, faults):
     """80 runs killed at a random moment, in fours on one store, the last two of each at once; each
     store is then completed."""
-    expected, deaths = simulate(MODEL, seeds=200, **OPTIONS), 0
+    expected = simulate(MODEL, seeds=200, **OPTIONS)
     fork = multiprocessing.get_context("fork")
-    while deaths < 80:
+    while faults["tried"] < 80:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             for runs in (1, 1, 2):
@@ -95,7 +94,7 @@ def kills(rng, faults):
                 for process in started:
                     process.kill()
                     process.join()
-                    deaths += process.exitcode == -signal.SIGKILL
+                    faults["tried"] += process.exitcode == -signal.SIGKILL
                 faults["loss"] += sum(
                     not path.exists() or path.read_bytes() != content
                     for path, content in before.items()
@@ -104,7 +103,6 @@ def kills(rng, faults):
             faults["silent acceptance"] += not same(found, expected)
             strange = [p for p in folder.iterdir() if p.suffix != ".json" and p.name != ".lock"]
             faults["loss"] += len(strange)  # half-written, or a good cell set aside
-    return deaths
 
 
 # Clusters
@@ -114,6 +112,7 @@ def clusters(rng, faults):
     """Each way for a dask cluster to fail, and the same call after it."""
     expected = simulate(test_engine.MODEL, **test_engine.OPTIONS)
     for fault in FAULTS:
+        faults["tried"] += 1
         with tempfile.TemporaryDirectory() as name:
             command = ["-W", "ignore", "-m", "tests.robustness.cluster_fault", fault, name]
             try:
@@ -129,7 +128,6 @@ def clusters(rng, faults):
             faults["traceback"] += not (error or "").startswith("the executor failed")
             found = simulate(test_engine.MODEL, store=name, **test_engine.OPTIONS)
             faults["loss"] += not same(found, expected)
-    return len(FAULTS)
 
 
 # Disks and pipes
@@ -142,10 +140,10 @@ def command(line, folder, faults, *, size=None, stdout=None, close=False):
         if size is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    words = line.split()
     pipe = subprocess.PIPE
+    faults["tried"] += 1
     process = subprocess.Popen(
-        [sys.executable, "-m", *words], cwd=folder, stdout=stdout or pipe, stderr=pipe,
+        [sys.executable, "-m", *line.split()], cwd=folder, stdout=stdout or pipe, stderr=pipe,
         preexec_fn=limit, env=ENVIRONMENT,
     )  # fmt: skip
     if close:
@@ -166,7 +164,7 @@ def command(line, folder, faults, *, size=None, stdout=None, close=False):
 
 def disks(rng, faults):
     """Files that end too early, pipes in the place of files, and outputs that are closed."""
-    tries, simulation = 0, f"validation simulate {LINE} --dimension 10 --seeds 4 --rng 0"
+    simulation = f"validation simulate {LINE} --dimension 10 --seeds 4 --rng 0"
     for size in (0, 100, 3000):
         for option in ("--out a.csv", "--out a.json", "--out a.nc", "--plot a.png", "--plot a.pdf",
                        "--plot a.svg"):  # fmt: skip
@@ -176,34 +174,28 @@ def disks(rng, faults):
                 status = command(f"replica curve {LINE} {option}", name, faults, size=size)
                 faults["loss"] += (status == 0) == (target.read_text() == "old")
                 faults["loss"] += len(os.listdir(name)) != 1
-                tries += 1
         with tempfile.TemporaryDirectory() as name:
             line = f"{simulation} --store cells"
             command(line, name, faults, size=size)
             faults["silent acceptance"] += command(line, name, faults) != 0
             faults["loss"] += len(list(Path(name, "cells").glob("*.json"))) != 4
-            tries += 2
     for kind in ("--out a.csv", "--plot a.png", "--config a.toml"):
         with tempfile.TemporaryDirectory() as name:
             os.mkfifo(Path(name, kind.split()[1]))
             faults["silent acceptance"] += (
                 command(f"replica curve {LINE} {kind}", name, faults) != 2
             )
-            tries += 1
     with tempfile.TemporaryDirectory() as name:
         os.mkfifo(Path(name, "cells"))
         faults["silent acceptance"] += command(f"{simulation} --store cells", name, faults) != 2
         os.mkfifo(Path(name, "im.npz"))
         line = "validation figure mixtures/3 --quick --images im.npz --plot a.png"
         faults["silent acceptance"] += command(line, name, faults) != 2
-        tries += 2
     for line in (f"replica curve {LINE}", f"replica curve {LINE} --json", "replica --help",
                  "replica --version", "replica staircase --target z1*z2", simulation):  # fmt: skip
         with tempfile.TemporaryDirectory() as name, open("/dev/full", "wb") as full:
             command(line, name, faults, stdout=full)
             command(line, name, faults, close=True)
-            tries += 2
-    return tries
 
 
 # Image files
@@ -212,7 +204,7 @@ def disks(rng, faults):
 def files(rng, faults):
     """Files of images of which every one is damaged, or is none; a small change may leave pixels
     that are as good as others, which is no fault."""
-    tries, usage = 0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for name, content in [*pictures.FILES.items()] * 100:
         if rng.integers(4):
             start = int(rng.integers(len(content)))
@@ -232,10 +224,9 @@ def files(rng, faults):
                 pixels = np.concatenate([found.first, found.second])
                 faults["silent acceptance"] += not (np.isfinite(pixels).all() and pixels.size)
             faults["hang"] += time.monotonic() - begun > LIMIT
-            tries += 1
+            faults["tried"] += 1
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - usage) / 1024
-    print(f"memory grew by {grown:.0f} MB over {tries} bad files", file=sys.stderr)
-    return tries
+    print(f"memory grew by {grown:.0f} MB over {faults['tried']} bad files", file=sys.stderr)
 
 
 PARTS = {
@@ -257,9 +248,9 @@ def main(seed=0, *parts):
     for part in parts or PARTS:
         title, attempt = PARTS[part]
         faults = Counter()
-        tries = attempt(np.random.default_rng(int(seed)), faults)
+        attempt(np.random.default_rng(int(seed)), faults)
         counts = " | ".join(str(faults[kind]) for kind in KINDS)
-        print(f"| {title} | {tries} | {counts} |", flush=True)
+        print(f"| {title} | {faults['tried']} | {counts} |", flush=True)
 
 
 if __name__ == "__main__":

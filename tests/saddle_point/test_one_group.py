@@ -11,12 +11,10 @@ import pytest
 import replica
 from replica import InvalidArgument
 from replica.equivalence import table_at
-from replica.saddle_point import one_group, ridge
+from replica.saddle_point import check, one_group, ridge, solve_and_check
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.residual import check, solve_and_check
-from replica.saddle_point.ridge import Points, trained_readout
 from solvers.results import Status
 
 MODELS = {
@@ -41,11 +39,11 @@ ALPHA = np.array([0.05, 0.3, 1.0, 4.0, 30.0])
 LAM = np.array([10.0, 1e-3, 1e-6, 0.1, 1e-2])
 
 
-def general(responses):
+def general(responses, alpha=ALPHA, lam=LAM):
     """The points by the code for any number of groups."""
-    result = responses.solve(ALPHA, LAM, 1e-14)
-    readout = trained_readout(responses, result.value, ALPHA, LAM)
-    return Points(*readout, result.residual, result.iterations, result.status)
+    result = responses.solve(alpha, lam, 1e-14)
+    readout = ridge.trained_readout(responses, result.value, alpha, lam)
+    return ridge.Points(*readout, result.residual, result.iterations, result.status)
 
 
 def model_of(name):
@@ -230,9 +228,10 @@ def test_as_papers_do_it(name, scheme):
     assert float(curve.test_error[0, 0]) == pytest.approx(other.test_error, rel=1e-12)
 
 
-def test_what_damped_iteration_does_not_reach_is_flagged():
-    """At the threshold and lam = 1e-10 it would take 1e5 sweeps; of a steep student no
-    Gauss-Hermite rule meets 1e-10."""
+def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):
+    """At the threshold and lam = 1e-10 it would take 1e5 sweeps, of which this waits for 500; of a
+    steep student no Gauss-Hermite rule meets 1e-10."""
+    monkeypatch.setattr("replica.saddle_point.damped.MOST_SWEEPS", 500)
     point = replica.solve(MODEL, alpha=1.0, lam=1e-10, method="damped")
     assert point.status is Status.ITERATION_LIMIT
     assert np.isnan(point.test_error)

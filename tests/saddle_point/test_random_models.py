@@ -9,8 +9,7 @@ import pytest
 import replica
 from replica import MultiIndex, SpikedRandomFeatures
 from replica.equivalence import table_at
-from replica.saddle_point import ridge
-from replica.saddle_point.overlaps import Errors, Overlaps
+from replica.saddle_point import Errors, Overlaps, ridge
 from tests.oracles.equations import free_energy, hats, residuals, responses
 from tests.saddle_point.test_ridge import MODELS
 

@@ -14,6 +14,7 @@ from replica.saddle_point.residual import residual
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
 from tests.problems import POINTS, PUBLISHED, RAGGED
+from tests.saddle_point.test_one_group import general
 
 RELU = GradientStep(student="relu", target="sin", alpha0=0.5, eta=2.0, noise=0.1)
 MODELS = {
@@ -38,6 +39,12 @@ WRONG = 1e-6  # a fifth of any unknown leaves at least that: 1e4 times the toler
 def solved(request):
     table = table_at(MODELS[request.param], 2)
     return table, ridge.solve_points(table, **POINTS)
+
+
+def in_general(table):
+    """The points by the general solver, for one group, too."""
+    with np.errstate(all="ignore"):
+        return general(ridge.responses_of(table), *POINTS.values())
 
 
 def of(table, points):
@@ -74,9 +81,7 @@ def scaled(function, part=None, factor=1.2):
 
 
 MAPS = [
-    ("ridge_signal", "m"),
-    ("ridge_signal", "special"),
-    ("ridge_signal", "special_hat"),
+    *(("ridge_signal", part) for part in ("m", "special", "special_hat")),
     ("conditional_error", None),
 ]
 
@@ -100,13 +105,9 @@ def test_sources_are_checked(solved, which, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [
-        ("conjugates_from", None),
-        ("susceptibility", "root"),
-        ("signal_sources", "X2"),
-        ("second_moments_at", None),
-    ],
-)
+    [("conjugates_from", None), ("second_moments_at", None), ("signal_sources", "X2"),
+     ("susceptibility", "root")],
+)  # fmt: skip
 def test_every_response_is_checked(solved, name, part, monkeypatch):
     table, right = solved[0], ridge.responses_of
 
@@ -117,16 +118,6 @@ def test_every_response_is_checked(solved, name, part, monkeypatch):
 
     monkeypatch.setattr(ridge, "responses_of", wrong)
     assert of(table, in_general(table)).min() > WRONG
-
-
-def in_general(table):
-    """The points by the general solver, for one group, too."""
-    responses = ridge.responses_of(table)
-    alpha, lam = POINTS.values()
-    with np.errstate(all="ignore"):
-        found = responses.solve(alpha, lam, ridge.RESPONSE_TOLERANCE)
-        readout = ridge.trained_readout(responses, found.value, alpha, lam)
-    return ridge.Points(*readout, found.residual, found.iterations, found.status)
 
 
 @pytest.mark.parametrize("name", ["groups", "intercept", "finite dimension", "network"])

@@ -1,16 +1,11 @@
 """docs/theory.md 15: the network itself, its row covariance and the fluctuation of its row
 norms."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import replica
-from replica.equivalence import Batch, table_at
-from replica.saddle_point import ridge
-from replica.saddle_point.pencil import Rows
-from replica.saddle_point.rows import TabulatedRows
+from replica.equivalence import table_at
 from tests.oracles import equations_network as literal
 from tests.oracles import equations_rows
 
@@ -69,19 +64,6 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     assert point.train_error == pytest.approx(train, rel=3e-9)
 
 
-def test_norms_that_follow_the_spike():
-    """alpha0 = inf: a row's norm is a function of its component along u, v = k^2."""
-    for student, target in (("tanh", "sin"), ("erf", "he1")):
-        problem = step(student=student, target=target, alpha0=np.inf, eta=4.0)
-        near = step(student=student, target=target, alpha0=1e12, eta=4.0)
-        for alpha, lam, beta in ((0.1, 1e-6, 1.0), (5.0, 0.01, 20.0), (50.0, 100.0, 0.05)):
-            point, limit = (
-                replica.solve(of.network(beta=beta), alpha=alpha, lam=lam) for of in (problem, near)
-            )
-            assert point.converged
-            assert point.test_error == pytest.approx(limit.test_error, rel=1e-9)  # of order 1e-12
-
-
 @pytest.mark.parametrize("lam", [1e-6, 0.1, 100.0])
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("changes", [dict(alpha0=np.inf), dict(eta=0.0)])
@@ -111,32 +93,6 @@ def test_ever_less_noise_in_the_gradient():
     once, twice = (np.mean([apart(sign, b) for sign in "+-"]) for b in (1e-5, 2e-5))
     assert once > 1e-7
     assert 2 * once - twice == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("lam", [1e-8, 0.1])
-@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
-def test_covariance_proportional_to_one(beta, lam):
-    """Many more samples of one size than dimensions: B = 1, so C = 1 + b."""
-    b, one, none = 0.8, np.ones((1, 1)), np.zeros((1, 1))
-    pairs = np.diag([1.0, 1.0, 0.0])[..., None]
-    known = np.eye(2)  # the labels know w_*
-    batch = Batch(1e30, pairs, b * one, none, none, none, none, one[0], none[0], known)
-    rows = Rows((batch,), np.array([[0.6, 0.8], [0.8, -0.6]]), norms=False)
-    many = TabulatedRows(rows)
-    model = replica.SpikedRandomFeatures(
-        student="tanh", target="sin", r=1.3, c=1 + b, gamma=0.6, beta=beta, noise=0.1
-    )
-    isotropic = table_at(model, 2)
-    alpha = np.array([0.3, 0.99, 1.0, 1.5, 4.0])
-    lam = np.full(5, lam)
-    expected = ridge.solve_points(isotropic, alpha, lam)
-    found = ridge.solve_points(replace(isotropic, covariance=many), alpha, lam)
-    for name in ("V1", "V2", "theta", "psi", "Q1", "q2"):
-        left, right = getattr(found.overlaps, name), getattr(expected.overlaps, name)
-        # Q and q of nearly interpolating points lose some of the 1e-13 of V
-        np.testing.assert_allclose(left, right, rtol=1e-9, err_msg=name)
-    np.testing.assert_allclose(found.errors.test, expected.errors.test, rtol=1e-10)
-    np.testing.assert_allclose(found.errors.train, expected.errors.train, rtol=1e-10)
 
 
 def test_a_single_readout_value_is_a_learning_rate():

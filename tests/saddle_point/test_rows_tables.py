@@ -157,17 +157,6 @@ def test_a_step_of_nothing_is_none():
     assert errors(steps=[(0.5, 1.5), (2.0, 1e-10)], **at) == pytest.approx(alone, rel=1e-9)
 
 
-@pytest.mark.parametrize(("target", "order"), [("sin", 2), ("relu", 1)])
-def test_a_student_that_becomes_odd(target, order):
-    """h_2 -> 0: the even part of the student and what it does go together; of an odd target they
-    do in second order."""
-    at = dict(alpha=2.0, lam=0.05, target=target, alpha0=0.5, eta=3.0)
-    odd = errors(student="he1-he3/6", **at)
-    h2 = 1e-10 ** (1 / order)
-    near = errors(student=f"he1+{h2:.12f}*he2-he3/6", **at)
-    assert near == pytest.approx(odd, rel=1e-9)  # slopes are 3 and 0.5
-
-
 @pytest.mark.parametrize(
     ("target", "steps"),
     [
@@ -213,6 +202,7 @@ def test_the_pencil_of_a_student_that_becomes_odd():
         A | dict(steps=[(np.inf, 1.0)] * 3),
         dict(student="relu", target="sin", steps=[(np.inf, 1), (1, 1)], alpha=2.0, lam=0.1),
         dict(student="erf", target="he1", steps=[(np.inf, 4)], alpha=5.0, lam=0.01, beta=20.0),
+        dict(student="tanh", target="sin", steps=[(np.inf, 4)], alpha=0.1, lam=1e-6),
     ],
 )
 def test_ever_more_samples(fields):

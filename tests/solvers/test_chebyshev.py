@@ -35,15 +35,3 @@ def test_a_complex_step_is_the_derivative(table):
     q = np.geomspace(1e-3, 1e3, 7)
     value = table.at(q * (1 + 1e-20j))[0]
     np.testing.assert_allclose(value.imag / 1e-20, q * slope(q), atol=1e-10)
-
-
-def test_some_of_the_functions(table):
-    q = np.array([0.3, 7.0])
-    # the same sums, in another order
-    np.testing.assert_allclose(table.at(q, np.s_[1:])[0], table.at(q)[0][1:], rtol=1e-14)
-
-
-def test_middles_lie_between_points():
-    q, middles = HalfLine.points(7, 5, NEAR, FAR)
-    assert (np.diff(q.ravel()) > 0).all()
-    assert ((q[:, 1] < middles) & (middles < q[:, 3])).all()

@@ -21,13 +21,8 @@ def test_resolvent_averages(beta, level):
         m = 2 / ((1 - B - z) + root)
         slope = -(B * m**2 + m) / (2 * B * z * m + z - 1 + B)
         one, two = m / (C * V), slope / (C * V) ** 2
-        exact = (
-            one,
-            (1 - L * one) / V,
-            two,
-            (one - L * two) / V,
-            (1 - 2 * L * one + L**2 * two) / V**2,
-        )
+        last = (1 - 2 * L * one + L**2 * two) / V**2
+        exact = one, (1 - L * one) / V, two, (one - L * two) / V, last
     tolerance = 1e-13 if abs(beta - 1) > 1e-3 or beta == 1 else 1e-9
     for value, target in zip(found, exact, strict=True):
         assert float(value) == pytest.approx(float(target), rel=tolerance)

@@ -1,5 +1,4 @@
-"""Rules for Gaussian expectations: exactness, the measured facts of
-docs/theory.md 14.2, refusal."""
+"""Rules for Gaussian expectations: exactness, kinks, refusal."""
 
 import numpy as np
 import pytest
@@ -11,38 +10,15 @@ from solvers.rules import gauss_hermite, gauss_legendre, graded, tensor, trapezo
 MOMENTS = {0: 1, 2: 1, 4: 3, 6: 15, 8: 105}
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [gauss_hermite(12), trapezoid(128, 10.0), gauss_legendre(20, [0.3], 10.0)],
-    ids=["gauss-hermite", "trapezoid", "gauss-legendre"],
-)
+RULES = [gauss_hermite(12), gauss_hermite(1000), trapezoid(128, 10), gauss_legendre(20, [0.3], 10)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.nodes.size))
 def test_moments(rule):
     assert rule.weights.sum() == pytest.approx(1, abs=1e-14)
     for power, value in MOMENTS.items():
         # x^8 beyond |x| = 10 weighs 1e-14 of the whole; rounding is of the same order
         assert rule.weights @ rule.nodes**power == pytest.approx(value, rel=1e-12)
-
-
-def test_large_gauss_hermite_does_not_overflow():
-    rule = gauss_hermite(1000)
-    assert np.isfinite(rule.nodes).all()
-    assert rule.weights @ rule.nodes**2 == pytest.approx(1, rel=1e-12)
-
-
-def test_trapezoid_beats_gauss_hermite_on_poles():
-    """docs/theory.md 14.2: at 128 nodes Gauss-Hermite still errs by 5e-7 on tanh^2(1/2 + 2z), the
-    trapezoid rule by rounding."""
-
-    def f(z):
-        return np.tanh(0.5 + 2 * z) ** 2
-
-    exact = trapezoid(4096, 12.0)
-    exact_value = exact.weights @ f(exact.nodes)
-    errors = {}
-    for name, rule in {"gauss-hermite": gauss_hermite(128), "trapezoid": trapezoid(128)}.items():
-        errors[name] = abs(rule.weights @ f(rule.nodes) - exact_value)
-    assert errors["trapezoid"] < 1e-13
-    assert 1e-8 < errors["gauss-hermite"] < 1e-5
 
 
 def expectation(function, breaks=(), rule="trapezoid, gauss-legendre"):

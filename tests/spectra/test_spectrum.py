@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.special import erf
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.equivalence import table_at
+from replica.saddle_point import ridge
 from replica.spectra.contour import complex_moments
-from replica.spectra.spectrum import DENSITY_TOLERANCE
+from replica.spectra.resolvent import Resolvent
+from replica.spectra.spectrum import DENSITY_TOLERANCE, _scanned
 from solvers.results import Status
 from tests.problems import PUBLISHED as ONE
 
@@ -132,14 +136,8 @@ def test_two_bulks_and_their_edges():
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.sampled_from(["tanh", "erf", "relu", "sin"]),
-    st.sampled_from([0.0, 0.4, 1.0, 2.5]),
-    st.floats(0.3, 3),
-    st.floats(0.3, 3),
-    st.floats(-2, 1),
-    st.floats(-3, 1),
-)
+@given(st.sampled_from(["tanh", "erf", "relu", "sin"]), st.sampled_from([0.0, 0.4, 1.0, 2.5]),
+       st.floats(0.3, 3), st.floats(0.3, 3), st.floats(-2, 1), st.floats(-3, 1))  # fmt: skip
 @example("sin", 2.5, 1.0, 1.0, 0.0, -1.0)
 def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
     """Im s > 0 for Im z > 0; |s| <= 1/Im z; s(conj z) = conj s(z); the companion's, too."""
@@ -154,8 +152,6 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 
 
 def _resolvent(model, alpha):
-    from replica.equivalence.table import table_at
-    from replica.spectra.spectrum import _scanned
 
     # 256 nodes are too few for sin(2.5 kappa)
     return _scanned(model, table_at(model, 3), alpha, np.inf, None).resolvent
@@ -179,10 +175,6 @@ def test_transform_is_the_integral_of_the_density():
 
 def test_contour_agrees_with_the_real_line():
     """Where the latter resolves the averages, off the axis; and the moments are analytic."""
-    from replica.equivalence.table import table_at
-    from replica.saddle_point import ridge
-    from replica.spectra.resolvent import Resolvent
-
     model = ONE.srf(beta=1.5)
     beside = _resolvent(model, 0.7)
     assert beside.responses is not beside.real
@@ -191,12 +183,9 @@ def test_contour_agrees_with_the_real_line():
     z = np.array([0.01 + 0.01j, 0.3 + 0.05j, 2 + 0.1j])
     s = [one.transform(one.at(z)) for one in (beside, along)]
     assert s[0] == pytest.approx(s[1], rel=1e-9)
-    erf = replica.activation("erf")
     points = np.array([0.3 + 0.2j, -2 + 0.5j])
-    from scipy.special import erf as exact
-
-    found = complex_moments(erf, points, 0.8)
-    assert found.mean == pytest.approx(exact(points / np.sqrt(1 + 1.6)), rel=1e-11)
+    found = complex_moments(replica.activation("erf"), points, 0.8)
+    assert found.mean == pytest.approx(erf(points / np.sqrt(1 + 1.6)), rel=1e-11)
 
 
 def test_what_is_refused():

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.polynomial import hermite_e
 
 from replica import InvalidArgument, MultiIndex, staircase
-from replica.problem.targets import target
+from replica.problem import target
 from solvers.quadrature import QuadratureError
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"
@@ -75,9 +74,9 @@ def test_degenerate_connections_come_together():
 
 
 @pytest.mark.parametrize(
-    ("spec", "exponent"),
-    [("tanh", 1), ("relu", 1), ("he2", 2), ("he3", 3), ("he4-he2", 2), ("sin", 1)],
-)
+    ("spec", "exponent"), [("relu", 1), ("he3", 3), ("he4-he2", 2), ("sin", 1),
+                           (MultiIndex(lambda a, b: a * b, 2, "product"), 2)],
+)  # fmt: skip
 def test_information_exponent(spec, exponent):
     assert staircase(spec).leap == exponent
 
@@ -101,22 +100,10 @@ def test_tensors_and_powers():
     assert found.variance == pytest.approx(1 + 4 + 1 / 8 + 1 / 6, rel=1e-12)
 
 
-def test_tensors_of_a_smooth_function():
-    """tanh(z1) tanh(z2): products of the one-dimensional coefficients."""
-    z, w = hermite_e.hermegauss(200)
-    w = w / w.sum()
-    a = [float(hermite_e.hermeval(z, np.eye(5)[k]) * np.tanh(z) @ w) for k in range(5)]
-    found = staircase("tanh(z1)*tanh(z2)")
-    # 200 Gauss-Hermite nodes integrate tanh to 1e-9 (docs/theory.md 14.2).
-    assert found.tensors[2][0, 1] == pytest.approx(a[1] ** 2, rel=1e-7)
-    assert found.tensors[4][0, 0, 0, 1] == pytest.approx(a[3] * a[1], rel=1e-6)
-    assert found.error < 1e-9
-
-
 # Rotations
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(
     st.sampled_from([CLIMB, "z1*z2 + he3(z3)/3", "tanh(z1) + z1*z2/2 + 0*z3", "he2(z1)*z2 + z3"]),
     st.integers(0, 2**32 - 1),
@@ -193,9 +180,3 @@ def test_what_cannot_be_integrated_is_refused():
 def test_mistakes(arguments, message):
     with pytest.raises(InvalidArgument, match=message):
         staircase(**arguments)
-
-
-def test_multi_index_objects_and_names():
-    found = staircase(MultiIndex(lambda a, b: a * b, 2, "product"))
-    assert found.target.name == "product"
-    assert found.leap == 2

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray
-from matplotlib.figure import Figure
 
 from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
 from replica.plotting import plot_comparison
 from validation import compare, simulate
-from validation.comparisons import compare_grid
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 NETWORK, SRF, LIMIT = "theory of the network", "theory of the sRF", r"limit $d \to \infty$"
@@ -99,25 +97,3 @@ def test_points_over_any_parameters_lie_on_their_lines():
     assert len({line.get_color() for line in lines}) == 4
     first = ax.get_legend().get_texts()[0].get_text()
     assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
-
-
-def test_a_line_shows_which_theory_it_is_of():
-    """The network's own where it holds, a full line; the sRF's a thin one, the limit a pale one."""
-    step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
-    at = {"beta": 0.5, "alpha": [0.5, 1.0], "lam": 0.1, "dimension": 30, "seeds": 2}
-    grid = compare_grid(step, grids={"eta": [1.0, 2.0]}, **at)
-    own, srf = (
-        learning_curve(model, alpha=[0.5, 0.7, 1.0], lam=0.1, eta=[1.0, 2.0])
-        for model in (step.network(beta=0.5), step.srf(beta=0.5))
-    )
-    theories = {NETWORK: own.where(own.eta == 1.0), SRF: srf, LIMIT: srf}
-    ax = plot_comparison(grid.dataset(), theories, Figure().subplots())
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend[2:6] == [f"test error, {NETWORK}", f"training error, {NETWORK}", SRF, LIMIT]
-    drawn = {1.5: [], 0.8: [], 4.0: []}  # by width
-    for line in ax.get_lines():
-        if len(line.get_xdata()) == 3 and np.isfinite(line.get_ydata()).all():
-            drawn[line.get_linewidth()].append(tuple(line.get_ydata()))
-    assert len(drawn[0.8]) == len(drawn[4.0]) == 4  # two errors at two rates
-    errors = (own.sel(eta=1.0)[f"{which}_error"] for which in ("test", "train"))
-    assert drawn[1.5] == [tuple(error.values.ravel()) for error in errors]

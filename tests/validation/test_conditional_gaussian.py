@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from replica import SpikedRandomFeatures
-from validation.draws.conditional_gaussian import draw_gaussian
-from validation.draws.features import draw
+from validation.draws import draw, draw_gaussian
 
 MODEL = SpikedRandomFeatures(
     student="relu", target="sin", r=[1.0, -0.5], c=[1.2, 0.8], bias=[0.3, 0], gamma=0.8,

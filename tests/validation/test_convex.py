@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from replica import InvalidArgument, Loss, SpikedRandomFeatures, loss
+from replica import InvalidArgument, Loss, loss
 from solvers.results import ConvergenceError
 from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
@@ -76,12 +76,8 @@ def test_absolute_loss_tends_to_a_linear_program():
     Z = Phi / np.sqrt(10)
     n, p = Z.shape
     rows = np.block([[Z, -np.eye(n)], [-Z, -np.eye(n)]])
-    program = linprog(
-        np.concatenate([np.zeros(p), np.ones(n)]),
-        A_ub=rows,
-        b_ub=np.concatenate([y, -y]),
-        bounds=[(None, None)] * p + [(0, None)] * n,
-    )
+    bounds = [(None, None)] * p + [(0, None)] * n
+    program = linprog([0] * p + [1] * n, rows, np.concatenate([y, -y]), bounds=bounds)
     found = fitted(Phi, y, 1e-4, loss("absolute"))
     # the penalty itself is 5e-5 |a|^2
     excess = np.abs(y - predict(Phi, found)[:, 0, 0]).sum() - program.fun
@@ -99,9 +95,8 @@ def test_unfit_losses_are_refused():
     Phi, y = data(20, 10, binary=False)
     with pytest.raises(InvalidArgument, match="continuous derivative"):
         fitted(Phi, y, 0.1, Loss(np.abs, np.sign, kinks=(0.0,)))
-    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     with pytest.raises(InvalidArgument, match="unless labels are"):
-        simulate(model, alpha=1.0, lam=0.1, dimension=20, seeds=2, loss="hinge")
+        simulate(OUTLIERS, **OPTIONS, loss="hinge")
 
 
 # In the shared Monte Carlo
@@ -160,20 +155,13 @@ def test_measured_values():
 
 
 def test_workers_store_and_memory_change_nothing(tmp_path):
-    expected = simulate(SIGN, **OPTIONS, loss="logistic")
-    simulate(SIGN, **OPTIONS, loss="logistic", store=tmp_path, shard="2/2")
-    ways = [
-        simulate(SIGN, **OPTIONS, loss="logistic", store=tmp_path),
-        simulate(SIGN, **OPTIONS, loss="logistic", workers=2),
-        # no room for features that are kept
-        simulate(
-            SIGN,
-            **OPTIONS,
-            loss="logistic",
-            memory=bytes_needed(expected.experiment, keep=False) * (1 + 1e-9),
-        ),
-    ]
-    for found in ways:
+    options = OPTIONS | dict(loss="logistic")
+    expected = simulate(SIGN, **options)
+    simulate(SIGN, **options, store=tmp_path, shard="2/2")
+    # no room for features that are kept
+    memory = bytes_needed(expected.experiment, keep=False) * (1 + 1e-9)
+    for way in (dict(store=tmp_path), dict(workers=2), dict(memory=memory)):
+        found = simulate(SIGN, **options, **way)
         np.testing.assert_array_equal(found.test_error, expected.test_error)
         for name, values in expected.measured.items():
             np.testing.assert_array_equal(found.measured[name], values)

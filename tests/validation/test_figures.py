@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import replica
-from tests.cli.commands import refusal, validate
+from tests.cli.commands import validate
 from validation.figures import FIGURES, figure
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
@@ -203,9 +203,3 @@ def test_what_is_simulated_is_kept(tmp_path):
 def test_every_figure_is_listed_with_its_seconds():
     assert max(entry.seconds for entry in FIGURES.values()) <= 30
     assert {f"cui/{i}" for i in range(1, 9)} < FIGURES.keys()
-
-
-@pytest.mark.parametrize("name", ["learnable", "readout-laws", "spectra", "staircase"])
-def test_old_names_are_refused(name, tmp_path, capsys):
-    message = refusal(capsys, f"figure {name} --plot {tmp_path / 'a.png'}", validate)
-    assert "the name of a figure must be one of cui/1" in message

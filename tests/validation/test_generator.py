@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.mixtures import ImageSet
-from validation.mixtures.generator import generate
+from validation.mixtures import ImageSet, generate
 
 
 def bars(samples, rng):

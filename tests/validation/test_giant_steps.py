@@ -10,16 +10,15 @@ import pytest
 
 from benchmarks.single_step import TEACHERS
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
-from replica.problem.targets import target
+from replica.problem import target
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
 from validation import compare, draw, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
-from validation.draws import INPUT_BLOCK
-from validation.draws.features import gradient_step
+from validation.draws import INPUT_BLOCK, gradient_step
 from validation.figures.sample_exponent import PUBLISHED
-from validation.measure import alignment, spike
-from validation.measure.published_step import Batch, LinearPart, initial_layer, single_step
+from validation.measure import alignment, initial_layer, single_step, spike
+from validation.measure.published_step import Batch, LinearPart
 
 # Several steps
 
@@ -215,19 +214,6 @@ def test_memory_does_not_grow_with_the_samples():
         tracemalloc.stop()
     # 80 000 x 64 more features alone would hold 41 MB.
     assert peaks[1] < peaks[0] + 2**20
-
-
-def test_removing_the_linear_part_shows_both_teachers():
-    """Without it the neurons turn to C_1 alone, with it to both directions: at n = d^2."""
-    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=100, width=200, rng=0)
-    across = {}
-    for preprocess in (True, False):
-        found = single_step(
-            layer, readout, samples=10_000, test_samples=1000, preprocess=preprocess, rng=1
-        )
-        across[preprocess] = np.sqrt(np.mean((found.cosines @ [1, -1]) ** 2 / 2))
-    # Measured .32 and .08; a random row would have 1/sqrt(d) = .1.
-    assert across[True] > 0.25 > 0.15 > across[False]
 
 
 def test_mistakes():

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from replica import activation
-from validation.mixtures.gradient_norms import gradient_parts, gradient_slopes, predicted_slopes
+from validation.mixtures import (
+    gradient_parts,
+    gradient_slopes,
+    mixture,
+    predicted_slopes,
+    regression,
+)
 from validation.mixtures.hermite_model import gradient
-from validation.mixtures.mixtures import mixture
-from validation.mixtures.tasks import regression
 
 
 def task_of_exponent(s):

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from validation.mixtures.heat_map import relu_error, shared_draws
-from validation.mixtures.hermite_model import side_by_side
-from validation.mixtures.mixtures import mixture, scaling
-from validation.mixtures.tasks import regression
+from validation.mixtures import mixture, regression, relu_error, scaling, shared_draws, side_by_side
 
 SIZES = dict(dimension=60, samples=80, width=70, lam=1e-3)
 

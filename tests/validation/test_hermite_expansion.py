@@ -11,14 +11,7 @@ from numpy.polynomial import hermite_e
 from scipy.special import factorial
 
 from replica import Activation, InvalidArgument, activation, hermite
-from validation.mixtures.hermite_expansion import (
-    EquivalenceWarning,
-    expand,
-    inside,
-    needed_order,
-    normalised,
-    relu_coefficients,
-)
+from validation.mixtures import EquivalenceWarning, expand, inside, needed_order
 
 ORACLES = {
     "relu": lambda x: x if x > 0 else mpmath.mpf(0),
@@ -84,7 +77,6 @@ def test_relu_closed_form_is_its_integral():
     np.testing.assert_allclose(found.coefficients / size, integral.coefficients / size, atol=1e-13)
     assert found.residual == pytest.approx(integral.residual, rel=1e-11)
     assert not found.coefficients[3::2].any()
-    assert relu_coefficients(1).tolist() == pytest.approx([1 / np.sqrt(2 * np.pi)])
 
 
 @settings(deadline=None, max_examples=30)
@@ -118,12 +110,6 @@ def test_residual_is_what_is_left():
         assert found.order == order
         left = full.residual**2 + size[order:].sum()
         assert found.residual**2 == pytest.approx(left, rel=1e-9)
-
-
-def test_normalised_polynomials_are_orthonormal_to_degree_20():
-    z, w = np.linspace(-14, 14, 4001), np.exp(-(np.linspace(-14, 14, 4001) ** 2) / 2)
-    basis = normalised(z, 21)
-    np.testing.assert_allclose((basis * w / w.sum()) @ basis.T, np.eye(21), atol=1e-12)
 
 
 def test_features_have_the_moments_of_the_activation():

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from tests.cli.commands import document, refusal, validate
+from tests.cli.commands import document, validate
 from validation import ladder
 from validation.comparisons import extrapolate
 from validation.comparisons.checks import theory_at
@@ -122,14 +122,6 @@ def test_command(tmp_path, capsys):
     expected = (point["simulated_test"] - point["theory_test"]) / point["stderr_test"]
     assert point["z"] == pytest.approx(expected, rel=1e-12)
     assert {"slope_test", "slope_train", "p_value_test", "p_value_train"} <= set(point)
-
-
-@pytest.mark.parametrize(
-    ("more", "option"),
-    [("--ladder x", "--ladder"), ("--ladder 40", "--ladder")],
-)
-def test_bad_lines(more, option, capsys):
-    assert option in refusal(capsys, f"{LINE} {more}", validate)
 
 
 @pytest.mark.slow

@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, activation
-from validation.mixtures.hermite_expansion import expand
-from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout, gradient, side_by_side
-from validation.mixtures.mixtures import equal_trace, mixture, scaling
-from validation.mixtures.tasks import Classification, regression
+from validation.mixtures import Classification, expand, mixture, regression, scaling, side_by_side
+from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout, gradient
 
 # Mixtures
 
@@ -71,7 +69,7 @@ def test_equal_traces_with_drawn_eigenvalues_and_different_ranks():
     np.testing.assert_allclose(sums, sums[0], rtol=1e-14)
     assert (found.eigenvalues > 0).sum(axis=1).tolist() == [3, 1, 2]
     assert found.eigenvalues[0].max() < 8
-    assert not equal_trace(np.zeros((2, 1))).any()
+    assert not mixture(50, eigenvalues=0.0, drawn=True, rng=3).eigenvalues.any()
     with pytest.raises(InvalidArgument, match="their traces are to be equal"):
         mixture(50, eigenvalues=1.0, spikes=[1, 0])
 
@@ -248,15 +246,8 @@ def test_they_agree_at_the_order_needed_only(student, target, constant, too_low,
     gradient falls as 1 / k, the rate grows with k.
     """
     assert expand("relu", order=4).coefficients[3] == 0
-    errors = draws(
-        round(1000 * ratio),
-        seeds=12,
-        rate=constant * ratio,
-        target=target,
-        students=[student],
-        orders=[4, too_low],
-        test_samples=3000,
-    )
+    of = dict(target=target, students=[student], orders=[4, too_low], test_samples=3000)
+    errors = draws(round(1000 * ratio), seeds=12, rate=constant * ratio, **of)
     apart = distance(errors)[:, 0]
     assert (apart[:, 0] <= 1).all(), apart
     assert apart[1, 1] > 1, apart

@@ -8,6 +8,9 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point.correlated import CorrelatedGroups
+from validation import simulate
+from validation.draws import gradient_step
+from validation.draws.features import sphere_rows
 
 
 def step(**changes):
@@ -18,8 +21,6 @@ def step(**changes):
 @pytest.mark.slow
 def test_fluctuation_of_drawn_rows():
     """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    from validation.draws.features import gradient_step, sphere_rows
-
     d, p, alpha0 = 400, 20_000, 2.0
     problem = step(target="sin", alpha0=alpha0, eta=3.0)
     expected = problem.network(beta=1.0).rows
@@ -45,8 +46,6 @@ def test_fluctuation_of_drawn_rows():
 @pytest.mark.slow
 def test_row_norms_matter():
     """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
-    from validation import simulate
-
     problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
     theory, equal = (
         replica.solve(problem.network(beta=2.0, row_norms=n), alpha=3.0, lam=0.03)
@@ -68,8 +67,6 @@ SETTINGS = list(zip(KINDS, itertools.product([0.2, 0.3, 0.5, 1.0, 3.0], AT), str
 @pytest.mark.slow
 def test_simulated_networks():
     """The network's own theory describes networks at d = 1000; the sRF does not."""
-    from validation import simulate
-
     z = {"network": [], "srf": []}
     for (target, noise), (alpha0, (eta, beta, alpha, lam)) in SETTINGS:
         problem = step(target=target, alpha0=alpha0, eta=eta, noise=noise)
