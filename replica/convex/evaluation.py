@@ -91,14 +91,21 @@ class Evaluation:
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""
         for name, value in known.items():
+            if value is None:
+                continue
             if not isinstance(value, tuple):
+                if getattr(self, name) is None:
+                    setattr(self, name, self._empty(value))
                 getattr(self, name)[rows] = value
                 continue
             if not hasattr(self, name):
-                empty = (np.full((len(self.open), *part.shape[1:]), np.nan) for part in value)
-                setattr(self, name, type(value)(*empty))
+                setattr(self, name, type(value)(*map(self._empty, value)))
             for into, part in zip(getattr(self, name), value, strict=True):
                 into[rows] = part
+
+    def _empty(self, like: Array) -> Array:
+        """Room for numbers of all points that are ``like`` those of some."""
+        return np.full((len(self.open), *like.shape[1:]), np.nan)
 
     def overlaps_at(self, rows: Any) -> Overlaps:
         """Those of some of the points, by a copy."""
