@@ -21,7 +21,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, Moments
+from ..problem import ConditionalMoments, Model, Moments, remainder
 from .one_group import OneGroup
 from .rules import rules
 
@@ -180,7 +180,8 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         labels = model.labels.conditional_moments(groups.gamma, kappa)
     else:
         nothing = np.full(N, np.nan)
-        labels = ConditionalMoments(nothing, nothing[None], nothing)
+        rest = remainder(groups.gamma).shape[1]
+        labels = ConditionalMoments(nothing, np.tile(nothing, (rest, 1)), nothing)
     kinds, classes = alike(model) if merged else (np.arange(len(groups.c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
     return Table(

@@ -80,7 +80,9 @@ class Groups(Responses):
             V2, size = U[:, n:], self._size(U[:, :n])
             at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n])
             total = V2 * Lam[rows] + np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
-            off = np.concatenate([self.lacking(at) / size, np.log(total / pi)], axis=1)
+            with np.errstate(invalid="ignore"):  # where Newton may try, the total may be negative
+                of_V2 = np.log(total / pi)
+            off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
 
             def slopes(some: Array) -> Array:
                 here = Resolvent(*(part[some] for part in at))

@@ -52,8 +52,9 @@ def with_fluctuation(point, monkeypatch):
     for _ in range(10):
         s = equations.scores(equations.field(o))
         V_hat = responses.conjugates_from(s.slope, alpha)
+        near = responses.pack(o.V1, o.V2)
         X = point.alpha / table.beta * (s.square * table.weights) @ responses.products.T
-        q2 = responses.second_moments_at(V_hat, lam, X)[0, 1]
+        q2 = responses.second_moments_at(V_hat, lam, X, near)[0, 1]
         penalty = penalty_on_m(table, alpha, o.V2)[0, 0]
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))
         terms[:] = V, V**2 * n * (s.square[0] @ mu_0_square + penalty * q2 / o.V2[0, 0])
