@@ -122,8 +122,9 @@ def _solve_on(
     part, before = task.at(rows), found.overlaps_at(rows)
     close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
-    if found.past is None:
-        found.past = np.zeros((len(found.open), MEMORY, 2, pack(before).shape[1]))
+    count = pack(before).shape[1]  # mu_0 that are dependent on one table need not be on another
+    if found.past is None or found.past.shape[3] != count:
+        found.past = np.zeros((len(found.open), MEMORY, 2, count))
     past = found.past[rows]
     overlaps, result = solve_points(equations, part.alpha, part.lam, before, past, tol=close)
     found.past[rows] = past
