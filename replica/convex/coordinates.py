@@ -41,11 +41,14 @@ class Coordinates:
         self.size = float(np.sqrt(table.weights @ (table.power + table.noise))) or 1.0
         slope = np.sqrt((table.mu1**2) @ table.weights)
         self.slope_unit = (self.size / np.where(slope > 0, slope, self.size))[:, None]
-        root = np.sqrt(table.weights)
-        _, sigma, Vt = np.linalg.svd(root[:, None] * table.offsets.T, full_matrices=False)
+        # of dependent offsets, m is ridge regression's: of least norm, in units of their columns
+        columns = np.sqrt(table.weights)[:, None] * table.offsets.T
+        unit = np.linalg.norm(columns, axis=0)
+        unit = np.where(unit > 0, unit, 1.0)
+        _, sigma, Vt = np.linalg.svd(columns / unit, full_matrices=False)
         independent = sigma > DEPENDENT_OFFSETS * sigma[0]
-        self.combine = Vt[independent].T / sigma[independent]
-        self.resolve = Vt[independent] * sigma[independent, None]
+        self.combine = Vt[independent].T / sigma[independent] / unit[:, None]
+        self.resolve = Vt[independent] * sigma[independent, None] * unit
         # of the coordinates: V1, V2, m, theta, psi, Q1 - psi psi', q2
         pairs = self.lower[0].size
         sizes = [pairs, A, self.combine.shape[1], A * K, A * len(table.g), pairs, A]

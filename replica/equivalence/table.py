@@ -62,6 +62,9 @@ class Table:
         For each of the model's G groups, its place among the A here and its share of that one.
         Groups that differ in mu_0 alone respond alike and are one: the opposite readouts of an
         odd activation.
+    signs : (G, K + K'), or (G, K + 1 + K') for a network
+        Of each group's overlaps with the special directions beside those of the first of its
+        kind: -1 on the norm, where it is the mirror image of that one.
     """
 
     weights: Array
@@ -80,6 +83,7 @@ class Table:
     dimension: float
     classes: Array
     shares: Array
+    signs: Array
     covariance: Any = None
 
     # Products that every point (alpha, lam) needs, formed once.
@@ -184,6 +188,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         labels = ConditionalMoments(nothing, np.tile(nothing, (rest, 1)), nothing)
     kinds, classes = alike(model) if merged else (np.arange(len(groups.c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
+    signs = np.where(np.vecdot(loadings, loadings[kinds][classes]) < 0, -1.0, 1.0)
     return Table(
         weights=rule.weights,
         kappa=kappa,
@@ -201,6 +206,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         dimension=model.dimension,
         classes=classes,
         shares=groups.fractions / fractions[classes],
+        signs=np.pad(signs, [(0, 0), (0, len(labels.g))], constant_values=1.0),
         covariance=None if rows is None else rows.covariance_of(groups.first[kinds]),
     )
 

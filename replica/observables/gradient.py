@@ -35,7 +35,7 @@ COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a pa
 DIFFERENCE_ORDER, RELATIVE_SPACING = 8, 0.01
 LOSS_ORDER = 4  # of the differences of solutions: each takes one, and 1e-7 is less than its error
 # What of a table no parameter but the width changes.
-CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "covariance")
+CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "signs", "covariance")
 
 
 @dataclass(frozen=True, eq=False)

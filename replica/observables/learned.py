@@ -56,7 +56,7 @@ class LearnedFunction:
         """The mean output C(kappa).  Eq. (4.5)"""
         table, shape = self._table(kappa)
         o, kinds = self.point.overlaps, self._kinds(table)
-        output = np.append(o.m, kinds @ o.special) @ table.regressors
+        output = np.append(o.m, kinds @ (table.signs * o.special)) @ table.regressors
         return output[: table.weights.size].reshape(shape)
 
     def variance(self, kappa: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ differ in is (4.3)-(4.4), its linear response, and how the overlaps answer the s
 * ``isotropic.Isotropic``, one group of neurons, in closed form;
 * ``groups.Groups``, any number of groups;
 * ``correlated.CorrelatedGroup`` and ``CorrelatedGroups``, the same with the row covariance that
-  gradient steps leave, where theta and psi answer together (15.6).
+  gradient steps leave, where theta and psi answer together (17.4).
 
 Where a docstring does not say otherwise, V, alpha, lam and the table may be complex: the spectrum
 solves the same equations at complex lam, and derivatives are taken by complex steps.
@@ -82,13 +82,13 @@ class Susceptibility(NamedTuple):
 
     def answer(self, special_hat: Array) -> Array:
         """The overlaps (P, A, K + K') of conjugates."""
-        flat = special_hat.reshape(len(special_hat), -1, 1)
+        flat = special_hat.reshape(len(special_hat), self.root.shape[1], 1)
         return (self.root @ (self.root.transpose(0, 2, 1) @ flat)).reshape(special_hat.shape)
 
 
 class SignalSources(NamedTuple):
-    """What the conjugates of the signal add to X2 (P, A) and, past the responses, to Q1 (P, A, A).
-    Eqs. (4.8), (15.8)"""
+    """What the conjugates of the signal add to the source X2 (P, A) and, of a network's rows,
+    directly to Q1 (P, A, A).  Eqs. (4.8), (15.8)"""
 
     X2: Array
     Q1: Array
@@ -211,19 +211,18 @@ class Responses(ABC):
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """What the overlaps with special directions are of their conjugates at the coordinates U,
-        which may be complex, (P, n, n); 0 of row norms that a group's equations do not know."""
-        _, V2 = self.unpack(self.from_analytic(U))
-        K, rest = self.table.loadings.shape[1], len(self.table.g)
-        known = np.ones(K + rest)
-        known[len(self.table.kappa) : K] = 0.0
-        response = ((alpha[:, None] * self.table.c * V2)[:, :, None] * known).reshape(len(U), -1, 1)
-        return np.asarray(response * np.eye(response.shape[1]))
+        which may be complex, (P, n, n)."""
+        response = self._isotropic(self.from_analytic(U), alpha)
+        return np.asarray(response[:, :, None] * np.eye(response.shape[1]))
+
+    def _isotropic(self, V: Array, alpha: Array) -> Array:
+        """alpha c V2 of Eq. (4.5), once for each special direction, groups first, (P, n)."""
+        directions = self.table.loadings.shape[1] + len(self.table.g)
+        return np.repeat(alpha[:, None] * self.table.c * self.unpack(V)[1], directions, axis=1)
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """alpha c V2 of Eq. (4.5), for all special directions."""
-        V2 = self.unpack(V)[1]
-        directions = self.table.loadings.shape[1] + len(self.table.g)
-        root = np.repeat(np.sqrt(alpha[:, None] * self.table.c * V2), directions, axis=1)
+        root = np.sqrt(self._isotropic(V, alpha))
         unit = np.eye(root.shape[1])
         return Susceptibility(root[:, :, None] * unit, (1 / root)[:, :, None] * unit)
 

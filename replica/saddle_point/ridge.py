@@ -153,7 +153,7 @@ def responses_of(table: Table) -> Responses:
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> Array:
-    """epsilon(kappa) of Eq. (4.7), (P, N), without Q1, but for the part of psi, and q2."""
+    """epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
     error = ((output - table.seen) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
     return np.asarray(error + table.unseen + table.noise)
@@ -162,9 +162,9 @@ def conditional_error(table: Table, m: Array, special: Array) -> Array:
 def for_groups(table: Table, points: Points) -> Points:
     """The solution for the model's G groups from that for the table's A kinds of neurons.
 
-    Members of a kind share its V2, theta and psi; of V1 = c V2 - (coupling), the coupling is
-    shared and the first term is each member's own, and likewise of Q1.  Conjugates are those
-    of the kind.
+    Members of a kind share its V2, theta and psi, and have its conjugates, up to their signs; of
+    V1 = c V2 - (coupling), the coupling is shared and the first term is each member's own, and
+    likewise of Q1.
     """
     kinds, shares = table.classes, table.shares
     overlaps, conjugates = points.overlaps, points.conjugates
@@ -181,12 +181,13 @@ def for_groups(table: Table, points: Points) -> Points:
         alone = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
         return alone - spread(own - first) * shares[:, None] * shares
 
+    theta_signs, psi_signs = np.split(table.signs, [table.loadings.shape[1]], axis=1)
     of_groups = Overlaps(
         split(overlaps.V1, overlaps.V2),
         shares * overlaps.V2[:, kinds],
         overlaps.m,
-        shares[:, None] * overlaps.theta[:, kinds],
-        shares[:, None] * overlaps.psi[:, kinds],
+        theta_signs * shares[:, None] * overlaps.theta[:, kinds],
+        psi_signs * shares[:, None] * overlaps.psi[:, kinds],
         split(overlaps.Q1, overlaps.q2),
         shares * overlaps.q2[:, kinds],
     )
@@ -194,7 +195,7 @@ def for_groups(table: Table, points: Points) -> Points:
         spread(conjugates.V1),
         conjugates.V2[:, kinds],
         conjugates.m,
-        conjugates.special[:, kinds],
+        table.signs * conjugates.special[:, kinds],
         spread(conjugates.X1),
         conjugates.X2[:, kinds],
     )

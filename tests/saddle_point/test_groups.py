@@ -7,12 +7,13 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
-from replica.equivalence import alike, table_at
+from replica.equivalence import alike, table_at, table_of_size, tabulate
 from replica.observables import sweep
 from replica.problem import law
 from replica.saddle_point import ridge
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
+from solvers.rules import Rule
 from tests.oracles.equations import residuals
 from tests.problems import POINTS, PUBLISHED, RAGGED, errors
 from tests.saddle_point.test_random_models import solved
@@ -220,6 +221,38 @@ def test_opposite_groups_of_an_odd_student_are_one_kind_at_a_finite_dimension():
     # errors are smooth in the loading
     assert one.test_error == pytest.approx(other.test_error, rel=1e-8)
     assert one.overlaps.m == pytest.approx(other.overlaps.m, rel=1e-7)
+
+
+def test_mirror_images_in_a_network_have_their_signs():
+    """Opposite readouts of an odd student, which are one kind, against groups kept apart."""
+    step = replica.GradientStep(
+        student="tanh", target="sin", alpha0=0.5, eta=2.0, readout=[1, -1.5, 1.5]
+    )
+    model, at = step.network(beta=1.0), dict(alpha=2.0, lam=0.05)
+    point = replica.solve(model, **at)
+    table = table_of_size(model, point.nodes)
+    apart = tabulate(model, Rule(table.kappa[0], table.weights), merged=False)
+    expected = ridge.solve_points(apart, *(np.array([x]) for x in at.values()))
+    overlaps, hats = expected.overlaps.special[0], expected.conjugates.special[0]
+    # of the norms 1e-3 of the rest
+    assert point.overlaps.special == pytest.approx(overlaps, rel=1e-8, abs=1e-10)
+    assert point.conjugates.special == pytest.approx(hats, rel=1e-8, abs=1e-10)
+    kappa = np.linspace(-2, 2, 5)
+    columns = tabulate(model, Rule(kappa, np.ones(5)), merged=False).regressors[:, :5]
+    mean = replica.learned_function(model, **at).mean(kappa)
+    assert mean == pytest.approx(
+        np.append(point.overlaps.m, overlaps) @ columns, rel=1e-8, abs=1e-9
+    )
+
+
+def test_dependent_offsets_have_one_m_for_all_losses():
+    """relu's mu_0 at twice the spike and four times the variance is twice as large."""
+    model = SpikedRandomFeatures(student="relu", target="sin", r=[1, 2], c=[1, 4], gamma=0.9)
+    square, huber = (
+        replica.solve(model, alpha=2.0, lam=0.1, loss=loss).overlaps.m
+        for loss in ("square", "huber:1000")
+    )
+    assert huber == pytest.approx(square, rel=1e-6)
 
 
 def test_nearly_equal_groups_are_their_limit():
