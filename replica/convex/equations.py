@@ -5,9 +5,10 @@ The unknowns are those of ridge regression; the scores s of (6.1), averaged give
 
     overlaps -> E[s | kappa], ... -> conjugates (6.2)-(6.3) -> overlaps (4.3)-(4.6), (4.9),
 
-is a map whose fixed point is wanted; m and theta are taken a Newton step further in it, as C
-enters E[s | kappa] with the known slope E[s' | kappa].  ``solve`` finds the fixed point, in
-unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
+is a map whose fixed point is wanted: ``sweep`` of the saddle point, with the averages here.  m and
+the overlaps with special directions are taken a Newton step further in it, as they enter the
+averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point, in unconstrained
+coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 
 import numpy as np
@@ -80,7 +81,7 @@ class Equations:
         o: Overlaps,
         field: Field,
     ) -> Signal:
-        """m, the overlaps with special directions and their conjugates: a Newton step on (4.5),
+        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2),
         with the ``penalty`` on m.
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
@@ -119,7 +120,7 @@ class Equations:
     def _part_of_step(
         self, length: Array, slope: Array, along: Array, s: Scores, field: Field
     ) -> Array:
-        """The parts (P,) that are taken of Newton's steps in m and theta, which are ``length`` (P,)
+        """The parts (P,) that are taken of Newton's steps in the signal, which are ``length`` (P,)
         long in m and add ``along`` (P, N) to C: none longer than m's longest.
 
         A convex function falls along the step, by ``slope`` (P,) at its start.  E[mu_0 s] may be

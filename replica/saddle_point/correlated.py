@@ -2,7 +2,7 @@
 
 With the effective covariance C of ``pencil`` in the place of the bulk variances, the resolvent
 equations are those of isotropic rows.  Along u, the row norms delta, zeta and what other special
-directions there are, the overlaps are those of the resolvent (16.9),
+directions there are, the overlaps are those of the resolvent in the form (4.13),
 
     M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
@@ -89,7 +89,7 @@ class Correlated(Responses):
         return SignalSources(size * by_tau / V2, root[:, :, None] * root[:, None] * by_K)
 
     def _shrunk(self, of: OnSpecial) -> Array:
-        """W.  Eq. (16.9)"""
+        """W.  Eq. (17.4)"""
         n, free = of.C.shape[1] // self.groups, 1 + len(self.rows.basis)
         acting = np.zeros((len(of.K), n, self.groups, n, self.groups), of.K.dtype)
         acting[:, range(free, n), :, range(free, n)] = of.K
@@ -156,7 +156,7 @@ class CorrelatedGroup(Correlated, Isotropic):
         return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
     def special(self, V: Array, V_hat: Array) -> OnSpecial:
-        """C of the tables, on u, delta and zeta.  Eq. (16.9)"""
+        """C of the tables, on u, delta and zeta.  Eq. (18.12)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
         C, slope = self.tables.special(q)
         return OnSpecial(q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None])

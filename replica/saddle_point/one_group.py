@@ -14,6 +14,9 @@ Isotropic rows, those of an sRF, have c_e = c, and W1 is V1.  Those of a network
 C_e(q) on u, the row norms (delta) and zeta; both come with the table (``rows``), and
 V1 = V2 / (q + 1/c_e(q)).  Their readout has one loading more, chi on d mu_0 / d c.
 
+To check an answer, not how it is found, ``violation`` is enough: every unknown by its own equation,
+from the averages below it.
+
 ``solve`` is what others call, with all that it calls here, since numba's cache does not see changes
 of other files.  A few points take Python itself less time than numba takes to be imported: the
 functions are compiled once they have more to do than ``WORTHWHILE``, or never where there is no

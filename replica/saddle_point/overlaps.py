@@ -60,7 +60,7 @@ class Conjugates(NamedTuple):
     special : (P, A, K + K')
         Of theta, then psi.  Eqs. (4.5), (4.13)
     X1, X2 : (P, A, A), (P, A)
-        Conjugate to Q1 without the part of psi, and to q2.  Eq. (4.8)
+        Conjugate to Q1 - psi psi^T and to q2: (4.8) in the form (4.13), so X1 is without p_hat.
     """
 
     V1: Array

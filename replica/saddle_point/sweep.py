@@ -35,7 +35,8 @@ def sweep(
     score : callable
         Averages of the score given kappa, for a local field.
     signal : callable
-        m, the overlaps with special directions and their conjugates, on which (4.5) is stationary.
+        m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
+        these averages, or come nearer.
     """
     table, field = responses.table, field_on(responses.table, responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
@@ -60,7 +61,8 @@ def sources(
     """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times E[s^2 | kappa]
     (P, N), and from what the signal adds to X2.  Eqs. (4.8), (6.3)
 
-    At a finite dimension m_hat acts as theta_hat does; groups of one kind then share it.
+    At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
+    share it.
     """
     ratio, A = alpha / table.beta, len(table.mu1)
     pairs = (table.mu1[:, None] * table.mu1).reshape(A * A, -1)
