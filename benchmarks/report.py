@@ -8,6 +8,7 @@ import datetime
 import os
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -39,6 +40,8 @@ from .network_theory import TIMED_MODELS, TIMED_STEPS, Network
 
 ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LOSS_PENALTIES = (1e-4, 0.05, 10)
+NUMERICS = "-c", "import numpy, scipy.optimize, scipy.special"
+ALPHAS_OF_BOX = np.linspace(0.2, 3, 16)
 GRID_BARS = {"logistic": 10, "hinge": 10, "squared hinge": 10}  # ms a point
 # Seconds that the baseline's point takes on the machine that the bars are meant for: times are
 # compared with them as they would be there.
@@ -66,6 +69,9 @@ def measure(eigenvalues):
         for step in TIMED_STEPS
         for model in ("srf", "network")
     }
+    relu = replica.GradientStep(student="relu", target="sin", alpha0=1, eta=2.0)
+    sixteen = replace(relu, readout=np.linspace(-1.6, 1.7, 16)).network(beta=1.0)
+    box = replace(ONE_STEP, readout="box").network(beta=1.0)
     spectrum = replica.spectrum(MODEL, 2.0)
     x = np.linspace(0, 1.05 * spectrum.edges.max(), 1000)
     tasks = {
@@ -84,6 +90,10 @@ def measure(eigenvalues):
         "import": (lambda: python("-c", "import replica"), 2),
         "process": (lambda: python(*CURVE_COMMAND), 2),
         "first run": (lambda: python_first_run(*CURVE_COMMAND), 1),
+        "numpy": (lambda: python(*NUMERICS), 2),
+        "numpy, first": (lambda: python_first_run(*NUMERICS), 1),
+        "16 values": (lambda: replica.solve(sixteen, **POINT), 1),
+        "box": (lambda: replica.learning_curve(box, alpha=ALPHAS_OF_BOX, lam=POINT["lam"]), 1),
     }
     for loss in TIMED_LOSSES:
         tasks[loss] = (lambda loss=loss: LossGrids().time_grid(loss), 1)
@@ -116,6 +126,10 @@ def measure(eigenvalues):
 def speed_table(times, set_up):
     """Lines of the table of speeds, with the bars of the design."""
     middle = {name: median(values) for name, values in times.items()}
+
+    def times_over(one, other):
+        return median(a / b for a, b in zip(times[one], times[other], strict=True))
+
     pairs = zip(times["literal"], times["curve"], strict=True)
     ratio = median(slow / (fast / len(MANY_ALPHAS)) for slow, fast in pairs)
     pairs = {
@@ -144,6 +158,8 @@ def speed_table(times, set_up):
         ]
         grid = f"{loss}: a point of a grid of 25 x 3"
         losses += [(grid, middle[loss] / 75 * 1e3, "ms", GRID_BARS.get(loss))]
+    warm = times_over("process", "numpy"), "times", 2
+    first = times_over("first run", "numpy, first"), "times", 2.5
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 3),
         ("the same with its residuals on two such tables", middle["checked"] * 1e3, "µs", None),
@@ -161,8 +177,12 @@ def speed_table(times, set_up):
         *losses,
         ("literal baseline, a point, without its set-up", middle["literal"], "s", None),
         ("literal baseline, set-up (one eigendecomposition)", set_up, "s", None),
+        ("relu network, 16 readout values, a point", middle["16 values"], "s", 1),
+        ("tanh network, box readout, 16 points", middle["box"], "s", 2),
         ("`replica curve`, five points, whole process, warm", middle["process"], "s", 1.3),
+        ("that over `import numpy, scipy.optimize, scipy.special`", *warm),
         ("`replica curve`, five points, first run ever", middle["first run"], "s", 12),
+        ("that over the same import, first", *first),
         ("`import replica`, whole process", middle["import"], "s", None),
     ]
     yield f"| measure | here | where a literal point takes {BARS_LITERAL:g} s | bar | |"
