@@ -168,8 +168,9 @@ class Responses(ABC):
     def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2), packed (P, D), from their conjugates, all real, and a guess.  (4.3)-(4.4)"""
 
-    def image(self, V_hat: Array, lam: Array, near: Array) -> Array:
-        """The coordinates of ``from_analytic`` of (V1, V2) from their conjugates; all real."""
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """The coordinates of ``from_analytic`` of (V1, V2) from their conjugates, and a guess; all
+        real."""
         return self.from_conjugates(V_hat, lam, near)
 
     @abstractmethod
@@ -249,7 +250,7 @@ class Responses(ABC):
         if start is None:
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
-            start = step(start, np.arange(len(alpha)))
+            start = self.image(self.conjugates(start, alpha), lam)
             limits: dict[str, Any] = {"patience": PATIENCE, "near": CLOSE}
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
