@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 SMALL = "small"  # the font of legends and titles
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
 
 
 def add_legend(ax: "Axes", **options: Any) -> "Axes":
@@ -18,7 +17,7 @@ def add_legend(ax: "Axes", **options: Any) -> "Axes":
     handles, labels = ax.get_legend_handles_labels()
     if not labels:
         return ax
-    options = {"handles": handles} | LEGEND | options
+    options = {"handles": handles, "frameon": False, "fontsize": SMALL} | options
     box = ax.legend(loc="best", **options)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     if not _covers(ax, box.get_window_extent()):
