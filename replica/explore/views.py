@@ -39,8 +39,6 @@ from .texts import (
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
-RATES = "0.3:30:19:log"  # of the bounds: from hardly a step to one that saturates most students
-LONG = 600.0  # seconds for a spectrum in the programs, where there is no time for it here
 
 
 class View(NamedTuple):
@@ -80,7 +78,8 @@ def curve_view(state: State, simulated: Simulated | None = None) -> View:
 
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
-    here, rates = bounds(request_of(state).problem), parse_grid("eta", RATES)
+    span = "0.3:30:19:log"  # from hardly a step to one that saturates most students
+    here, rates = bounds(request_of(state).problem), parse_grid("eta", span)
     # over the rate they depend on neither that of the state nor the width
     fixed = request_of({**state, "eta": "1", "beta": "1"})
     found = bounds_over(fixed.problem, tuple(rates.tolist()))
@@ -95,10 +94,10 @@ def bounds_view(state: State) -> View:
     figure.set_layout_engine("constrained")  # which takes long: once
     of = "step" if state["model"] == "srf" else "model"
     lines = [
-        f"found = replica.bounds({of}, eta={grid_code(RATES)})",
+        f"found = replica.bounds({of}, eta={grid_code(span)})",
         "print(found.lower, found.upper)",
     ]
-    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": RATES}
+    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), rates.size, "learning rates")
     return View(figure, python(state, lines), typed, note)
@@ -114,9 +113,9 @@ def spectrum_view(state: State) -> View:
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
-            note += f"; the programs below have {LONG:g} seconds"
-            more_time = f", time_limit={LONG}"
-            options["time-limit"] = f"{LONG:g}"
+            note += "; the programs below have 600 seconds"
+            more_time = ", time_limit=600.0"
+            options["time-limit"] = "600"
     lines = [
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",
