@@ -32,7 +32,6 @@ LABELS_NEEDED = (  # by a loss of the margin
     "without noise or with the label noise flip:0.1 in its place"
 )
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
-AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +117,7 @@ class Solution(Displayed):
         """The errors at ten times fewer to ten times more samples, a star at this point."""
         import xarray
 
-        alpha, name = self.alpha * AROUND, error_shown(self.model)
+        alpha, name = self.alpha * np.geomspace(0.1, 10, 41), error_shown(self.model)
         at = evaluate(self.model, alpha, np.full(alpha.size, self.lam), loss=self.loss).columns
         variables = {key: ("alpha", at[key]) for key in columns_shown(self.model, self.loss)}
         settings = {key: value for key, value in self.settings.items() if key != "alpha"}
