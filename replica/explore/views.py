@@ -84,9 +84,7 @@ def bounds_view(state: State) -> View:
     fixed = request_of({**state, "eta": "1", "beta": "1"})
     found = bounds_over(fixed.problem, tuple(rates.tolist()))
     left, right = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
-    rows = zip(found.eta, found.lower, found.upper, strict=True)
-    points = [dict(zip(("eta", "lower", "upper"), row, strict=True)) for row in rows]
-    plot_bounds(points, found.linear, ax=left)
+    plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
     if found.eta.size < rates.size:
         _show_points(left)
     _mark(left, number_of(state, "eta"))

@@ -133,14 +133,11 @@ def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: An
         tangent = _tangent(problem, model, name, values[name], table)
         if tangent is not None:
             moved[name] = (tangent, at, penalty)
-    found = {name: _perturbed(V, *arguments) for name, arguments in moved.items()}
-    return {
-        name: (
-            float(errors.test[0].imag / COMPLEX_STEP),
-            float(errors.train[0].imag / COMPLEX_STEP),
-        )
-        for name, errors in found.items()
-    }
+    slopes: Slopes = {}
+    for name, arguments in moved.items():
+        test, train = _perturbed(V, *arguments)
+        slopes[name] = float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP)
+    return slopes
 
 
 def _of_loss(

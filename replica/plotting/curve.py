@@ -133,17 +133,15 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         {dim: curve[dim].values[i] for dim, i in zip(others, index, strict=True)}
         for index in np.ndindex(*shape)
     ]
-    if len(varying) == 1 and count <= MANY:
-        shades: Sequence[Any] = colours([_plain(at[varying[0]]) for at in places])
-    elif count <= MANY:
-        shades = COLOURS[:count]
-    else:
+    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
+    shades: Sequence[Any] = COLOURS[:count]
+    if count > MANY:
         from matplotlib import colormaps
 
-        shades = colormaps[COLOUR_MAP](_norm(curve[varying[0]].values)(curve[varying[0]].values))
-    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
-    if count > MANY:
-        labels = [""] * count
+        values, labels = curve[varying[0]].values, [""] * count
+        shades = colormaps[COLOUR_MAP](_norm(values)(values))
+    elif len(varying) == 1:
+        shades = colours([_plain(at[varying[0]]) for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
 
 

@@ -15,7 +15,6 @@ from .equations import Unknowns, equations, relative_change, solve_on
 from .table import CLOSED, GUARD, tabulate
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
-KNOWN_FIELDS = "student", "target", "r", "c", "gamma", "beta", "noise"
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,9 @@ def solve(
 
 def _check(model: SpikedRandomFeatures) -> None:
     """Refuse what this module has no formula for."""
-    if model != SpikedRandomFeatures(**{name: getattr(model, name) for name in KNOWN_FIELDS}):
-        allowed = f"given by no more than {', '.join(KNOWN_FIELDS)} for the reference"
+    fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
+    if model != SpikedRandomFeatures(**{name: getattr(model, name) for name in fields}):
+        allowed = f"given by no more than {', '.join(fields)} for the reference"
         raise InvalidArgument("model", model, allowed)
     for name in ("r", "c", "gamma"):
         if not isinstance(getattr(model, name), float):

@@ -107,21 +107,15 @@ class Resolvent:
             found.append(self.real.solve(alpha, self.ratio * rows, RESPONSE_TOLERANCE).value)
         return np.concatenate(found)
 
-    def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """U from close guesses ``start`` (P, D); False where they were not close enough."""
-        value, settled, _ = newton_complex(
-            lambda U, rows: self.residual(U, z[rows]),
-            start,
-            reach=0.3,
-            size=self.responses.magnitude,
-        )
-        return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
-
     def at(self, z: Array, start: Array | None = None) -> Array:
         """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found."""
         if start is None:
             return self.solve(z)
-        value, settled = self.refine(z, start)
+        size = self.responses.magnitude
+        value, settled, _ = newton_complex(
+            lambda U, rows: self.residual(U, z[rows]), start, reach=0.3, size=size
+        )
+        settled &= np.isfinite(value).all(axis=1) & self.admissible(value)
         if not settled.all():
             value[~settled] = self.solve(z[~settled])
         return value
