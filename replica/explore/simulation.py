@@ -17,14 +17,14 @@ from .texts import State, command, options_of, request_of
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
 
 
-class Simulation(NamedTuple):
+class SimulatedCurve(NamedTuple):
     """Errors of simulated networks over alpha, and the command that gives them."""
 
     points: xr.Dataset
     command: str
 
 
-def simulate(state: State) -> Simulation:
+def simulate(state: State) -> SimulatedCurve:
     """A small Monte Carlo of the network, by the command that is shown for it.
 
     Raises
@@ -49,7 +49,7 @@ def simulate(state: State) -> Simulation:
     columns = {name: np.array([one[name] for one in points], float) for name in points[0]}
     alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
     errors = {name: (("alpha", "lam"), column[:, None]) for name, column in columns.items()}
-    return Simulation(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
+    return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
 
 
 def simulation_command(state: State) -> str:

@@ -24,7 +24,7 @@ from ..plotting import (
     plot_spectrum,
 )
 from .computed import bounds, bounds_over, curve, point, spectrum
-from .simulation import SIMULATION, Simulation
+from .simulation import SIMULATION, SimulatedCurve
 from .texts import (
     State,
     command,
@@ -51,7 +51,7 @@ class View(NamedTuple):
     note: str = ""
 
 
-def curve_view(state: State, simulated: Simulation | None = None) -> View:
+def curve_view(state: State, simulated: SimulatedCurve | None = None) -> View:
     """Errors over alpha, with what was simulated."""
     request, lam = request_of(state), number_of(state, "lam")
     found = curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
