@@ -64,7 +64,8 @@ def number_text(value: float) -> str:
 
 
 def settings(described: Mapping[str, Any]) -> list[str]:
-    """What a problem is, piece by piece for a title; what is switched off is left out.
+    """What a problem is, piece by piece for a title, without what is switched off or has a value of
+    more than 40 characters.
 
     Examples
     --------

@@ -162,7 +162,7 @@ def _rotated(target: Target, noise: float, scale: float) -> Rule | None:
     # cancellation then costs two digits.
     phi = min(0.35, 3.0 * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))
-    # where |exp(-(y - m)^2 / (2 noise))| = exp(-45), m the largest label
+    # where |exp(-(y - m)^2 / (2 noise))| = exp(-45) = 3e-20, m the largest label
     side, rest = largest * np.cos(phi), largest**2 - 2 * noise * 45.0
     last = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
     end = np.arcsinh(root * last)

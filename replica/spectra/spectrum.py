@@ -298,7 +298,7 @@ def _scanned(
             resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
             U = resolvent.at(x.astype(complex), start)
             inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-            probed = U[::6][inside[::6]]
+            probed = U[::6][inside[::6]]  # every sixth place tells
             if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
                 return Scan(resolvent, x, U)
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha, deadline)
