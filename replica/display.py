@@ -15,9 +15,6 @@ from .errors import shorten
 if TYPE_CHECKING:
     import pandas
 
-LONGEST_FACT = 300  # characters
-WIDTH = 96  # of a line
-
 
 class Displayed:
     """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``."""
@@ -46,7 +43,7 @@ class Displayed:
         width = max(map(len, facts)) + 2
         indent = (width + 2) * " "
         lines = [
-            fill(value, WIDTH, initial_indent=f"  {name:{width}}", subsequent_indent=indent)
+            fill(value, 96, initial_indent=f"  {name:{width}}", subsequent_indent=indent)
             for name, value in facts.items()
         ]
         return "\n".join([type(self).__name__, *lines])
@@ -63,7 +60,7 @@ class Displayed:
         """The settings in one line, then the facts, as text."""
         of = ", ".join(f"{name} {text(value)}" for name, value in self.settings.items())
         facts = {name: text(value) for name, value in self._facts().items()}
-        return {name: shorten(value, LONGEST_FACT) for name, value in ({"of": of} | facts).items()}
+        return {name: shorten(value, 300) for name, value in ({"of": of} | facts).items()}
 
 
 def text(value: Any) -> str:

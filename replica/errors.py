@@ -2,10 +2,8 @@
 
 from typing import Any
 
-SHOWN = 200  # characters of a value in a message: a person looks for the mistake in them
 
-
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, most: int = 200) -> str:
     """``text``, or its beginning and its end where it has more than ``most`` characters."""
     if len(text) <= most:
         return text
@@ -22,7 +20,7 @@ class InvalidArgument(ValueError):
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
-        super().__init__(f"{name} must be {allowed}, got {shorten(repr(value), SHOWN)}")
+        super().__init__(f"{name} must be {allowed}, got {shorten(repr(value))}")
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:  # crosses process boundaries whole

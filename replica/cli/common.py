@@ -23,8 +23,8 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
-from ..errors import SHOWN, InvalidArgument, shorten
-from .options import FLAGS, HELP, PANELS, Options
+from ..errors import InvalidArgument, shorten
+from .options import FLAGS, HELP, HELP_PANELS, Options
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import read_config
 
@@ -121,7 +121,7 @@ def command(
 
 def _described(name: str) -> Parameter:
     """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
-    panel = next(title for title, names in PANELS.items() if name in names)
+    panel = next(title for title, names in HELP_PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
@@ -188,7 +188,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return status if isinstance(status, int) else 0
     except InvalidArgument as error:
         option = f"--{error.name.replace('_', '-')}" if error.name.isidentifier() else error.name
-        got = "" if error.value is None else f", got {_shown(error.value)}"
+        value = str(error.value) or repr(error.value)
+        got = "" if error.value is None else f", got {shorten(value)}"
         return _fail(f"{option} must be {error.allowed}{got}", 2)
     except usage_error as error:
         return _fail(error.format_message() or "a command is missing", 2)
@@ -214,11 +215,6 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             "REPLICA_TRACEBACK=1 before the same line shows where)",
             1,
         )
-
-
-def _shown(value: Any) -> str:
-    """A value of an argument in a message."""
-    return shorten(str(value) or repr(value), SHOWN)
 
 
 def _fail(message: str, status: int) -> int:

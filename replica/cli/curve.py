@@ -10,7 +10,6 @@ from ..observables import (
     NOTED_SHIFT,
     TIME_LIMIT,
     Grid,
-    Solution,
     error_shown,
     places_on_grid,
     shift_from_limit,
@@ -82,16 +81,13 @@ def curve(
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
     note_finite_size(where, error_shown(grid.models[0]), shift)
     if notes:
-        note_network([_in_the_middle(grid, time_limit)], time_limit)
+        # of the last model, of the largest step where that varies
+        at = {name: grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam")}
+        middle = solve(grid.models[-1], **at, loss=grid.loss, time_limit=time_limit)
+        note_network([middle], time_limit)
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
-
-
-def _in_the_middle(grid: Grid, time_limit: float) -> Solution:
-    """The last model, of the largest step where that varies, at the middle of alpha and lam."""
-    alpha, lam = (grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam"))
-    return solve(grid.models[-1], alpha=alpha, lam=lam, loss=grid.loss, time_limit=time_limit)
 
 
 def _farthest_limit(grid: Grid, time_limit: float) -> tuple[float, dict[str, Any]]:

@@ -11,17 +11,12 @@ import typer
 
 from ..errors import InvalidArgument
 
-NOTEBOOK = Path(__file__).parents[1] / "explore" / "app.py"
-HOST = "127.0.0.1"  # nobody else's machine reaches it
-PORT = 2718
-GOODBYE = 1  # seconds that open pages get when the command ends
-
 
 def explore(
     *,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of this machine; 0 is any free one.")
-    ] = PORT,
+    ] = 2718,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no page.")] = False,
 ) -> None:
     """Sliders beside figures, in a browser; Ctrl-C ends it.
@@ -41,16 +36,19 @@ def explore(
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((HOST, port))
+        listening.bind(("127.0.0.1", port))  # nobody else's machine reaches it
     except OSError:
         raise InvalidArgument("port", port, "one that is free, or 0 for any") from None
     listening.listen()
-    address = f"http://{HOST}:{listening.getsockname()[1]}"
+    host, port = listening.getsockname()
+    address = f"http://{host}:{port}"
     typer.echo(f"the explorer is at {address} (Ctrl-C ends it)", err=True)
     if not no_browser:
         webbrowser.open(address)
-    page = marimo.create_asgi_app(quiet=True).with_app(path="/", root=str(NOTEBOOK)).build()
-    settings = uvicorn.Config(page, log_level="critical", timeout_graceful_shutdown=GOODBYE)
+    notebook = str(Path(__file__).parents[1] / "explore" / "app.py")
+    page = marimo.create_asgi_app(quiet=True).with_app(path="/", root=notebook).build()
+    # open pages get a second when the command ends
+    settings = uvicorn.Config(page, log_level="critical", timeout_graceful_shutdown=1)
     with suppress(KeyboardInterrupt):  # which is how it ends
         uvicorn.Server(settings).run(sockets=[listening])
     os._exit(0)  # every page that is open has a thread, and an ordinary exit would wait for it

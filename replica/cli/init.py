@@ -10,19 +10,8 @@ import typer
 from ..documents import check_writable
 from ..errors import InvalidArgument
 from .common import file_name
-from .options import GRID_FORMS, HELP, PANELS
+from .options import GRID_FORMS, HELP, HELP_PANELS
 from .output import save
-
-SET: dict[str, Any] = {  # in the file that is written ...
-    "student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "beta": 1, "noise": 0,
-    "alpha": "0.2:3:15", "lam": [0.01, 0.1],
-}  # fmt: skip
-SHOWN: dict[str, Any] = {  # ... and after a comment sign
-    "kinks": [-1, 1], "rate": 3, "steps": "2:1,2:1", "step_noise": 0.1, "readout": "gaussian",
-    "bias": [-1, 1], "initialisation": "gaussian", "model": "network", "r": 1.1, "c": 1,
-    "gamma": 0.97, "loss": "huber:0.2", "label_noise": "flip:0.1", "intercept": True,
-    "train_bias": True,
-}  # fmt: skip
 
 
 def init(
@@ -44,13 +33,23 @@ def init(
 
 def lines() -> Iterator[str]:
     """The lines of the file: of every option what it means, and a value."""
+    given: dict[str, Any] = {
+        "student": "tanh", "target": "sin", "alpha0": 20, "eta": 3, "beta": 1, "noise": 0,
+        "alpha": "0.2:3:15", "lam": [0.01, 0.1],
+    }  # fmt: skip
+    commented: dict[str, Any] = {
+        "kinks": [-1, 1], "rate": 3, "steps": "2:1,2:1", "step_noise": 0.1, "readout": "gaussian",
+        "bias": [-1, 1], "initialisation": "gaussian", "model": "network", "r": 1.1, "c": 1,
+        "gamma": 0.97, "loss": "huber:0.2", "label_noise": "flip:0.1", "intercept": True,
+        "train_bias": True,
+    }  # fmt: skip
     yield "# A problem, for the commands of replica and replica-validate: --config and this file."
     yield f"# Numbers: {GRID_FORMS}, or a list."
     yield "# What is typed on the command line takes the place of what stands here."
-    for panel, names in PANELS.items():
+    for panel, names in HELP_PANELS.items():
         yield f"\n# {panel}\n"
         for name in names:
-            sign, value = ("", SET[name]) if name in SET else ("# ", SHOWN[name])
+            sign, value = ("", given[name]) if name in given else ("# ", commented[name])
             yield f"# {HELP[name]}"
             yield f"{sign}{name} = {json.dumps(value)}"
     yield ""

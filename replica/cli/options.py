@@ -34,16 +34,9 @@ from ..steps import MODELS, GradientStep
 Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
-LARGEST_GRID = 500_000  # points, of which the documents take 2 GB
+LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
-# A problem is given in one of these ways, by all of the options named there.
-WAYS = {
-    "a step": STEP_FIELDS,
-    "several steps": ("steps",),
-    "an sRF": SRF_FIELDS,
-    "groups": ("groups",),
-}
 # What may be a grid of numbers, in the order of the axes; the readout may be one of names.
 GRIDS = (*STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "lam")
 
@@ -72,7 +65,7 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
     "hinge, squared_hinge.",
 }
-PANELS = {  # of the help, in this order
+HELP_PANELS = {  # in this order
     "The network and its step": (
         "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_noise", "beta",
         "readout", "bias", "initialisation", "model",
@@ -82,7 +75,7 @@ PANELS = {  # of the help, in this order
         "alpha", "lam", "loss", "noise", "label_noise", "intercept", "train_bias",
     ),
 }  # fmt: skip
-HELP = {name: HELP[name] for names in PANELS.values() for name in names}
+HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
 
 
 @dataclass(frozen=True)
@@ -153,7 +146,7 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
     grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
     sizes = [max(1, grid.size) for grid in (alpha, lam, *grids.values())]
-    check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
+    check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_DOCUMENT)
     values = {name: options[name] for name in FIELDS if name in options} | groups
     values |= {name: float(grid[0]) for name, grid in numbers.items()}
     for name in ("readout", "bias"):
@@ -184,8 +177,13 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
 
 
 def _way(options: Options) -> str:
-    """In which of the ``WAYS`` the problem is given: in one, and by all options of that."""
-    all_ways = WAYS | {"a step": ("alpha0", "rate")} if "rate" in options else WAYS
+    """In which of several ways the problem is given: in one, and by all options of that."""
+    all_ways = {
+        "a step": ("alpha0", "rate") if "rate" in options else STEP_FIELDS,
+        "several steps": ("steps",),
+        "an sRF": SRF_FIELDS,
+        "groups": ("groups",),
+    }
     if {"rate", "eta"} <= options.keys():
         raise InvalidArgument("rate", options["rate"], "given without --eta, which is rate/beta")
     given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
@@ -228,7 +226,7 @@ def parse_grid(name: str, text: Any) -> Array:
         raise InvalidArgument(
             name, text, "between positive numbers where it is start:stop:count:log"
         )
-    check_points(name, text, n, LARGEST_GRID)
+    check_points(name, text, n, LARGEST_DOCUMENT)
     return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
 
 

@@ -22,11 +22,6 @@ from ..observables import NOTED_SHIFT, TIME_LIMIT, Solution, solve
 from ..problem import Problem, SpikedRandomFeatures
 
 PICTURES = (".png", ".pdf", ".svg")
-PAGE = 100  # characters of a line of a table
-LONGEST_TABLE = 60  # rows; of a longer one the ends are shown, a third of that each
-LONGEST_MESSAGE = 800  # characters: a dozen lines of a terminal
-REPORTED_SECONDS = 60.0  # between two lines of progress in a log
-FAR = 0.05  # of an sRF from its network
 Notes = Annotated[
     bool, typer.Option(help="Say how far networks of d = 1000 are, and an sRF from its network.")
 ]
@@ -85,26 +80,26 @@ class Output:
 
     def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
         """The points as an aligned table on standard output, floats to seven digits: as many of
-        the ``columns`` as a page has room for, and the ends of a long one, unless it is to be
-        wide."""
+        the ``columns`` as 100 characters have room for, and of more than 60 points 20 at each end,
+        unless it is to be wide."""
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
-        third = LONGEST_TABLE // 3
-        long = len(points) > LONGEST_TABLE and not self.wide
-        ends = [*points[:third], *points[-third:]] if long else points
+        end = 20
+        long = len(points) > 3 * end and not self.wide
+        ends = [*points[:end], *points[-end:]] if long else points
         cells = [[name, *(seven(point[name]) for point in ends)] for name in columns]
         widths = [max(map(len, column)) + 2 for column in cells]
-        fit = sum(end <= PAGE + 2 for end in accumulate(widths))
+        fit = sum(width <= 100 + 2 for width in accumulate(widths))
         shown = cells if self.wide else cells[: max(fit, 1)]
         for i, row in enumerate(zip(*shown, strict=True)):
-            if long and i == third + 1:
+            if long and i == end + 1:
                 answer("...".rjust(widths[0])[2:])
             answer("".join(map(str.rjust, row, widths))[2:])
         if long:
             say(
-                f"note: the first and the last {third} of {len(points)} points are shown: --wide "
+                f"note: the first and the last {end} of {len(points)} points are shown: --wide "
                 "shows all, --out FILE.csv saves them"
             )
         if any(name.endswith("classification_error") for name in columns):
@@ -129,7 +124,7 @@ def answer(text: str) -> None:
 
 def say(message: str) -> None:
     """Write to standard error, as one line of reasonable length without control characters."""
-    line = shorten(" ".join(message.split()), LONGEST_MESSAGE)
+    line = shorten(" ".join(message.split()), 800)  # a dozen lines of a terminal
     typer.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
 
 
@@ -158,7 +153,7 @@ def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
 
 def note_network(points: Sequence[Solution], time_limit: float = TIME_LIMIT) -> None:
     """Say on standard error where the network's own theory is farthest from that of its sRF at the
-    solved ``points``, if that is far."""
+    solved ``points``, if that is farther than 5 %."""
     farthest, there = 0.0, None
     for point in points:
         model = point.model
@@ -176,7 +171,7 @@ def note_network(points: Sequence[Solution], time_limit: float = TIME_LIMIT) -> 
         shift = own.test_error / point.test_error - 1
         if abs(shift) > abs(farthest):
             farthest, there = shift, point
-    if there is not None and abs(farthest) > FAR:
+    if there is not None and abs(farthest) > 0.05:
         eta = getattr(there.model.step, "eta", None)
         at = f"alpha = {there.alpha:g}" + ("" if eta is None else f", eta = {eta:g}")
         say(
@@ -221,7 +216,7 @@ def _lines(what: str) -> Callable[[int, int], None]:
 
     def advance(done: int, total: int) -> None:
         nonlocal said
-        if (now := time.monotonic()) - said >= REPORTED_SECONDS:
+        if (now := time.monotonic()) - said >= 60:
             said = now
             say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min")
 

@@ -12,10 +12,6 @@ from ..errors import InvalidArgument, shorten
 from ..problem import names_code
 from .options import FLAGS, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
 
-SHOWN = 60  # characters of a value in a message, of which there may be several
-LARGEST_FILE = 2**20  # bytes: a thousand times a long problem file, read in seconds
-# A key of many parts, a.b.c..., takes the reader a time of their square.
-DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
 
@@ -45,7 +41,7 @@ def _mistake(name: str, value: Any) -> str:
             return ""
     except InvalidArgument as error:
         allowed = error.allowed
-    return f"must be {allowed}, got {shorten(json.dumps(value, default=str), SHOWN)}"
+    return f"must be {allowed}, got {shorten(json.dumps(value, default=str), 60)}"
 
 
 def _form(value: Any, depth: int = 0) -> str:
@@ -77,12 +73,15 @@ KEYS: dict[str, tuple[tuple[str, ...], str]] = (
 
 def _content(path: Path) -> dict[str, Any]:
     """The TOML in a file of reasonable size; what cannot be read is refused."""
+    most = 2**20  # bytes: a thousand times a long problem file, read in seconds
+    # a key of many parts, a.b.c..., takes the reader a time of their square
+    deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
     try:
         with open_regular(path) as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(most + 1)
         text = content.decode()
-        if len(content) > LARGEST_FILE or DEEP_KEY.search(text):
-            raise ValueError(f"larger than {LARGEST_FILE} bytes, or keys of 20 parts and more")
+        if len(content) > most or re.search(deep_key, text):
+            raise ValueError(f"larger than {most} bytes, or keys of 20 parts and more")
         return tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None

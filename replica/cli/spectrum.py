@@ -10,17 +10,12 @@ from ..problem import describe
 from ..spectra import SPECTRUM_TIME, Spectrum
 from ..spectra import spectrum as spectrum_of
 from .common import command
-from .options import LARGEST_GRID, Options, parse_request, single_number
+from .options import LARGEST_DOCUMENT, Options, parse_request, single_number
 from .output import Output, answer, say
 
 TimeLimit = Annotated[
     float, typer.Option(help="Seconds, after which the search for the density is given up.")
 ]
-
-SPECTRUM = (  # attributes that are in the document
-    "edges", "sharp", "atom", "outliers", "outliers_from", "converged", "quadrature_error",
-    "mass_error",
-)  # fmt: skip
 
 
 @command(without=("lam", "loss"), tabular=False)
@@ -30,7 +25,7 @@ def spectrum(
     *,
     time_limit: TimeLimit = SPECTRUM_TIME,
     points: Annotated[
-        int, typer.Option(min=2, max=LARGEST_GRID, help="Points of the density, in all.")
+        int, typer.Option(min=2, max=LARGEST_DOCUMENT, help="Points of the density, in all.")
     ] = 1000,
 ) -> None:
     """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
@@ -82,6 +77,10 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     """The JSON document of ``spectrum``."""
     each = max(2, points // len(result.edges))
     x = np.concatenate([result.grid(k, each) for k in range(len(result.edges))])
-    return {name: getattr(result, name) for name in SPECTRUM} | {
+    names = (
+        "edges", "sharp", "atom", "outliers", "outliers_from", "converged", "quadrature_error",
+        "mass_error",
+    )  # fmt: skip
+    return {name: getattr(result, name) for name in names} | {
         "density": {"x": x, "y": result.density(x)}
     }

@@ -5,7 +5,7 @@ what a state of its controls means, and ``views`` what is shown of it.
 """
 
 from .computed import point
-from .simulation import Simulated, simulate, simulation_command
+from .simulation import SimulatedCurve, simulate, simulation_command
 from .texts import DEFAULTS, State
 from .views import REFUSALS, VIEWS, View, curve_view
 
@@ -13,7 +13,7 @@ __all__ = [
     "DEFAULTS",
     "REFUSALS",
     "VIEWS",
-    "Simulated",
+    "SimulatedCurve",
     "State",
     "View",
     "curve_view",

@@ -20,7 +20,7 @@ with app.setup:
         DEFAULTS,
         REFUSALS,
         VIEWS,
-        Simulated,
+        SimulatedCurve,
         curve_view,
         point,
         simulate,
@@ -95,7 +95,7 @@ def _():
     tabs = mo.ui.tabs(dict.fromkeys(VIEWS, ""), value=shown if shown in VIEWS else DEFAULTS["view"])
     programs = mo.ui.tabs({"Python": "", "command line": ""})
     button = mo.ui.run_button(label="simulate networks")
-    dots: dict[str, Simulated] = {}  # what was simulated, by its command
+    dots: dict[str, SimulatedCurve] = {}  # what was simulated, by its command
     return button, controls, dots, programs, tabs
 
 

@@ -21,10 +21,7 @@ from .texts import State, number_of, request_of
 
 T = TypeVar("T")
 DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
-FEW = 5  # points of it that tell how long all take
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
-MOST_GROUPS = 6  # of neurons in a spectrum: of more it takes minutes
-KEPT = 64  # results of each kind
 
 
 def point(state: State) -> Solution:
@@ -37,12 +34,12 @@ def point(state: State) -> Solution:
     return solution
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=64)
 def _point(model: SpikedRandomFeatures, at: float, lam: float, loss: Loss) -> Solution:
     return solve(model, alpha=at, lam=lam, loss=loss, time_limit=WAIT)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=64)
 def curve(
     model: SpikedRandomFeatures, grid: tuple[float, ...], lam: float, loss: Loss
 ) -> xr.Dataset:
@@ -54,19 +51,19 @@ def curve(
     return _in_time(np.array(grid), errors)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=64)
 def bounds_over(problem: Problem, rates: tuple[float, ...]) -> BoundsOverEta:
     """Bounds at as many of the learning rates as there is time for."""
     return _in_time(np.array(rates), lambda eta: bounds_of(problem, eta=eta))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=64)
 def bounds(problem: Problem) -> Bounds:
     """Bounds at the problem's own learning rate."""
     return bounds_of(problem)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=64)
 def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
     """The spectrum at one alpha.
 
@@ -76,7 +73,7 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
         If it is not found in time, or not all of it.
     """
     groups = len(model.geometry.fractions)
-    if groups > MOST_GROUPS:
+    if groups > 6:
         raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
     found = spectrum_of(model, at, time_limit=WAIT)
     if not found.converged:
@@ -95,7 +92,7 @@ def _in_time(grid: Array, compute: Callable[[Array], T]) -> T:
     """What is computed at as many points of a grid as there is time for, by the seconds that fewer
     take: one, and a few, as many at once cost less each."""
     count = 1
-    for most in (1, FEW, grid.size):
+    for most in (1, 5, grid.size):
         size, start = min(count, most), thread_time()
         found = compute(some(grid, size))
         count = int(size * DRAWN / (thread_time() - start))

@@ -15,17 +15,16 @@ from .computed import some
 from .texts import State, command, options_of, request_of
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
-DOTS, PATIENCE = 5, 120  # simulated points of a curve, and the seconds they may take
 
 
-class Simulated(NamedTuple):
+class SimulatedCurve(NamedTuple):
     """Errors of simulated networks over alpha, and the command that gives them."""
 
     points: xr.Dataset
     command: str
 
 
-def simulate(state: State) -> Simulated:
+def simulate(state: State) -> SimulatedCurve:
     """A small Monte Carlo of the network, by the command that is shown for it.
 
     Raises
@@ -35,13 +34,14 @@ def simulate(state: State) -> Simulated:
     """
     request_of(state)
     typed = simulation_command(state)
+    patience = 120  # seconds
     program = [sys.executable, "-m", "validation", *shlex.split(typed)[1:], "--json"]
     try:
         done = subprocess.run(
-            program, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+            program, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience
         )
     except subprocess.TimeoutExpired:
-        raise InvalidArgument("the simulation", None, f"done in {PATIENCE} s") from None
+        raise InvalidArgument("the simulation", None, f"done in {patience} s") from None
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise InvalidArgument("the simulation", said[-1], "possible")
@@ -49,11 +49,11 @@ def simulate(state: State) -> Simulated:
     columns = {name: np.array([one[name] for one in points], float) for name in points[0]}
     alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
     errors = {name: (("alpha", "lam"), column[:, None]) for name, column in columns.items()}
-    return Simulated(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
+    return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
 
 
 def simulation_command(state: State) -> str:
-    """The command of the Monte Carlo: a few points of the curve, small networks."""
-    few = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), DOTS))}
+    """The command of the Monte Carlo: five points of the curve, small networks."""
+    few = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), 5))}
     options = options_of(state, without=("model",)) | few | SIMULATION
     return command("replica-validate simulate", options)

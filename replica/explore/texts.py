@@ -21,8 +21,6 @@ DEFAULTS = {
     "alpha0": "20", "eta": "3", "beta": "1", "noise": "0", "lam": "0.1",
     "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
 }  # fmt: skip
-# Left out of a text where they have these values, which are theirs unless given.
-UNSAID = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0"}
 
 
 def request_of(state: State) -> Request:
@@ -48,12 +46,13 @@ def number_of(state: State, name: str) -> float:
 
 
 def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
-    """The options of ``replica curve``, as typed."""
+    """The options of ``replica curve``, as typed, without those that have their own values."""
     left_out = {"at", "view", *without}
+    unsaid = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0"}.items()
     return {
         name: text
         for name, text in state.items()
-        if name not in left_out and UNSAID.get(name) != text
+        if name not in left_out and (name, text) not in unsaid
     }
 
 

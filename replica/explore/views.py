@@ -24,7 +24,7 @@ from ..plotting import (
     plot_spectrum,
 )
 from .computed import bounds, bounds_over, curve, point, spectrum
-from .simulation import SIMULATION, Simulated
+from .simulation import SIMULATION, SimulatedCurve
 from .texts import (
     State,
     command,
@@ -39,8 +39,6 @@ from .texts import (
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
-RATES = "0.3:30:19:log"  # of the bounds: from hardly a step to one that saturates most students
-LONG = 600.0  # seconds for a spectrum in the programs, where there is no time for it here
 
 
 class View(NamedTuple):
@@ -53,7 +51,7 @@ class View(NamedTuple):
     note: str = ""
 
 
-def curve_view(state: State, simulated: Simulated | None = None) -> View:
+def curve_view(state: State, simulated: SimulatedCurve | None = None) -> View:
     """Errors over alpha, with what was simulated."""
     request, lam = request_of(state), number_of(state, "lam")
     found = curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
@@ -80,14 +78,13 @@ def curve_view(state: State, simulated: Simulated | None = None) -> View:
 
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
-    here, rates = bounds(request_of(state).problem), parse_grid("eta", RATES)
+    span = "0.3:30:19:log"  # from hardly a step to one that saturates most students
+    here, rates = bounds(request_of(state).problem), parse_grid("eta", span)
     # over the rate they depend on neither that of the state nor the width
     fixed = request_of({**state, "eta": "1", "beta": "1"})
     found = bounds_over(fixed.problem, tuple(rates.tolist()))
     left, right = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
-    rows = zip(found.eta, found.lower, found.upper, strict=True)
-    points = [dict(zip(("eta", "lower", "upper"), row, strict=True)) for row in rows]
-    plot_bounds(points, found.linear, ax=left)
+    plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
     if found.eta.size < rates.size:
         _show_points(left)
     _mark(left, number_of(state, "eta"))
@@ -95,10 +92,10 @@ def bounds_view(state: State) -> View:
     figure.set_layout_engine("constrained")  # which takes long: once
     of = "step" if state["model"] == "srf" else "model"
     lines = [
-        f"found = replica.bounds({of}, eta={grid_code(RATES)})",
+        f"found = replica.bounds({of}, eta={grid_code(span)})",
         "print(found.lower, found.upper)",
     ]
-    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": RATES}
+    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), rates.size, "learning rates")
     return View(figure, python(state, lines), typed, note)
@@ -114,9 +111,9 @@ def spectrum_view(state: State) -> View:
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
-            note += f"; the programs below have {LONG:g} seconds"
-            more_time = f", time_limit={LONG}"
-            options["time-limit"] = f"{LONG:g}"
+            note += "; the programs below have 600 seconds"
+            more_time = ", time_limit=600.0"
+            options["time-limit"] = "600"
     lines = [
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",

@@ -34,11 +34,6 @@ from .trained_bias import BIAS_SCAN
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of a central difference in the bias: it leaves 1e-8 of the bound's third derivative, and rounding
-# 1e-12; the bound is flat to the square of both.
-STEP = 1e-4
-PRECISION = 1e-8  # of a trained bias
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Displayed):
@@ -222,13 +217,16 @@ def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bound
 
     def with_slopes(bias: float) -> Array:
         """Both bounds (row 0), above what they are known relative to, and their slopes (row 1)."""
-        return np.array([at(bias) + power, (at(bias + STEP) - at(bias - STEP)) / (2 * STEP)])
+        # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
+        # is flat to the square of both.
+        h = 1e-4
+        return np.array([at(bias) + power, (at(bias + h) - at(bias - h)) / (2 * h)])
 
     scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
 
     def best_bias(i: int) -> float:
         seen = scan[..., i].T
-        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=PRECISION)
+        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=1e-8)
 
     best = best_bias(0), best_bias(1)
     if np.isnan(best).any():

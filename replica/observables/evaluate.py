@@ -47,10 +47,10 @@ class Scheme(NamedTuple):
 
     def check(self, model: Model, *, ridge: bool) -> None:
         """Refuse what is not known, or does not fit the model and its loss."""
-        if self.method not in METHODS:
-            raise InvalidArgument("method", self.method, " or ".join(METHODS))
-        if self.rule not in RULES:
-            raise InvalidArgument("rule", self.rule, " or ".join(RULES))
+        known = {"method": ("newton", "damped"), "rule": ("auto", "gauss-hermite")}
+        for name, value in self._asdict().items():
+            if value not in known[name]:
+                raise InvalidArgument(name, value, " or ".join(known[name]))
         name = "method" if self.method != "newton" else "rule"
         usual, value = getattr(USUAL, name), getattr(self, name)
         if not ridge or model.train_bias:
@@ -59,7 +59,6 @@ class Scheme(NamedTuple):
             raise InvalidArgument(name, value, f"{usual} for several spikes")
 
 
-METHODS, RULES = ("newton", "damped"), ("auto", "gauss-hermite")
 USUAL = Scheme()
 
 

@@ -30,12 +30,6 @@ from .evaluate import TIME_LIMIT, is_ridge
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
-# Of the differences of tables: at such a spacing, relative to the parameter or to its distance from
-# a bound, an eighth-order difference errs by rounding alone, 1e-14.
-DIFFERENCE_ORDER, RELATIVE_SPACING = 8, 0.01
-LOSS_ORDER = 4  # of the differences of solutions: each takes one, and 1e-7 is less than its error
-# What of a table no parameter but the width changes.
-CONSTANT_FIELDS = ("weights", "kappa", "beta", "dimension", "classes", "signs", "covariance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +133,11 @@ def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: An
         tangent = _tangent(problem, model, name, values[name], table)
         if tangent is not None:
             moved[name] = (tangent, at, penalty)
-    found = {name: _perturbed(V, *arguments) for name, arguments in moved.items()}
-    return {
-        name: (
-            float(errors.test[0].imag / COMPLEX_STEP),
-            float(errors.train[0].imag / COMPLEX_STEP),
-        )
-        for name, errors in found.items()
-    }
+    slopes: Slopes = {}
+    for name, arguments in moved.items():
+        test, train = _perturbed(V, *arguments)
+        slopes[name] = float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP)
+    return slopes
 
 
 def _of_loss(
@@ -172,7 +163,8 @@ def _of_loss(
     for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
         slope = np.full(2, np.nan)
         if _differentiable(name, value):
-            beside = _stencil(name, value, LOSS_ORDER)
+            # each takes a solution, whose own error is more than this difference's 1e-7
+            beside = _stencil(name, value, order=4)
             slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
         found[name] = float(slope[0]), float(slope[1])
     return found
@@ -201,7 +193,8 @@ def _tangent(
     ]
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
-    varying = [f.name for f in fields(table) if f.name not in CONSTANT_FIELDS]
+    constant = ("weights", "kappa", "beta", "dimension", "classes", "signs", "covariance")
+    varying = [f.name for f in fields(table) if f.name not in constant]
     slopes = {
         name: sum(weight * getattr(other, name) for weight, other in terms) for name in varying
     }
@@ -227,16 +220,18 @@ def _moved(
     return moved
 
 
-def _stencil(
-    name: str, value: float, order: int = DIFFERENCE_ORDER
-) -> Iterator[tuple[float, float]]:
+def _stencil(name: str, value: float, order: int = 8) -> Iterator[tuple[float, float]]:
     """Weights, and the values of the parameter ``name`` whose errors they make the derivative at
-    ``value`` of."""
+    ``value`` of.
+
+    At this spacing, relative to the parameter or to its distance from a bound, an eighth-order
+    difference errs by rounding alone, 1e-14.
+    """
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
     room = min(value - low, high - value)
     one_sided = room == 0
     # The unit of a parameter without bounds is 1, as the pre-activations' is.
-    spacing = RELATIVE_SPACING * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
+    spacing = 0.01 * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
     offsets = np.arange(order + 1) - (0 if one_sided else order // 2)
     for k, weight in zip(offsets, difference_weights(offsets), strict=True):
         if abs(weight) > 1e-15:

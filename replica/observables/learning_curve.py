@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Points of a loss other than the square that are solved at once, some seconds of work: more cost
-# less each, fewer leave workers idle.  The last digits depend on it, so it is the same for any
-# number of workers.
-BLOCK = 64
-LARGEST_GRID = 10**7  # points, whose results take 5 GB
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -128,12 +122,15 @@ def sweep(
     axes = grid_axes(problem, grids)
     ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
-    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), LARGEST_GRID)
+    most = 10**7  # points, whose results take 5 GB
+    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), most)
     models = models_on_grid(problem, axes)
     axes |= ends
     a, b = (x.ravel() for x in np.meshgrid(axes["alpha"], axes["lam"], indexing="ij"))
     minimised, count = as_loss(loss), len(a)
-    size = count if minimised.is_square else BLOCK
+    # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
+    # workers idle.  The last digits depend on it, so it is the same for any number of workers.
+    size = count if minimised.is_square else 64
     blocks = [
         partial(evaluate, model, a[i : i + size], b[i : i + size], loss=minimised, **settings)
         for model in models

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 # Ends of the ranges searched unless others are given, on logarithmic scales.  An optimum at an end
 # is reported as such, so that a range too small for a problem shows.
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
-AROUND = np.geomspace(0.01, 100, 41)  # times the best value, where the figure is drawn
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
-# Relative difference between the error on the table of the scan and the one solved to its
-# tolerance, up to which the scan's minimum is that of the theory: the accuracy of ``solve``.
-AGREEMENT_OF_SCAN = 1e-10
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,8 @@ class Optimum(Displayed):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
-        grids = {"lam": self.lam} | {name: getattr(self, name) * AROUND for name in varied}
+        around = np.geomspace(0.01, 100, 41)
+        grids = {"lam": self.lam} | {name: getattr(self, name) * around for name in varied}
         curve = learning_curve(self.point.model, alpha=self.point.alpha, **grids)
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
@@ -217,7 +214,8 @@ def _search(
         local = tuple(_local_minimum(one, list(axes)) for one in found)
         best = local[0]
         point = solve(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
-        agree = abs(best.test_error - point.test_error) <= AGREEMENT_OF_SCAN * point.test_error
+        # to the accuracy of ``solve``, the scan's minimum is that of the theory
+        agree = abs(best.test_error - point.test_error) <= 1e-10 * point.test_error
         last = _is_evaluated(point.model) or table_at(point.model, level + 1) is None
         if agree or last or not point.converged:
             return Optimum(point.lam, best.eta, point.test_error, best.at_edge, local, point)

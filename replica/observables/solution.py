@@ -26,13 +26,11 @@ from .trained_bias import with_trained_bias
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DIMENSION = 1000.0  # a large simulation's: what is far from the limit there is not seen in any
 LABELS_NEEDED = (  # by a loss of the margin
     "one of residuals, such as huber:1, unless labels are +-1: those of the target sign are, "
     "without noise or with the label noise flip:0.1 in its place"
 )
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
-AROUND = np.geomspace(0.1, 10, 41)  # times its alpha, where the figure of a point is drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,14 +109,15 @@ class Solution(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The problem and the point, in plain values."""
-        return as_made(self.model) | point_settings(self.alpha, self.lam, self.loss)
+        """The problem and the point, in plain values; the loss where it is not the square."""
+        named = {} if self.loss.is_square else {"loss": self.loss.name}
+        return as_made(self.model) | {"alpha": self.alpha, "lam": self.lam} | named
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""
         import xarray
 
-        alpha, name = self.alpha * AROUND, error_shown(self.model)
+        alpha, name = self.alpha * np.geomspace(0.1, 10, 41), error_shown(self.model)
         at = evaluate(self.model, alpha, np.full(alpha.size, self.lam), loss=self.loss).columns
         variables = {key: ("alpha", at[key]) for key in columns_shown(self.model, self.loss)}
         settings = {key: value for key, value in self.settings.items() if key != "alpha"}
@@ -132,7 +131,7 @@ class Solution(Displayed):
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         facts = errors | {"status": f"{self.status.value} ({accuracy})"}
         if abs(self.finite_size_shift) > NOTED_SHIFT:
-            shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = {DIMENSION:g}"
+            shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = 1000"
             facts["finite_size_shift"] = shift
         return facts
 
@@ -140,12 +139,6 @@ class Solution(Displayed):
         names = ["alpha", "lam", *columns_shown(self.model, self.loss)]
         row = {name: getattr(self, name) for name in names}
         return [row | {"status": self.status.value}]
-
-
-def point_settings(alpha: float, lam: float, loss: Loss) -> dict[str, Any]:
-    """A point as settings: the loss where it is not the square."""
-    named = {} if loss.is_square else {"loss": loss.name}
-    return {"alpha": alpha, "lam": lam} | named
 
 
 def error_shown(model: SpikedRandomFeatures) -> str:
@@ -167,7 +160,8 @@ def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> fl
     arguments of :func:`solve`."""
     if np.isfinite(model.dimension):
         return 0.0
-    there: float = getattr(solve(replace(model, dimension=DIMENSION), **at), error_shown(model))
+    large = replace(model, dimension=1000.0)  # that of large simulations
+    there: float = getattr(solve(large, **at), error_shown(model))
     return there / error - 1 if error else np.nan
 
 

@@ -21,9 +21,6 @@ from .evaluate import evaluate_at_bias, is_ridge
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
 BIAS_SCAN = np.linspace(-8.0, 8.0, 33) + 0.1
-ROUGH = 1e-3  # quadrature tolerance of the scan: which of its cells hold a minimum is told by less
-# Of the bias found: errors, which depend on it linearly, are known as well as otherwise.
-PRECISION, PRECISION_OF_A_LOSS = 1e-10, 1e-6
 
 
 def with_trained_bias(
@@ -43,8 +40,10 @@ def with_trained_bias(
         return found, np.array([value, found.slope])
 
     every, share = list(range(len(alpha))), time_limit / len(BIAS_SCAN)
-    scan = np.array([at(float(bias), every, ROUGH, share)[1] for bias in BIAS_SCAN])
-    xtol = PRECISION if is_ridge(model, loss) else PRECISION_OF_A_LOSS
+    # to a rough tolerance: which of its cells hold a minimum is told by less
+    scan = np.array([at(float(bias), every, 1e-3, share)[1] for bias in BIAS_SCAN])
+    # errors, which depend on the bias linearly, are then known as well as otherwise
+    xtol = 1e-10 if is_ridge(model, loss) else 1e-6
 
     best = Evaluation(len(alpha))
 

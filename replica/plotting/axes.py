@@ -35,11 +35,6 @@ NAMED = {
 }  # fmt: skip
 BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
-POINT = 72.0  # an inch
-GAP = 0.05  # between a panel and the one below it
-FEW_TICKS = 50.0  # the ratio of a logarithmic axis that powers of ten would label too rarely
-NUDGE = 0.012  # of the abscissa, between points that would cover each other ...
-CROWDED = 0.7  # ... and at most this share of the way to the next, all together
 
 
 def axes(ax: "Axes | None") -> "Axes":
@@ -101,7 +96,7 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
         from matplotlib.ticker import LogLocator, NullFormatter
 
         own, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
-        if known.max() < FEW_TICKS * known.min():
+        if known.max() < 50 * known.min():  # powers of ten would label it too rarely
             own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             own.set_major_formatter("{x:g}")
         own.set_minor_formatter(NullFormatter())
@@ -120,13 +115,13 @@ def from_zero(ax: "Axes") -> None:
 
 
 def nudged(x: Array, places: float, among: int = 1) -> Array:
-    """``x`` moved to the side by a few thousandths of its range, ``places`` times; of so many side
-    by side by less, where they would lie among those of the next ``x``."""
+    """``x`` moved to the side by 0.012 of its range, ``places`` times; of so many side by side by
+    less, so that all together take at most 0.7 of the way to the next ``x``."""
     at = np.log(x) if is_logarithmic(x) else x
     if at.size < 2:
         return x
     apart = np.diff(np.unique(at)).min(initial=np.ptp(at))
-    at = at + min(NUDGE * np.ptp(at), CROWDED * apart / among) * places
+    at = at + min(0.012 * np.ptp(at), 0.7 * apart / among) * places
     return np.asarray(np.exp(at) if is_logarithmic(x) else at)
 
 
@@ -148,7 +143,8 @@ def finish(
 
 def _wrapped(pieces: Iterable[str], ax: "Axes") -> str:
     """The pieces with commas between them, in lines no wider than ``ax``."""
-    width = ax.bbox.width / ax.get_figure(root=True).dpi * POINT  # type: ignore[union-attr]
+    dots_per_point = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
+    width = ax.bbox.width / dots_per_point
     lines = [""]
     for piece in pieces:
         longer = f"{lines[-1]}, {piece}" if lines[-1] else piece
@@ -173,13 +169,14 @@ def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
     """A panel under ``ax`` of that ``share`` of its height, cut off it, with the same abscissa."""
     spec = ax.get_subplotspec()
     figure: Figure = ax.get_figure()  # type: ignore[assignment]
+    gap = 0.05
     if spec is None:
         left, bottom, width, height = ax.get_position().bounds
-        above = (1 - share) * height - GAP
+        above = (1 - share) * height - gap
         ax.set_position((left, bottom + height - above, width, above))
         below = figure.add_axes((left, bottom, width, share * height), sharex=ax)
     else:
-        parts = spec.subgridspec(2, 1, height_ratios=[1 - share, share], hspace=GAP)
+        parts = spec.subgridspec(2, 1, height_ratios=[1 - share, share], hspace=gap)
         ax.set_subplotspec(parts[0])
         below = figure.add_subplot(parts[1], sharex=ax)
     ax.tick_params(labelbottom=False)

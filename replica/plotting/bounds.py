@@ -1,6 +1,6 @@
 """Figures of what can be learned: bounds, the functions that attain them, the learned one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,7 @@ from .names import ERROR_LABELS, LABELS, setting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KAPPA_LABEL = r"projection on the spike $\kappa = u\cdot x$"
 MEAN_LABEL = "conditional mean of the output"
-TARGET = r"target, $h(\kappa)$"
 
 
 def plot_bounds(
@@ -84,12 +82,12 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     >>> ax = plot_functions(bounds(step))
     """
     ax, kappa = axes(ax), _abscissa(reach)
-    ax.plot(kappa, bounds.target_function(kappa), "k:", label=TARGET)
+    _draw_target(ax, kappa, bounds.target_function)
     lower = rf"lower bound, $L = {bounds.lower:.3g}$"
     upper = rf"upper bound, $U = {bounds.upper:.3g}$"
     ax.plot(kappa, bounds.lower_function(kappa), "--", color=COLOURS[0], label=lower)
     ax.plot(kappa, bounds.upper_function(kappa), color=COLOURS[0], label=upper)
-    return finish(ax, KAPPA_LABEL, MEAN_LABEL, bounds.settings)
+    return finish(ax, LABELS["kappa"], MEAN_LABEL, bounds.settings)
 
 
 def plot_family(
@@ -121,8 +119,8 @@ def plot_family(
     for rate, bounds, shade in zip(eta, each, shades, strict=True):
         label = setting("eta", rate)
         ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
-    ax.plot(kappa, each[-1].target_function(kappa), "k:", label=TARGET)
-    return finish(ax, KAPPA_LABEL, MEAN_LABEL)
+    _draw_target(ax, kappa, each[-1].target_function)
+    return finish(ax, LABELS["kappa"], MEAN_LABEL)
 
 
 def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
@@ -148,8 +146,13 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     low, high = mean - spread, mean + spread
     ax.fill_between(kappa, low, high, color=COLOURS[0], alpha=0.2, linewidth=0, label=label)
     ax.plot(kappa, mean, color=COLOURS[0], label=r"learned, $C(\kappa)$, theory")
-    ax.plot(kappa, learned.target_mean(kappa), "k:", label=TARGET)
-    return finish(ax, KAPPA_LABEL, "output of the network", learned.settings)
+    _draw_target(ax, kappa, learned.target_mean)
+    return finish(ax, LABELS["kappa"], "output of the network", learned.settings)
+
+
+def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> None:
+    """The conditional ``mean`` of the target, dotted."""
+    ax.plot(kappa, mean(kappa), "k:", label=r"target, $h(\kappa)$")
 
 
 def _abscissa(reach: float) -> Array:

@@ -11,13 +11,13 @@ import numpy as np
 
 from .axes import BARS, REFERENCE, axes, draw_points, from_zero, nudged, panel_below, set_scale
 from .curve import (
-    KINDS,
     STYLES,
     Line,
     abscissa_of,
     draw_line,
     error_drawn,
     finish_lines,
+    in_words,
     label_kinds,
     lines_of,
 )
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"fmt": "s", "markerfacecolor": "white"}}
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-THIN: dict[str, Any] = {"linewidth": 0.8}  # lines of a second theory ...
-PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # ... and of a limit
 
 
 def plot_comparison(
@@ -104,7 +102,7 @@ def plot_comparison(
     for label in others:
         ax.plot([], [], color=colour, label=label, **_style(label))
     for kind in kinds:
-        label = f"{KINDS.get(kind, ERROR_LABELS[kind])}, {simulated} (±{BARS} s.e.)"
+        label = f"{in_words(kind)}, {simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
     finish_lines(ax, points, lines, abscissa, kinds, [below] if below is not None else [])
     if below is not None:
@@ -114,8 +112,9 @@ def plot_comparison(
 
 
 def _style(label: str) -> dict[str, Any]:
-    """How the lines of another theory than the first are drawn."""
-    return PALE if label == LIMIT else THIN
+    """How the lines of another theory than the first are drawn: pale and broad of a limit."""
+    pale = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
+    return pale if label == LIMIT else {"linewidth": 0.8}
 
 
 def _short(name: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic, set_scale
 from .heat_map import LONG, plot_heat_map
-from .names import ERROR_LABELS, LABELS, SQUARED_ERROR, setting, symbol
+from .names import ERROR_LABELS, LABELS, setting, symbol
 
 if TYPE_CHECKING:
     import xarray
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MANY = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
 STYLES = {"test_error": "-", "train_error": "--"}
-KINDS = {"test_error": "test error", "train_error": "training error"}
 
 
 class Line(NamedTuple):
@@ -134,25 +133,28 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         {dim: curve[dim].values[i] for dim, i in zip(others, index, strict=True)}
         for index in np.ndindex(*shape)
     ]
-    if len(varying) == 1 and count <= MANY:
-        shades: Sequence[Any] = colours([_plain(at[varying[0]]) for at in places])
-    elif count <= MANY:
-        shades = COLOURS[:count]
-    else:
+    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
+    shades: Sequence[Any] = COLOURS[:count]
+    if count > MANY:
         from matplotlib import colormaps
 
-        shades = colormaps[COLOUR_MAP](_norm(curve[varying[0]].values)(curve[varying[0]].values))
-    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
-    if count > MANY:
-        labels = [""] * count
+        values, labels = curve[varying[0]].values, [""] * count
+        shades = colormaps[COLOUR_MAP](_norm(values)(values))
+    elif len(varying) == 1:
+        shades = colours([_plain(at[varying[0]]) for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
+
+
+def in_words(kind: str) -> str:
+    """The label of an error without its symbol."""
+    return ERROR_LABELS[kind].partition(" $")[0]
 
 
 def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
     """Say in the legend which error is drawn how, and after it what is ``drawn`` so."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        label = ", ".join(filter(None, [KINDS.get(kind, ERROR_LABELS[kind]), drawn]))
+        label = ", ".join(filter(None, [in_words(kind), drawn]))
         ax.plot([], [], color=colour, linestyle=STYLES.get(kind, "-"), label=label)
 
 
@@ -169,7 +171,7 @@ def finish_lines(
     varying = [dim for dim in lines[0].at if curve.sizes[dim] > 1]
     if len(lines) > MANY:
         _colour_bar([ax, *below], curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
-    ordinate = SQUARED_ERROR if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
+    ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     fixed = {dim: _plain(value) for dim, value in lines[0].at.items() if dim not in varying}
     described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONG = 12  # values of a parameter from which it is an axis of a heat map
-CONTOURS = 8
-DIGITS = ((1, 1.5, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))  # of a logarithmic scale
-WIDE_RANGE = 5.0  # largest over smallest error from which the colours are logarithmic
 
 
 def plot_heat_map(
@@ -74,7 +71,7 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
     from matplotlib.colors import LogNorm
 
     known = values[np.isfinite(values)]
-    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE_RANGE
+    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > 5
     ax.set_facecolor("0.85")
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
@@ -90,8 +87,10 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
     set_scale(ax, y, "y")
 
 
-def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[float]:
-    """Some values of few digits between ``low`` and ``high``, ``CONTOURS`` at most.
+def round_values(
+    low: float, high: float, *, logarithmic: bool = False, most: int = 8
+) -> list[float]:
+    """Some values of few digits between ``low`` and ``high``, ``most`` at most.
 
     Examples
     --------
@@ -103,15 +102,15 @@ def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[
     from matplotlib.ticker import MaxNLocator
 
     if not logarithmic:
-        ticks = MaxNLocator(CONTOURS, steps=[1, 2, 5, 10]).tick_values(low, high)
+        ticks = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
         return [float(one) for one in ticks if low < one < high]
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)))
-    for digits in DIGITS:
+    for digits in (1, 1.5, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,):
         values = np.outer(decades, digits).ravel()
         values = values[(low < values) & (values < high)]
-        if values.size <= CONTOURS:
+        if values.size <= most:
             break
-    return [float(one) for one in values[:: -(-values.size // CONTOURS) or 1]]
+    return [float(one) for one in values[:: -(-values.size // most) or 1]]
 
 
 def mark_optimum(ax: "Axes", x: float, y: float) -> None:

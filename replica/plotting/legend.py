@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 SMALL = "small"  # the font of legends and titles
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
 
 
 def add_legend(ax: "Axes", **options: Any) -> "Axes":
@@ -18,11 +17,13 @@ def add_legend(ax: "Axes", **options: Any) -> "Axes":
     handles, labels = ax.get_legend_handles_labels()
     if not labels:
         return ax
-    options = {"handles": handles} | LEGEND | options
+    options = {"handles": handles, "frameon": False, "fontsize": SMALL} | options
     box = ax.legend(loc="best", **options)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    if not _covers(ax, box.get_window_extent()):
-        box.set_loc(_corner(ax, box.get_window_extent()))
+    extent = box.get_window_extent()
+    if not _covers(ax, extent):
+        left, low = ax.transAxes.inverted().transform(extent.min).tolist()
+        box.set_loc((left, low))  # so that it stays there
         return ax
     for columns in (4, 3, 2, 1):
         box = ax.legend(loc="upper center", ncols=columns, **options)
@@ -36,12 +37,6 @@ def add_legend(ax: "Axes", **options: Any) -> "Axes":
     room = low + (max(data, low) - low if np.isfinite(data) else high - low) / (1 - share)
     ax.set_ylim(top=float(scale.inverted().transform(max(room, high))))
     return ax
-
-
-def _corner(ax: "Axes", extent: "Bbox") -> tuple[float, float]:
-    """Where the legend is, so that it stays there."""
-    low, left = ax.transAxes.inverted().transform(extent.min)[::-1]
-    return float(left), float(low)
 
 
 def _covers(ax: "Axes", extent: "Bbox") -> bool:

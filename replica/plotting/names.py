@@ -19,6 +19,7 @@ LABELS = {
     "c": r"bulk variance $c$",
     "gamma": r"spike-target cosine $\gamma$",
     "dimension": "input dimension $d$",
+    "kappa": r"projection on the spike $\kappa = u\cdot x$",
 }
 ERROR_LABELS = {
     "test_error": r"test error $\epsilon_g$",
@@ -27,12 +28,6 @@ ERROR_LABELS = {
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
 }
-SQUARED_ERROR = "mean squared error"  # of both, where test and training error share an axis
-SILENT = ("noise", "step_noise", "bias")  # where they are zero
-# What a simulation is run again by, not what it is of.
-UNSTATED = ("simulated", "test_samples", "rng", "spawn_key", "versions", "theory")
-FIRST = ("student", "target")  # what a title begins with
-LONGEST_VALUE = 40  # characters of a setting in a title
 
 
 def symbol(name: str) -> str:
@@ -69,22 +64,26 @@ def number_text(value: float) -> str:
 
 
 def settings(described: Mapping[str, Any]) -> list[str]:
-    """What a problem is, piece by piece for a title; what is switched off is left out.
+    """What a problem is, piece by piece for a title, without what is switched off or has a value of
+    more than 40 characters.
 
     Examples
     --------
     >>> settings({"student": "tanh", "target": "sin", "eta": 3.0, "noise": 0.0})
     ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
     """
+    # what a simulation is run again by, not what it is of
+    unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions", "theory")
     pieces = []
-    first = {name: described[name] for name in FIRST if name in described}
+    first = {name: described[name] for name in ("student", "target") if name in described}
     for name, stated in (first | dict(described)).items():
         is_list = isinstance(stated, str) and stated.startswith("[")  # as NetCDF holds it
         value = json.loads(stated) if is_list else stated
-        silent = value is None or value is False or (name in SILENT and value == 0)
-        if silent or name in UNSTATED or len(str(value)) > LONGEST_VALUE:
+        zero = name in ("noise", "step_noise", "bias") and value == 0
+        silent = value is None or value is False or zero
+        if silent or name in unstated or len(str(value)) > 40:
             continue
-        if name in (*FIRST, "loss"):
+        if name in (*first, "loss"):
             pieces.append(f"{value} {name}".replace("**", "^"))
         elif name == "model":
             pieces.append("theory of the network")

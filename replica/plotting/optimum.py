@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-DECADE = 10.0  # a logarithmic axis of less has few ticks
-
-
 def plot_optima(
     points: Sequence[Mapping[str, Any]],
     ax: "Axes | None" = None,
@@ -60,7 +57,7 @@ def plot_optima(
             if ends.any():
                 style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
                 below.plot(alpha[ends], best[ends], marker, **style)
-    if drawn and max(drawn) > DECADE * min(drawn):
+    if drawn and max(drawn) > 10 * min(drawn):  # of less, a logarithmic axis has few ticks
         below.set_yscale("log")
     below.margins(y=0.2)
     set_scale(ax, alpha)

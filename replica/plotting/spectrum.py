@@ -11,12 +11,6 @@ from .axes import COLOURS, axes, finish, from_zero
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Largest over smallest eigenvalue from which the abscissa is logarithmic: a linear one would
-# leave the small eigenvalues no room.
-LOGARITHMIC_FROM = 30.0
-POINTS = 200  # of each interval, denser towards its edges
-VISIBLE = 1e-4  # of the largest x times density: tails below that are thinner than the line
-
 
 def plot_spectrum(
     spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
@@ -40,13 +34,14 @@ def plot_spectrum(
     >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
     """
     ax = axes(ax)
-    intervals = [spectrum.grid(k, POINTS) for k in range(len(spectrum.edges))]
+    intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
     lines = [(x, spectrum.density(x)) for x in intervals]
-    top = max(float((x * y).max()) for x, y in lines)
-    lines = [(x[x * y > VISIBLE * top], y[x * y > VISIBLE * top]) for x, y in lines]
+    # tails below that are thinner than the line
+    least = 1e-4 * max(float((x * y).max()) for x, y in lines)
+    lines = [(x[x * y > least], y[x * y > least]) for x, y in lines]
     lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
-    logarithmic = high / low > LOGARITHMIC_FROM
+    logarithmic = high / low > 30  # a linear abscissa leaves small eigenvalues no room
     if eigenvalues is not None:
         values = np.ravel(eigenvalues)
         edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)

@@ -9,7 +9,7 @@ from mpmath import mp
 
 from solvers.results import ConvergenceError
 
-from .table import GUARD, Table
+from .table import GUARD, ReferenceTable
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Unknowns:
     q2: Any = mp.zero
 
 
-def equations(t: Table, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
+def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     """All numbers again, each from its own equation with the others as in ``u``, at A = 1."""
     c, beta = t.c, t.beta
     moments = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
@@ -78,7 +78,7 @@ def equations(t: Table, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     )
 
 
-def solve_on(t: Table, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
+def solve_on(t: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
     """The solution on one table, by Newton's method on all unknowns from ``start``."""
     names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
     units = [max(abs(getattr(start, name)), 1e-15) for name in names]
@@ -108,7 +108,7 @@ def _product(*factors: list[Any]) -> list[Any]:
     return [reduce(mul, values) for values in zip(*factors, strict=True)]
 
 
-def _mean(t: Table, *factors: list[Any]) -> Any:
+def _mean(t: ReferenceTable, *factors: list[Any]) -> Any:
     """E over kappa of the product of ``factors``."""
     return mp.fdot(t.weights, _product(*factors))
 

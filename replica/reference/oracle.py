@@ -15,8 +15,6 @@ from .equations import Unknowns, equations, relative_change, solve_on
 from .table import CLOSED, GUARD, tabulate
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
-KNOWN_FIELDS = "student", "target", "r", "c", "gamma", "beta", "noise"
-SPARE = 8  # digits that may still change at the last halving: each squares the error
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,8 @@ def solve(
     start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
     with mpmath.workdps(digits + GUARD):
         point = mp.mpf(alpha), mp.mpf(lam)
-        settled = mp.mpf(10) ** (SPARE - digits)
+        # eight digits may still change at the last halving: each squares the error
+        settled = mp.mpf(10) ** (8 - digits)
         values = Unknowns(**{name: mp.mpf(value.item()) for name, value in start.items()})
         for level in HALVINGS:
             previous, table = values, tabulate(model, digits, level)
@@ -99,8 +98,9 @@ def solve(
 
 def _check(model: SpikedRandomFeatures) -> None:
     """Refuse what this module has no formula for."""
-    if model != SpikedRandomFeatures(**{name: getattr(model, name) for name in KNOWN_FIELDS}):
-        allowed = f"given by no more than {', '.join(KNOWN_FIELDS)} for the reference"
+    fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
+    if model != SpikedRandomFeatures(**{name: getattr(model, name) for name in fields}):
+        allowed = f"given by no more than {', '.join(fields)} for the reference"
         raise InvalidArgument("model", model, allowed)
     for name in ("r", "c", "gamma"):
         if not isinstance(getattr(model, name), float):

@@ -93,7 +93,7 @@ ODD = {"tanh": mp.tanh, "erf": mp.erf, "sin": mp.sin, "linear": mp.mpf}
 CLOSED = {"relu": _relu_moments, "sign": _sign_moments}
 
 
-class Table(NamedTuple):
+class ReferenceTable(NamedTuple):
     """The moments of Eqs. (3.2)-(3.3) at the nodes kappa, and what else the model has."""
 
     weights: list[Any]
@@ -110,7 +110,7 @@ class Table(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def tabulate(model: SpikedRandomFeatures, digits: int, level: int) -> Table:
+def tabulate(model: SpikedRandomFeatures, digits: int, level: int) -> ReferenceTable:
     """The table with step 2^-level in kappa.  To be called at digits + GUARD digits."""
     step = mp.mpf(2) ** -level
     kappa, weights = gaussian_rule(step, digits)
@@ -130,4 +130,4 @@ def tabulate(model: SpikedRandomFeatures, digits: int, level: int) -> Table:
     target = moments(model.target.name, gamma, 1 - gamma**2)
     h, g, k = (list(column) for column in zip(*target, strict=True))
     beta, noise = mp.mpf(model.beta), mp.mpf(model.noise)
-    return Table(weights, kappa, mu0, mu1, mu2sq, h, g, k, c, beta, noise)
+    return ReferenceTable(weights, kappa, mu0, mu1, mu2sq, h, g, k, c, beta, noise)

@@ -36,19 +36,7 @@ from ..saddle_point import Rows
 from ..steps import FirstSample, NetworkRows, first_sample
 from .contour import beside, contour, sides
 
-AGREEMENT = 1e-10  # of nodes beside the line with the real rule, relative: else that is taken
-# phi is that or, where the noise is small, such that exp(DENSITY_GROWTH^2 / 2) is the largest
-# modulus of what is a density on the line: cancellation then costs two digits.
-LARGEST_ANGLE, DENSITY_GROWTH = 0.35, 3.0
 CONTOUR_NODES = 512  # of the contour for s
-PIECE_NODES, PIECE_PANEL = 24, 1.0  # of s, between the target's kinks: the poles are 0.15 away
-# of nodes in u, over phi, the distance of the poles: leaves nothing but rounding
-NODE_SPACING = 0.06
-MOST_NODES = 4096  # of rho: the averages are over all of them at every z
-MOST_VALUES = 2**22  # values of the density, 64 MiB
-NOISE_NODES = 6  # values of a noise that is too small for a rotated line
-DENSITY_END = 45.0  # -log of the density's modulus at the last node: 1e-20
-TARGET_PANEL = 0.25  # of s, for labels without noise
 
 
 def beside_line(network: NetworkRows, rows: Rows) -> Rows:
@@ -83,7 +71,7 @@ def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> R
     for candidate in _candidates(shifted, scale) if scale else ():
         with np.errstate(all="ignore"):
             error = np.abs(averages(candidate)[0] - expected)
-        if (error <= AGREEMENT * size).all():
+        if (error <= 1e-10 * size).all():
             return candidate
     return real
 
@@ -109,7 +97,7 @@ def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
     target, parts = labels.target, labels.gaussians
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
     candidates = []
-    for plain in (_continued(target), _values(target, TARGET_PANEL)):
+    for plain in (_continued(target), _values(target, 0.25)):
         each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
         shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
         candidates.append(Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares)))
@@ -136,7 +124,8 @@ def _continued(target: Target) -> Rule:
 def _by_pieces(target: Target) -> tuple[Array, Array]:
     """A contour for s and its weights, beside every piece of the line between two kinks."""
     end = interval(CONTOUR_NODES)
-    rule = gauss_legendre(PIECE_NODES, graded(target.kinks, end), end, PIECE_PANEL)
+    # 24 nodes a panel of length 1: the poles are 0.15 away
+    rule = gauss_legendre(24, graded(target.kinks, end), end, 1.0)
     line, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
     for ends in pairwise((-np.inf, *target.kinks, np.inf)):
         piece = (line > ends[0]) & (line < ends[1])
@@ -152,7 +141,7 @@ def _blurred(nodes: Rule, noise: float) -> Rule:
     suffice."""
     if not noise:
         return nodes
-    xi, w = gauss_hermite(NOISE_NODES)
+    xi, w = gauss_hermite(6)
     rho = nodes.nodes[:, None] + np.sqrt(noise) * xi
     return Rule(rho.ravel(), (nodes.weights[:, None] * w).ravel())
 
@@ -169,14 +158,18 @@ def _rotated(target: Target, noise: float, scale: float) -> Rule | None:
     where the noise is so small that this takes too many nodes."""
     mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
     largest = float(np.abs(mean).max())
-    phi = min(LARGEST_ANGLE, DENSITY_GROWTH * np.sqrt(noise) / max(largest, 1e-300))
+    # Where the noise is small, the largest modulus of what is a density on the line is e^4.5:
+    # cancellation then costs two digits.
+    phi = min(0.35, 3.0 * np.sqrt(noise) / max(largest, 1e-300))
     root = np.sqrt(max(scale, 1 / noise))
-    # where |exp(-(y - m)^2 / (2 noise))| = exp(-DENSITY_END), m the largest label
-    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * DENSITY_END
+    # where |exp(-(y - m)^2 / (2 noise))| = exp(-45) = 3e-20, m the largest label
+    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * 45.0
     last = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
     end = np.arcsinh(root * last)
-    count = int(np.ceil(2 * end / (NODE_SPACING * phi)))  # the poles are phi away, in u
-    if count > MOST_NODES or count * mean.size > MOST_VALUES:
+    # the poles are phi away, in u: what is left is rounding
+    count = int(np.ceil(2 * end / (0.06 * phi)))
+    # The averages are over all nodes at every z, and 2^22 values of the density take 64 MiB.
+    if count > 4096 or count * mean.size > 2**22:
         return None
     u, turn = np.linspace(-end, end, count), np.exp(-1j * phi)
     rho = turn * np.sinh(u) / root

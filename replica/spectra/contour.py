@@ -25,16 +25,6 @@ from solvers.rules import Rule, interval
 from ..equivalence import Table, alike
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
-CONTOUR_SLOPE = 0.25  # slope of the contour, up to r kappa / sqrt(c) = CONTOUR_BEND
-# T falls off like exp(-a kappa^2), a <= r^2 / c: at height pi / (a |kappa|) the next branch of
-# its logarithm has a pole, too.  This keeps the contour at most half of the way to it.
-CONTOUR_BEND = 1.75
-CROSSING_WIDTH = 0.6  # in kappa, over which the contour changes sides,
-CROSSING_SHARE = 0.4  # or less: at most that part of the distance to the next change
-TURN_ROUNDING = 1e-12  # changes of T that small, relative to its largest, are rounding
-# kappa, beyond which a turn of T is ignored: it is there with probability 3e-12
-FARTHEST_TURN = 7.0
-
 
 def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     """The features of ``table``, of one spike, at ``nodes`` places of a contour; None where T is
@@ -84,15 +74,18 @@ def beside(
     """
     # +-1, changing where T turns; smoothly, but before it turns back
     gaps = np.diff([ends[0], *turns, ends[1]])
-    width = min(CROSSING_WIDTH, CROSSING_SHARE * float(gaps.min()))
+    width = min(0.6, 0.4 * float(gaps.min()))
     away = (u - turns[:, None]) / width
     flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
     sign = side + flip @ (1 + erf(away))
     change = flip @ np.exp(-(away**2)) * (2 / (np.sqrt(np.pi) * width))
-    # the height at which to run, growing as |u|, and flattened as 1 / |u| far out
-    bend = (steepest / CONTOUR_BEND) ** 2
+    # The height at which to run grows with slope 1/4 up to |u| = 1.75 / steepest, and flattens as
+    # 1 / |u| far out.  T falls off like exp(-a kappa^2), a <= steepest^2: at height
+    # pi / (a |kappa|) the next branch of its logarithm has a pole, too, and the contour keeps at
+    # most half of the way to it.
+    bend = (steepest / 1.75) ** 2
     root, flat = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
-    far = CONTOUR_SLOPE * root * flat
+    far = 0.25 * root * flat
     growth = u / root**2 - 2 * bend * u * flat  # of log far
     for end in filter(np.isfinite, ends):
         far = far * np.abs(u - end) / np.sqrt(1 + (u - end) ** 2)
@@ -105,9 +98,8 @@ def sides(kappa: Array, T: Array) -> tuple[int, Array]:
     where T falls as kappa increases, below where it rises.  0 if T does neither."""
     kappa, first = np.unique(kappa, return_index=True)
     change = np.diff(T[first])
-    moves = np.flatnonzero(
-        (np.abs(change) > TURN_ROUNDING * T.max()) & (np.abs(kappa[1:]) < FARTHEST_TURN)
-    )
+    # less is rounding, and beyond 7 kappa is with probability 3e-12
+    moves = np.flatnonzero((np.abs(change) > 1e-12 * T.max()) & (np.abs(kappa[1:]) < 7))
     if not moves.size:
         return 0, np.empty(0)
     side = -np.sign(change[moves])

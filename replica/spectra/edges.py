@@ -23,12 +23,6 @@ from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
-SCAN_DECADES = 14  # searched below what is the largest possible eigenvalue of an sRF
-SCAN_PER_DECADE = 14  # points: a gap that is narrower than a cell shows as a dip of the density
-# of a cell around an edge that is not sharp, each into so many parts: five more digits
-SECTIONS, PARTS = 4, 16
-TURN_STEPS = 12  # of the search for a sharp edge: some six do where there is one in the cell
-DIP_ROUNDS = 3  # times that the grid is made six times finer around dips of the density
 
 
 def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -53,13 +47,14 @@ def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Arra
 
 
 def scan(table: Table, alpha: float) -> Array:
-    """A logarithmic grid of x, from far below the bulk to beyond the largest eigenvalue."""
+    """A logarithmic grid of x, 14 points a decade: from 14 decades below what is the largest
+    possible eigenvalue of an sRF to beyond the largest one here."""
     rows = table.covariance
     top = _bound(table, alpha, table.c if rows is None else _largest_variance(rows))
     if not top:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bound(table, alpha, table.c) * 10.0**-SCAN_DECADES
-    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * SCAN_PER_DECADE)) + 1)
+    low = _bound(table, alpha, table.c) * 10.0**-14
+    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * 14)) + 1)
 
 
 def _largest_variance(rows: Rows) -> Array:
@@ -83,8 +78,9 @@ def _bound(table: Table, alpha: float, c: Array | float) -> float:
 
 
 def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
-    """The grid made finer where the density dips: a gap may be narrower than its cells."""
-    for _ in range(DIP_ROUNDS):
+    """The grid made three times six times finer where the density dips: a gap may be narrower than
+    its cells."""
+    for _ in range(3):
         dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
         dips = dips[mass[dips] > NEGLIGIBLE_MASS]
         if not dips.size:
@@ -106,14 +102,14 @@ def _edges_in_cells(
     carries density."""
     edge = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
-    for _ in range(SECTIONS):
+    for _ in range(4):  # into 16 parts each time: five more digits where the edge is not sharp
         cells = np.flatnonzero(np.isnan(edge))
         turn = turning_point(resolvent, np.where(low_inside, high, low)[cells])
         edge[cells] = np.where((turn >= low[cells]) & (turn <= high[cells]), turn, np.nan)
         cells = np.flatnonzero(np.isnan(edge))
         if not cells.size:
             break
-        x = np.geomspace(low[cells], high[cells], PARTS + 1, axis=1)
+        x = np.geomspace(low[cells], high[cells], 17, axis=1)
         inside = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
         same = inside.reshape(len(cells), -1) == low_inside[cells, None]
         last = np.logical_and.accumulate(same, axis=1).sum(axis=1)
@@ -130,7 +126,7 @@ def turning_point(resolvent: Resolvent, x: Array) -> Array:
     s = resolvent.transform(V)
     with np.errstate(all="ignore"):  # some rows may have no such point, and run away
         V, z, slope, curve = _on_curve(resolvent, V, z, s)
-        for _ in range(TURN_STEPS):
+        for _ in range(12):  # some six do where there is an edge in the cell
             # at most half of the way to s = 0, where z has gone to infinity
             step = np.clip((-slope / curve).real, -np.abs(s) / 2, np.abs(s) / 2)
             moving = np.abs(step) > 1e-12 * np.abs(s)

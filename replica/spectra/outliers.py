@@ -11,8 +11,6 @@ from ..problem import SpikedRandomFeatures
 from ..saddle_point import penalty_on_m
 from .resolvent import Resolvent
 
-BEYOND = 1 + 1e-6  # just above an edge: there V, like the root of the distance, has changed by 1e-3
-
 
 def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     """Eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first, without zeros."""
@@ -32,7 +30,8 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     beyond the edge, as for n -> 0, the largest outliers lie above it for any n.
     """
     table, alpha = resolvent.real.table, resolvent.alpha
-    U = resolvent.at(np.array([edge * BEYOND], dtype=complex))
+    # just above the edge: there V, like the root of the distance, has changed by 1e-3
+    U = resolvent.at(np.array([edge * (1 + 1e-6)], dtype=complex))
     if not np.isfinite(U).all():
         return np.full(count, np.nan)
     V2 = U[:, -resolvent.responses.groups :].real

@@ -22,11 +22,6 @@ from solvers.results import Array, ConvergenceError
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
-# Rounding allowed for in the sign of Im V_2, relative to V_2: a Stieltjes transform is a Herglotz
-# function, whose imaginary part has the sign of that of z.
-HERGLOTZ = 1e-9
-BLOCK = 2000  # points times groups^2 solved at once: seconds, where there are dozens of groups
-
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
@@ -79,9 +74,10 @@ class Resolvent:
             )
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
-        """Whether Im V_2 >= 0 in every group, up to rounding."""
+        """Whether Im V_2 >= 0 in every group, up to rounding: a Stieltjes transform is a Herglotz
+        function, whose imaginary part has the sign of that of z."""
         second = U[:, -self.responses.groups :]
-        return np.asarray((second.imag >= -HERGLOTZ * np.abs(second)).all(axis=1))
+        return np.asarray((second.imag >= -1e-9 * np.abs(second)).all(axis=1))
 
     def solve(self, z: Array) -> Array:
         """U (P, D) at z (P,) with Im z >= 0, z != 0; NaN where it is not found."""
@@ -102,29 +98,24 @@ class Resolvent:
         )
 
     def _on_negative_axis(self, radius: Array) -> Array:
-        """Responses (P, D) at z = -radius, in blocks between which the deadline is looked at."""
+        """Responses (P, D) at z = -radius, in blocks between which the deadline is looked at: of
+        dozens of groups a block takes seconds."""
         found = []
-        for rows in np.array_split(radius, -(-len(radius) * self.real.groups**2 // BLOCK) or 1):
+        for rows in np.array_split(radius, -(-len(radius) * self.real.groups**2 // 2000) or 1):
             self._check_time()
             alpha = np.full(len(rows), self.alpha)
             found.append(self.real.solve(alpha, self.ratio * rows, RESPONSE_TOLERANCE).value)
         return np.concatenate(found)
 
-    def refine(self, z: Array, start: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """U from close guesses ``start`` (P, D); False where they were not close enough."""
-        value, settled, _ = newton_complex(
-            lambda U, rows: self.residual(U, z[rows]),
-            start,
-            reach=0.3,
-            size=self.responses.magnitude,
-        )
-        return value, settled & np.isfinite(value).all(axis=1) & self.admissible(value)
-
     def at(self, z: Array, start: Array | None = None) -> Array:
         """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found."""
         if start is None:
             return self.solve(z)
-        value, settled = self.refine(z, start)
+        size = self.responses.magnitude
+        value, settled, _ = newton_complex(
+            lambda U, rows: self.residual(U, z[rows]), start, reach=0.3, size=size
+        )
+        settled &= np.isfinite(value).all(axis=1) & self.admissible(value)
         if not settled.all():
             value[~settled] = self.solve(z[~settled])
         return value

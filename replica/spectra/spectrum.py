@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 
 SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
-MASS_TOLERANCE = 1e-6  # of the mass of bulk and atom
-PROBE_STRIDE = 6  # cells of the scan between points at which a contour is judged
-LARGEST_RULE = 4096  # nodes of a rule: what needs more takes minutes, and is flagged instead
-GUIDE_POINTS = 64  # points of an interval between which guesses are interpolated
-MOST_SUBDIVISIONS = 60  # of an interval in an adaptive integral: twice what an edge takes
-SHOWN_POINTS = 500  # of each interval, in a data frame
 
 
 class Scan(NamedTuple):
@@ -111,7 +105,7 @@ class Spectrum(Displayed):
         return known | {"status": status}
 
     def _rows(self) -> list[dict[str, float]]:
-        x = np.concatenate([self.grid(k, SHOWN_POINTS) for k in range(len(self.edges))])
+        x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
         columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
         return [{"x": place, "density": density} for place, density in columns]
 
@@ -157,8 +151,12 @@ class Spectrum(Displayed):
 
     def grid(self, interval: int, points: int) -> Array:
         """``points`` places in one of the intervals, denser towards its edges."""
-        angle = (np.arange(points) + 0.5) * np.pi / points
-        return place_of(angle, *self.edges[interval])
+        return place_of(self._angles(points), *self.edges[interval])
+
+    @staticmethod
+    def _angles(count: int) -> Array:
+        """So many, evenly between the edges of an interval."""
+        return (np.arange(count) + 0.5) * np.pi / count
 
     def moment(self, k: int) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
@@ -178,14 +176,9 @@ class Spectrum(Displayed):
             x = place_of(angle[:, 0], low, high)
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
-        integral = cubature(
-            integrand,
-            [0.0],
-            [np.pi],
-            rtol=1e-9,
-            atol=1e-12 * high**k,
-            max_subdivisions=MOST_SUBDIVISIONS,
-        )
+        tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
+        # twice the subdivisions that an edge takes
+        integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
         return float(integral.estimate)
 
     @cached_property
@@ -193,7 +186,7 @@ class Spectrum(Displayed):
         """V of each interval as a function of the angle, to three digits or so."""
         from scipy.interpolate import CubicSpline
 
-        angle = (np.arange(GUIDE_POINTS) + 0.5) * np.pi / GUIDE_POINTS
+        angle = self._angles(64)
         guides: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
             V = self.resolvent.at(place_of(angle, low, high).astype(complex))
@@ -271,7 +264,7 @@ def spectrum(
         resolvent=resolvent,
     )
     lacking = abs(found.moment(0) + found.atom - 1)
-    status = Status.CONVERGED if lacking <= MASS_TOLERANCE else Status.MASS
+    status = Status.CONVERGED if lacking <= 1e-6 else Status.MASS
     if np.isnan(lacking):  # somewhere no density was found
         status = Status.NOT_FINITE
     elif not settled.met:
@@ -285,7 +278,7 @@ def _scans(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterat
     found on the last."""
     last = None
     for table in tables(model, first=1):
-        if last and len(table.weights) > LARGEST_RULE:
+        if last and len(table.weights) > 4096:  # takes minutes, and is flagged instead
             return
         yield (last := _scanned(model, table, alpha, deadline, last))
 
@@ -305,7 +298,7 @@ def _scanned(
             resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
             U = resolvent.at(x.astype(complex), start)
             inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-            probed = U[::PROBE_STRIDE][inside[::PROBE_STRIDE]]
+            probed = U[::6][inside[::6]]  # every sixth place tells
             if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
                 return Scan(resolvent, x, U)
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha, deadline)

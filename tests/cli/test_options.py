@@ -14,7 +14,7 @@ import pytest
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.cli import parse_request, progress
-from replica.cli.options import GRIDS, HELP, PANELS
+from replica.cli.options import GRIDS, HELP, HELP_PANELS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
 
@@ -92,7 +92,7 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     program, name = ("replica", "curve") if command is theory else ("replica-validate", "compare")
     assert command(f"{name} --help") == 0
     text = capsys.readouterr().out
-    panels = [*PANELS, "Files and output", *([] if command is theory else ["The simulation"])]
+    panels = [*HELP_PANELS, "Files and output", *([] if command is theory else ["The simulation"])]
     assert all(f"─ {panel} ─" in text for panel in panels)
     assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
     assert command("--version") == 0

@@ -7,7 +7,6 @@ import replica
 from replica import GradientStep
 from replica.equivalence import table_at
 from replica.spectra.batch_contour import beside_line
-from replica.spectra.outliers import BEYOND
 from replica.steps import first_sample, one_kind
 
 NETWORKS = [
@@ -103,7 +102,7 @@ def test_size_from_which_an_outlier_stands_alone():
 
     model = step.network(beta=1.0)
     table, C = table_at(model, 3), model.rows.rows.special(np.zeros(1))[0][0]
-    V1, V2 = srf.resolvent.at(np.array([srf.edges.max() * BEYOND + 0j]))[0].real
+    V1, V2 = srf.resolvent.at(np.array([srf.edges.max() * (1 + 1e-6) + 0j]))[0].real
     weights = table.weights / (1 + V1 * table.mu1[0] ** 2 + V2 * table.mu2sq[0])
     of_m, of_u = table.offsets[0], table.loadings[0].T @ [1.0, C[0, 1] / C[0, 0]]
     own, mixed, response = weights @ of_u**2, weights @ (of_u * of_m), alpha * C[0, 0] * V2
