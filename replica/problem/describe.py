@@ -17,10 +17,10 @@ def describe(problem: Problem) -> dict[str, Any]:
     Fields at a default that switches them off are left out.
     """
     if problem.rows is not None:
-        width, step = _stated(problem, ("beta", "dimension")), describe(problem.rows.step)
+        width, step = _stated(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
         return width | norms | step | {"model": "network"}
-    return _stated(problem, [f.name for f in fields(problem)])
+    return _stated(problem, [f.name for f in fields(problem) if f.name != "origin"])
 
 
 def as_made(problem: Problem) -> dict[str, Any]:

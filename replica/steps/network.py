@@ -1,7 +1,6 @@
 """The rows of the network itself after its giant steps, and the model that has them.
 docs/theory.md 15-18"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,7 +12,7 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, SpikedRandomFeatures, number, remainder
+from ..problem import FINITE, Origin, SpikedRandomFeatures, number, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, readouts, srf_after_one_step
 from .row_samples import Kinds, first_effects
@@ -115,14 +114,6 @@ class NetworkRows:
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
-    def model(
-        self, changed: Mapping[str, Any], *, beta: float, dimension: float
-    ) -> SpikedRandomFeatures:
-        """The network after a step with ``changed`` fields, itself of width ``beta`` and of
-        dimension ``dimension``."""
-        rows = NetworkRows(self.step.at(beta, changed), self.row_norms) if changed else self
-        return replace(rows.published, rows=rows, beta=beta, dimension=dimension)
-
 
 def Network(
     *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
@@ -158,7 +149,9 @@ def Network(
     0.48236
     """
     width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
-    return NetworkRows(step, row_norms).model({}, beta=width, dimension=dimension)
+    rows = NetworkRows(step, row_norms)
+    origin = Origin(step, rows.published, rows)
+    return replace(rows.published, origin=origin, beta=width, dimension=dimension)
 
 
 def unsuited(step: Step) -> str:
