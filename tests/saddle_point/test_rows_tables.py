@@ -106,8 +106,8 @@ def of_section_16(step):
 def response(model, V1_hat, V2):
     """M' of (16.10) on (u, delta, zeta): of (17.4), with what V1_hat sees of zeta."""
     responses = CorrelatedGroup(table_at(model, 0))
-    special = responses.special(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
-    M = model.beta * responses.overlaps(special, np.array([[V2]]), np.ones(1))[0]
+    of = responses.response(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
+    M = model.beta * of.overlaps(np.array([[V2]]), np.ones(1))[0]
     return M - V1_hat * np.outer(M[:, -1], M[-1]) / (1 + V1_hat * M[-1, -1])
 
 
