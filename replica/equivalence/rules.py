@@ -13,10 +13,6 @@ from ..problem import Model
 
 # Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
 PANELS_END = 11.0
-GAUSS_HERMITE_SIZES = (16, 32, 64, 128, 256, 512)
-# Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
-# which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
-THIN, JUMP = 1e-6, 1e-15
 
 
 def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
@@ -35,10 +31,12 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
     """
     spikes = model.geometry.r.shape[1]
     if family == "gauss-hermite":
-        return map(gauss_hermite, GAUSS_HERMITE_SIZES)
+        return map(gauss_hermite, (16, 32, 64, 128, 256, 512))
     if spikes > 1:
         return trapezoid_tensors(spikes)
-    width = min([THIN, *(width for _, width in known_layers(model) if width > JUMP)])
+    # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
+    # which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
+    width = min([1e-6, *(width for _, width in known_layers(model) if width > 1e-15)])
     panels = graded(layers(model), PANELS_END, width)
     return _rules_of_one_spike(panels, smooth=not jumps(model))
 

@@ -28,9 +28,6 @@ from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
-# Likewise of the moments of sigma': with its own derivative, or with differences in its place,
-# which lose digits at kinks.
-SLOPE_TOLERANCE, DIFFERENCE_TOLERANCE = 1e-11, 1e-9
 # Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
 # 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
@@ -115,8 +112,9 @@ class Activation:
 
     @property
     def slope_tolerance(self) -> float:
-        """Relative tolerance to which averages of sigma' can be integrated."""
-        return DIFFERENCE_TOLERANCE if self.derivative is None else SLOPE_TOLERANCE
+        """Relative tolerance to which averages of sigma' can be integrated: differences in the
+        place of its own derivative lose digits at kinks."""
+        return 1e-9 if self.derivative is None else 1e-11
 
     def moments(self, s: ArrayLike, c: ArrayLike) -> Moments:
         """The three moments at shifts ``s`` and variance ``c`` (0 or more).  Eq. (3.2)

@@ -30,9 +30,6 @@ from .responses import Responses, SignalSources, Susceptibility
 from .rows import TabulatedRows
 from .special import Special
 
-NEWTON, NEARLY = 40, 1e-8  # steps at most; and the last of log c_e: what is left is its square
-LOWEST = 1e-6  # c_e over c, where it is sought
-
 
 class SignalResponse(NamedTuple):
     """How the overlaps along special directions answer the signal, at P points.  Eq. (17.4)
@@ -195,17 +192,18 @@ class CorrelatedGroup(Isotropic):
             return off, np.asarray(off / (1 - c * slope / value * dq))
 
         c = np.full(len(like), self.tables.c)
-        low, high = LOWEST * c, c
-        for _ in range(NEWTON):
+        low, high = 1e-6 * c, c
+        nearly = 1e-8  # the last step of log c_e: what is left is its square
+        for _ in range(40):
             off, change = step(c)
             low, high = np.where(off.real > 0, c, low), np.where(off.real < 0, c, high)
             ahead = c * np.exp(change.real)
-            settled = ~(np.abs(change.real) > NEARLY)
+            settled = ~(np.abs(change.real) > nearly)
             inside = settled | ((low < ahead) & (ahead < high))
             c = np.where(inside, ahead, np.sqrt(low * high))
             if settled.all():
                 break
-        c = np.where(np.abs(change.real) <= NEARLY, c, np.nan)
+        c = np.where(np.abs(change.real) <= nearly, c, np.nan)
         q = q_of(c * np.exp(1j * step(c)[1].imag) if np.iscomplexobj(change) else c)[0]
         return q, *self.tables.effective(q)
 

@@ -37,9 +37,6 @@ class Resolvent(NamedTuple):
     outer: Array
 
 
-SOLVED = 1e-10  # of the logarithm of an inner equation: a residual above this is no rounding
-
-
 class Averages(NamedTuple):
     """The equations for the averages x at P points: what they lack of being met (P, n), and the
     derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
@@ -106,7 +103,7 @@ class Groups(Responses):
         scale = self.scale(V2)
         V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
         U = np.concatenate([x, V], axis=1)
-        U[invalid | ~(found.residual < SOLVED)] = np.nan
+        U[invalid | ~(found.residual < 1e-10)] = np.nan  # more than rounding
         return U
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:

@@ -21,11 +21,9 @@ from .several_steps import srf_after_steps
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
-# Of a continuous readout: the error to which values stand for it, about the width of a line in a
-# plot (it is that of the rule before the one used); and how many there are at most, times biases,
-# where the pencil has two indices for each: a second or three a point.
-LAW_TOLERANCE, MOST_KINDS = 1e-4, 16
-GAUSSIAN_NORMS = 2.0  # d times the variance of the squared norm of a row N(0, I/d)
+# Values that stand for a continuous readout at most, times biases, where the pencil has two indices
+# for each: a second or three a point.
+MOST_KINDS = 16
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,8 @@ class NetworkRows:
         if step.steps:
             return srf_after_steps(step, 1.0)
         most = GROUPS[-1] if _symmetric(step) else MOST_KINDS // biases
-        return srf_after_one_step(step, 1.0, LAW_TOLERANCE, most)
+        # to about the width of a line in a plot; it is the error of the rule before the one used
+        return srf_after_one_step(step, 1.0, tol=1e-4, most=most)
 
     @property
     def rows(self) -> TabulatedRows:
@@ -187,8 +186,8 @@ def _several_kinds(step: Step) -> bool:
 
 
 def _initial_norms(step: Step) -> float:
-    """d times the variance of the squared norms that rows start from."""
-    return GAUSSIAN_NORMS if step.initialisation == "gaussian" else 0.0
+    """d times the variance of the squared norms that rows start from: 2 of N(0, I/d)."""
+    return 2.0 if step.initialisation == "gaussian" else 0.0
 
 
 @lru_cache(maxsize=64)

@@ -29,8 +29,6 @@ from ..problem import Activation, SpikedRandomFeatures, remainder
 from .one_step import srf_after_one_step
 from .step import Step
 
-TOLERANCE = 1e-11  # of the averages: each step passes its errors on to the next
-
 
 @dataclass(frozen=True)
 class AfterStep:
@@ -161,12 +159,11 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
 
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
-    settled = settle(
-        rules(now), lambda rule: _averages(step, now, rule), relative_change, TOLERANCE
-    )
+    tol = 1e-11  # each step passes its errors on to the next
+    settled = settle(rules(now), lambda rule: _averages(step, now, rule), relative_change, tol)
     if not settled.met:
         raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
+            f"the averages over kappa after a step did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"
         )
     return settled.value, settled.change

@@ -32,7 +32,6 @@ from ..problem import (
     target,
 )
 
-ALPHA0 = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
@@ -213,5 +212,6 @@ class Step(Problem):
 
 def _alpha0(value: Any) -> float:
     """A checked alpha0: a number as others are, or inf."""
-    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, ALPHA0)
-    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, ALPHA0)
+    allowed = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
+    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, allowed)
+    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, allowed)
