@@ -180,7 +180,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
     constant = np.ones((1 if model.intercept else 0, N))
     if target:
-        labels = model.labels.conditional_moments(groups.gamma, kappa)
+        labels = model.labels.mean.conditional_moments(groups.gamma, kappa)
     else:
         nothing = np.full(N, np.nan)
         rest = remainder(groups.gamma).shape[1]

@@ -9,7 +9,7 @@ u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directi
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,23 +21,6 @@ from .labels import label_noise
 from .named import activation
 from .problem import Problem, RowLaw, assign
 from .targets import MultiIndex, target
-
-
-class Maker(Protocol):
-    """What makes models: a GradientStep."""
-
-    @property
-    def varying(self) -> list[str]:
-        """The fields that may vary on a grid."""
-
-    def at(self, beta: float, values: Mapping[str, Any]) -> "Maker":
-        """The same with other ``values`` of these fields, for models of width ``beta``."""
-
-    def srf(self, *, beta: float) -> "SpikedRandomFeatures":
-        """The sRF that it makes."""
-
-    def network(self, *, beta: float, row_norms: bool) -> "SpikedRandomFeatures":
-        """The network that it makes."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +36,14 @@ class Origin:
         The law of the rows of a network; of an sRF there is none, as its bulk is isotropic.
     """
 
-    step: Maker
+    step: Problem
     features: "SpikedRandomFeatures" = field(repr=False, compare=False)
     rows: RowLaw | None = None
 
     def model(self, values: Mapping[str, Any], beta: float) -> "SpikedRandomFeatures":
         """What the step with other ``values`` of its fields makes, of width ``beta``."""
-        step = self.step.at(beta, values)
-        if self.rows is None:
-            return step.srf(beta=beta)
-        return step.network(beta=beta, row_norms=self.rows.row_norms)
+        made: SpikedRandomFeatures = (self.rows or self.step).model(beta=beta, **values)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,6 +113,10 @@ class NetworkRows:
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
+    def model(self, *, beta: float, **values: Any) -> SpikedRandomFeatures:
+        """The network of width ``beta`` after the step with other ``values`` of its fields."""
+        return Network(step=self.step.at(beta, values), beta=beta, row_norms=self.row_norms)
+
 
 def Network(
     *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
@@ -169,11 +173,6 @@ def unsuited(step: Step) -> str:
     return ""
 
 
-def _made(step: Step) -> bool:
-    """Whether the step, or one of several, moves anything."""
-    return any(eta for _, eta in step.schedule)
-
-
 def _symmetric(step: Step) -> bool:
     """Whether neurons of opposite readout are of one kind."""
     return step.student.odd and not any(step.bias.values)
@@ -182,12 +181,13 @@ def _symmetric(step: Step) -> bool:
 def _several_kinds(step: Step) -> bool:
     """Whether neurons differ in their bias or, if the step is made, in their first-step readout."""
     several = step.readout.continuous is not None or len(step.readout.values) > 1
-    return len(step.bias.values) > 1 or (several and _made(step))
+    made = any(eta for _, eta in step.schedule)
+    return len(step.bias.values) > 1 or (several and made)
 
 
-def _initial_norms(step: Step) -> float:
+def _initial_norms(step: Step, norms: bool) -> float:
     """d times the variance of the squared norms that rows start from: 2 of N(0, I/d)."""
-    return 2.0 if step.initialisation == "gaussian" else 0.0
+    return 2.0 if norms and step.initialisation == "gaussian" else 0.0
 
 
 @lru_cache(maxsize=64)
@@ -196,14 +196,14 @@ def _rows(step: Step, norms: bool) -> TabulatedRows:
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
     basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
-    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step) if norms else 0.0))
+    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step, norms)))
 
 
 def _group_rows(step: Step, norms: bool, kinds: Kinds) -> Rows:
     """The rows after a single ``step``, of neurons of several ``kinds``."""
     batch, spike = group_step(step, kinds)
     basis = directions(spike, step.target.dimension, 1.0)
-    return Rows((batch,), basis, norms, _initial_norms(step) if norms else 0.0)
+    return Rows((batch,), basis, norms, _initial_norms(step, norms))
 
 
 def directions(spike: Array, K: int, r: float) -> Array:

@@ -12,7 +12,6 @@ The bulk is taken as isotropic and independent of the batches before, as in docs
 network it keeps a row covariance (docs/theory.md 15), which several steps accumulate.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,13 +117,8 @@ def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
 
 @lru_cache(maxsize=64)
 def _all_steps(step: Step) -> tuple[AfterStep, ...]:
-    """The rows after every step."""
-    return tuple(_recursion(step))
-
-
-def _recursion(step: Step) -> Iterator[AfterStep]:
     """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
-    r, c, gamma = 0.0, 1.0, np.zeros(step.target.dimension)
+    r, c, gamma, rows = 0.0, 1.0, np.zeros(step.target.dimension), []
     for alpha0, eta in step.schedule:
         # the moments that Eq. (10.1) averages are those of the rows' table
         now = step.features(r=r, c=c, gamma=gamma, bias=step.bias.values[0])
@@ -138,7 +132,7 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
         r = float(np.sqrt((r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
         gamma = cosines_by_length / r if r else np.zeros_like(gamma)
         c = float(c * (1 + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
-        yield AfterStep(
+        after = AfterStep(
             alpha0=alpha0,
             eta=eta,
             r=r,
@@ -148,6 +142,8 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
             gradient_cosines=tuple((np.sign(push) * towards / (length or 1.0)).tolist()),
             quadrature_error=error,
         )
+        rows.append(after)
+    return tuple(rows)
 
 
 def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:

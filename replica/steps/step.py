@@ -4,7 +4,6 @@ What the steps make of a network (``one_step``, ``several_steps``, ``network``) 
 these fields alone; :class:`GradientStep` adds the methods that return it.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
@@ -163,14 +162,6 @@ class Step(Problem):
                 raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
             changed["eta"] = rate / beta
         return replace(self, **changed) if changed else self
-
-    @abstractmethod
-    def srf(self, *, beta: float) -> SpikedRandomFeatures:
-        """The sRF that the steps make."""
-
-    @abstractmethod
-    def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
-        """The network that they make."""
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
         """Spiked random features of this student, fitted to these labels, with the spike's cosines
