@@ -23,7 +23,7 @@ from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.results import Array
 
 from ..equivalence import Table
-from .groups import Averages, Groups, Resolvent, geometric_means
+from .groups import GroupResolvent, Groups, PencilEquations, geometric_means
 from .isotropic import Isotropic
 from .pencil import Rows
 from .responses import Responses, SignalSources, Susceptibility
@@ -224,7 +224,7 @@ class CorrelatedGroups(Groups):
         """C, and o (P, 2AT, A) with dC = o^T dx o."""
         return self.rows.effective(x)[:2]
 
-    def averages(self, at: Resolvent) -> Averages:
+    def averages(self, at: GroupResolvent) -> PencilEquations:
         """The equations for x.  Eq. (18.9)"""
         G = self.rows.trace(at.x, at.K)
         rest, by_x, squares = self.rows.equation(at.x, G)
@@ -232,11 +232,7 @@ class CorrelatedGroups(Groups):
         U = at.outer @ at.W  # dG = -G dx G + U dK U^T, dS = U^T dx U - ...
         of_S = U[:, rows, :, None] * U[:, columns, None]
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
-        return Averages(rest, by_x, self.rows.products(squares, U), of_S)
-
-    def lacking(self, at: Resolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
+        return PencilEquations(rest, by_x, self.rows.products(squares, U), of_S)
 
     def response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""
@@ -263,5 +259,5 @@ class CorrelatedGroups(Groups):
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """(alpha/beta) M'."""
         V = self.from_analytic(U)
-        of = self.response(V, self.conjugates(V, alpha), U[:, : -len(self.signed)])
+        of = self.response(V, self.conjugates(V, alpha), self.averages_in(U))
         return of.overlaps(self.unpack(V)[1], alpha)

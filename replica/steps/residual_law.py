@@ -31,7 +31,7 @@ TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
 WIDE_NOISE = 0.5
 
 
-class Labels(NamedTuple):
+class ResidualLaw(NamedTuple):
     """The law of rho given kappa: nodes rho (N, m), or (1, m) for all kappa, with the weights
     (D + 1, D + 1, N, m) of E x_a x_b f(rho), x = (1, projections)."""
 
@@ -79,7 +79,7 @@ class Nodes(NamedTuple):
 
 def residuals(
     labels: LabelLaw, rule: Rule, unit: Array, K: int, offset: Array, root: float, level: int
-) -> Labels:
+) -> ResidualLaw:
     """The law of rho = y - ``offset`` (N,) at the N kappa of ``rule``: there the target's K
     arguments are z = gamma kappa + L tau, and the part of u = ``unit`` beside the target's
     directions sees (kappa - gamma . z) / length.
@@ -115,7 +115,7 @@ def residuals(
         rho, moments = _with_noise(labels, mean - offset, moments, root, level)
     matrix = np.empty((len(x), len(x), *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
-    return Labels(rho, matrix)
+    return ResidualLaw(rho, matrix)
 
 
 def _on_panels(

@@ -11,7 +11,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .residual_law import Labels
+from .residual_law import ResidualLaw
 from .step import Step
 
 
@@ -115,7 +115,7 @@ def student(step: Step, shift: Array, c: float) -> Student:
     )
 
 
-def sample(of: Student, labels: Labels, c: float, alpha: float, eta: Array | float) -> Sample:
+def sample(of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array | float) -> Sample:
     """What the samples do to rows of bulk variance ``c``; of A kinds, where ``of`` and the rates
     ``eta`` have a first axis for these.  Eqs. (18.4)-(18.8)"""
     rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha

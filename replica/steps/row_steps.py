@@ -19,7 +19,7 @@ from solvers.rules import Rule, gaussian_density, interval, trapezoid
 from solvers.threads import one_thread
 
 from ..equivalence import Batch
-from .residual_law import RHO_NODES, Labels, residuals
+from .residual_law import RHO_NODES, ResidualLaw, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
@@ -72,7 +72,7 @@ def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
     scale = square / alpha + (linear / alpha) ** 2
     rule = Rule(np.zeros(1), np.ones(1))
 
-    def on(level: int, which: int | slice) -> tuple[Labels, Sample]:
+    def on(level: int, which: int | slice) -> tuple[ResidualLaw, Sample]:
         """Residuals, and what they do to some of the kinds."""
         root = float(np.sqrt(scale.max()))
         labels = residuals(step.step_labels, rule, state.spike, K, offset, root, level)
@@ -104,7 +104,7 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
         shift = r * rule.nodes
         return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
 
-    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, Labels]:
+    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, ResidualLaw]:
         """On nodes of kappa, with those of rho given kappa of ``level``."""
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
@@ -158,7 +158,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
     return Rule(*(part[0] for part in adapted[0].gaussian()))
 
 
-def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:
+def _contributions(moved: Sample, labels: ResidualLaw, alpha: float) -> Array:
     """Of every node of kappa to averages of the kind that the pencil takes, (k, N)."""
     w = labels.weights[0, 0]
     squares = [w * f**2 for f in (moved.force, moved.F, moved.lam, moved.L)]
@@ -210,7 +210,7 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
 
 def _after(
     moved: Sample,
-    labels: Labels,
+    labels: ResidualLaw,
     state: State,
     directions: Array,
     own: int,
