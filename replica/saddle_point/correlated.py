@@ -36,40 +36,40 @@ class SignalResponse(NamedTuple):
 
     Attributes
     ----------
+    table, rows
+        Of the groups.
     K, C : (P, A, A), (P, nA, nA)
         C on n directions, the groups of each side by side.
     slope : callable
         -d(w^T C w) / dK of vectors w.
-    unknowns : (A (K + K'),)
-        Where the overlaps, groups first, stand among the directions times groups: u, the norms
-        where they fluctuate, and zeta.
-    own : int
-        Directions, the first, that the output has terms of its own in.
     """
 
+    table: Table
+    rows: Rows
     K: Array
     C: Array
     slope: Callable[[Array], Array]
-    unknowns: Array
-    own: int
 
-    @classmethod
-    def of(
-        cls, table: Table, rows: Rows, K: Array, C: Array, slope: Callable[[Array], Array]
-    ) -> "SignalResponse":
-        """Of the ``rows`` of the groups of a ``table``."""
-        own, A, spikes = 1 + len(rows.basis), K.shape[1], table.loadings.shape[1]
-        order = np.arange(own * A).reshape(own, A)
-        unknowns = np.concatenate([order[:spikes], order[2:]]).T.ravel()
-        return cls(K, C, slope, unknowns, own)
+    @property
+    def own(self) -> int:
+        """Directions, the first, that the output has terms of its own in: u, norms and zeta."""
+        return 1 + len(self.rows.basis)
+
+    @property
+    def unknowns(self) -> Array:
+        """Where the overlaps, groups first, stand among the directions times groups: u, the norms
+        where they fluctuate, and zeta, (A (K + K'),)."""
+        A, spikes = self.K.shape[1], self.table.loadings.shape[1]
+        order = np.arange(self.own * A).reshape(self.own, A)
+        return np.concatenate([order[:spikes], order[2:]]).T.ravel()
 
     def overlaps(self, V2: Array, alpha: Array) -> Array:
         """(alpha/beta) M', between the unknowns.  Eq. (17.4)"""
         size = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
-        M = alpha[:, None, None] * size * (self.C @ self._shrunk())
-        return np.asarray(M[:, self.unknowns[:, None], self.unknowns])
+        M, unknowns = alpha[:, None, None] * size * (self.C @ self._shrunk()), self.unknowns
+        return np.asarray(M[:, unknowns[:, None], unknowns])
 
-    def sources(self, V2: Array, alpha: Array, beta: float, special_hat: Array) -> SignalSources:
+    def sources(self, V2: Array, alpha: Array, special_hat: Array) -> SignalSources:
         """The terms of (15.8) in the conjugates nu: through V2_b, and directly in Q_1."""
         P, A = V2.shape
         nu = np.zeros(self.C.shape[:2], np.result_type(special_hat, V2))
@@ -80,7 +80,7 @@ class SignalResponse(NamedTuple):
         bound = Cw[:, self.own :]
         by_K = slope + bound.swapaxes(1, 2) @ bound  # -d(nu^T M' nu) / dK
         by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
-        size = (alpha**2 / beta)[:, None]
+        size = (alpha**2 / self.table.beta)[:, None]
         root = alpha[:, None] * root[:, :A]
         return SignalSources(size * by_tau / V2, root[:, :, None] * root[:, None] * by_K)
 
@@ -156,7 +156,7 @@ class CorrelatedGroup(Isotropic):
         """C of the tables, on u, delta and zeta.  Eq. (18.12)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
         C, slope = self.tables.special(q)
-        return SignalResponse.of(
+        return SignalResponse(
             self.table, self.rows, q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None]
         )
 
@@ -249,7 +249,7 @@ class CorrelatedGroups(Groups):
             through_x = (by_x[:, None] @ dx).reshape(at.K.shape)
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
-        return SignalResponse.of(self.table, self.rows, at.K, special.C, slope)
+        return SignalResponse(self.table, self.rows, at.K, special.C, slope)
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (17.4)"""

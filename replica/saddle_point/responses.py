@@ -232,7 +232,7 @@ class Responses(ABC):
         """The last term of (4.8), in the conjugates (P, A, K + K') of the signal; of a network's
         rows, those of (15.8)."""
         if of.response is not None:
-            return of.response.sources(self.unpack(V)[1], alpha, self.beta, special_hat)
+            return of.response.sources(self.unpack(V)[1], alpha, special_hat)
         scale = (alpha**2 / self.beta)[:, None] * self.table.c
         A = self.groups
         return SignalSources(scale * (special_hat**2).sum(axis=2), np.zeros((len(V), A, A)))

@@ -6,7 +6,7 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..problem import Origin, SpikedRandomFeatures
 from .network import Network
-from .several_steps import srf_after_steps
+from .several_steps import features_after_steps
 from .step import Step
 
 
@@ -73,8 +73,8 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        features = srf_after_steps(self, beta)
-        return replace(features, origin=Origin(self, features))
+        features = features_after_steps(self)
+        return replace(features, beta=beta, origin=Origin(self, features))
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18

@@ -14,10 +14,10 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import FINITE, Origin, SpikedRandomFeatures, number, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
-from .one_step import GROUPS, readouts, srf_after_one_step
+from .one_step import GROUPS, features_after_one_step, readouts
 from .row_samples import Kinds, first_effects
 from .row_steps import group_step, row_steps
-from .several_steps import srf_after_steps
+from .several_steps import features_after_steps
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
@@ -56,10 +56,10 @@ class NetworkRows:
         """The published model of the same steps, of width beta = 1."""
         step, biases = self.step, len(self.step.bias.values)
         if step.steps:
-            return srf_after_steps(step, 1.0)
+            return features_after_steps(step)
         most = GROUPS[-1] if _symmetric(step) else MOST_KINDS // biases
         # to about the width of a line in a plot; it is the error of the rule before the one used
-        return srf_after_one_step(step, 1.0, tol=1e-4, most=most)
+        return features_after_one_step(step, tol=1e-4, most=most)
 
     @property
     def rows(self) -> TabulatedRows:
@@ -195,7 +195,7 @@ def _rows(step: Step, norms: bool) -> TabulatedRows:
     """The rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
-    basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
+    basis = directions(after.spike, step.target.dimension, features_after_steps(step).r)
     return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step, norms)))
 
 

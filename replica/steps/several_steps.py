@@ -25,7 +25,7 @@ from solvers.settle import settle
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import Activation, SpikedRandomFeatures, remainder
-from .one_step import srf_after_one_step
+from .one_step import features_after_one_step
 from .step import Step
 
 
@@ -106,13 +106,13 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     return _all_steps(step)
 
 
-def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
-    """The features of width ``beta`` after the last step of ``step``, one or several."""
+def features_after_steps(step: Step) -> SpikedRandomFeatures:
+    """The features of width 1 after the last step of ``step``, one or several."""
     if not step.steps:
-        return srf_after_one_step(step, beta)
+        return features_after_one_step(step)
     last = after_each_step(step)[-1]
     gamma, bias = np.array(last.gamma), step.bias.values[0]
-    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
+    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias)
 
 
 @lru_cache(maxsize=64)
