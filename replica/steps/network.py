@@ -62,7 +62,7 @@ class NetworkRows:
         return features_after_one_step(step, tol=1e-4, most=most)
 
     @property
-    def rows(self) -> TabulatedRows:
+    def tabulated(self) -> TabulatedRows:
         """The rows, where all neurons are of one kind.  docs/theory.md 18"""
         return _rows(self.step, self.row_norms)
 
@@ -78,7 +78,7 @@ class NetworkRows:
         """The rows of all groups of ``published``.  docs/theory.md 17"""
         if _several_kinds(self.step):
             return _group_rows(self.step, self.row_norms, self.kinds)
-        return self.rows.rows
+        return self.tabulated.rows
 
     @property
     def apart(self) -> Array:
@@ -97,7 +97,7 @@ class NetworkRows:
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """The rows of some of the groups of ``published``."""
-        return self.all_groups.of(groups) if _several_kinds(self.step) else self.rows
+        return self.all_groups.of(groups) if _several_kinds(self.step) else self.tabulated
 
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one

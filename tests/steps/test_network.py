@@ -156,7 +156,7 @@ def test_labels_that_grow():
 def test_tails_of_labels_that_grow_are_not_lost_in_rounding():
     """The tables of the row norms, averages of rho^6 over weights of 1e-16, are good to 1e-10."""
     step = GradientStep(student="he1+he3/6", target="he1+he2", alpha0=0.3, eta=3.0)
-    rows = step.network(beta=1.0).rows.rows
+    rows = step.network(beta=1.0).rows.tabulated
     assert rows.error(np.geomspace(1e-3, 1e3, 7)).max() < 1e-10
 
 
