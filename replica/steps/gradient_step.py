@@ -93,11 +93,6 @@ class GradientStep(Step):
         """
         return Network(step=self, beta=beta, row_norms=row_norms)
 
-    @property
-    def varying(self) -> list[str]:
-        """The numeric fields, and the width of the model."""
-        return [*super().varying, "beta"]
-
     def model(self, *, beta: float | None = None, **values: Any) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
 

@@ -146,9 +146,9 @@ class Step(Problem):
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields, the law of the readout, and the rate that follows the width."""
+        """The numeric fields, the law of the readout, the rate that follows the width, and this."""
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
-        return [*numbers, "readout", *(["rate"] if "eta" in numbers else [])]
+        return [*numbers, "readout", *(["rate"] if "eta" in numbers else []), "beta"]
 
     def at(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.
