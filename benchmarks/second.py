@@ -50,7 +50,7 @@ def by_reference(problem: Drawn, point: replica.Solution) -> tuple[Array, Array]
 def as_it_stands(problem: Drawn, point: replica.Solution) -> tuple[Array, Array] | None:
     """As ``by_reference``, of a network after one step of equal neurons without a bias: by a plain
     iteration that starts at the point's V1 and V2."""
-    step, start = point.model.rows.step, (point.overlaps.V1.item(), point.overlaps.V2.item())
+    step, start = point.model.step, (point.overlaps.V1.item(), point.overlaps.V2.item())
     if step.steps or np.any(step.bias.values) or step.readout.continuous is not None:
         return None
     drawn = {"gaussian": step.initialisation == "gaussian", "readout": step.readout.values[0]}

@@ -54,7 +54,7 @@ def curve(
     request = parse_request(options)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
-        problem = problem.at_width(float(grids.pop("beta")[0]))
+        problem = problem.model(beta=float(grids.pop("beta")[0]))
     with progress("points") as advance:
         grid = sweep(
             problem,

@@ -6,22 +6,22 @@ from itertools import combinations
 import numpy as np
 
 from solvers.quadrature import trapezoid_tensors
-from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
 
 from ..problem import Model
 
 # Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
 PANELS_END = 11.0
-GAUSS_HERMITE_SIZES = (16, 32, 64, 128, 256, 512)
-# Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
-# which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
-THIN, JUMP = 1e-6, 1e-15
 
 
 def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
     """Rules of growing size for the expectation over kappa: those that suit the model, or those
     of Gauss and Hermite (``gauss-hermite``, of one spike).
+
+    For smooth functions of one kappa, trapezoidal sizes first.  Where there are layers much thinner
+    than any such rule resolves (a steep student, a target nearly a function of kappa alone), panels
+    that close in on the layers follow, with more and more nodes each; last, the long rules that a
+    quickly oscillating student needs, or short panels where the target jumps.
 
     Yields
     ------
@@ -35,31 +35,23 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
     """
     spikes = model.geometry.r.shape[1]
     if family == "gauss-hermite":
-        return map(gauss_hermite, GAUSS_HERMITE_SIZES)
+        yield from map(gauss_hermite, (16, 32, 64, 128, 256, 512))
+        return
     if spikes > 1:
-        return trapezoid_tensors(spikes)
-    width = min([THIN, *(width for _, width in known_layers(model) if width > JUMP)])
-    panels = graded(layers(model), PANELS_END, width)
-    return _rules_of_one_spike(panels, smooth=not jumps(model))
-
-
-def _rules_of_one_spike(closing_in: Array, *, smooth: bool) -> Iterator[Rule]:
-    """Rules of growing size for functions of kappa that may vary quickly where the panels
-    between the breaks ``closing_in`` are short.
-
-    For a smooth function, trapezoidal sizes first.  Where it has layers much thinner than any such
-    rule resolves (a steep student, a target nearly a function of kappa alone), panels that close in
-    on the layers follow, with more and more nodes each; last, the long rules that a quickly
-    oscillating student needs, or short panels where the target jumps.
-    """
+        yield from trapezoid_tensors(spikes)
+        return
+    # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
+    # which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
+    width = min([1e-6, *(width for _, width in known_layers(model) if width > 1e-15)])
+    panels, smooth = graded(layers(model), PANELS_END, width), not jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, closing_in, PANELS_END)
+        yield gauss_legendre(n, panels, PANELS_END)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
         yield trapezoid(n, interval(n))
-    for panel in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, closing_in, PANELS_END, panel)
+    for length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
+        yield gauss_legendre(20, panels, PANELS_END, length)
 
 
 def jumps(model: Model) -> bool:

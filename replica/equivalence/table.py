@@ -25,7 +25,6 @@ from ..problem import ConditionalMoments, Model, Moments, remainder
 from .one_group import OneGroup
 from .rules import rules
 
-ROUNDING = 1e-14  # of mu_0, which any readout may multiply
 UNSEEN = 1e-8  # of what acts by its square alone, mu_1 and d mu_0 / d c
 
 
@@ -181,7 +180,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
     constant = np.ones((1 if model.intercept else 0, N))
     if target:
-        labels = model.labels.conditional_moments(groups.gamma, kappa)
+        labels = model.labels.mean.conditional_moments(groups.gamma, kappa)
     else:
         nothing = np.full(N, np.nan)
         rest = remainder(groups.gamma).shape[1]
@@ -279,9 +278,10 @@ def alike(model: Model) -> tuple[Array, Array]:
     return kinds, classes
 
 
-def _clean(values: Array, size: float, least: float = ROUNDING) -> Array:
+def _clean(values: Array, size: float, least: float = 1e-14) -> Array:
     """``values`` (G, N) with zeros for functions that are smaller than ``least`` of that ``size``,
-    so that an odd activation's mu_0 at r = 0 is exactly 0."""
+    so that an odd activation's mu_0 at r = 0 is exactly 0: by rounding alone, unless said, as any
+    readout may multiply mu_0."""
     largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
     return np.where(largest < least * size, 0.0, values)
 

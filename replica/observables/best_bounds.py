@@ -72,9 +72,10 @@ def best_bounds(
     (True, 1.7321, False)
     """
     check_step(step, "problem")
+    width = 1.0 if step.schedule else None  # bounds are the same at any
 
     def at(rate: float) -> Bounds:
-        return bounds_of_model(step.model_of_any_width(eta=rate), quadrature_tol)
+        return bounds_of_model(step.model(beta=width, eta=rate), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Where the bound ``name`` is lowest, whether at an end of the range, and the bounds

@@ -192,12 +192,13 @@ def bounds(
     (0.006708, 0.046354, 0.064453)
     """
     check_problem(problem)
+    width = 1.0 if problem.schedule else None  # bounds are the same at any
     if eta is None:
-        return bounds_of_model(problem.model_of_any_width(), quadrature_tol)
+        return bounds_of_model(problem.model(beta=width), quadrature_tol)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
-    models = [problem.model_of_any_width(eta=float(rate)) for rate in rates]
+    models = [problem.model(beta=width, eta=float(rate)) for rate in rates]
     each = tuple(bounds_of_model(model, quadrature_tol) for model in models)
     lower, upper = np.array([(one.lower, one.upper) for one in each]).T
     return BoundsOverEta(rates, lower, upper, each[0].linear, each)

@@ -24,7 +24,7 @@ from solvers.threads import one_thread
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
-from ..problem import Problem, SpikedRandomFeatures, check_problem
+from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
 from ..saddle_point import Errors, ridge
 from .evaluate import TIME_LIMIT, is_ridge
 from .solution import Solution, solve
@@ -92,14 +92,15 @@ def gradient(
     ['eta -0.004419', 'alpha0 -0.000113']
     """
     check_problem(problem)
-    model = problem.at_width(beta)
+    check_width(problem, beta)
+    model = problem.model(beta=beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     if model.rows is not None and len(model.geometry.c) > 1:
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
     point = solve(model, alpha=alpha, lam=lam, loss=loss, quadrature_tol=quadrature_tol)
-    own = problem if problem.rows is None else problem.rows.step
+    own = problem if problem.rows is None else problem.step
     smooth = [name for name in own.differentiable if name in own.varying]
     # labels of two classes that are +-1 have no noise
     noisy = not model.labels.channel and point.loss.kind == "residual"

@@ -23,6 +23,7 @@ from ..problem import (
     SpikedRandomFeatures,
     check_model,
     check_step,
+    check_width,
     logarithms,
     one_positive,
 )
@@ -180,7 +181,8 @@ def optimal_eta(
     (4.81835, 0.155212, 0.03030855)
     """
     check_step(step)
-    width = step.at_width(beta).beta
+    check_width(step, beta)
+    width = step.model(beta=beta).beta
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)

@@ -23,8 +23,8 @@ from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .moments import ConditionalMoments, Moments
 from .named import ACTIVATIONS, activation, hermite, imported, names_code
-from .problem import Problem, assign, check_problem, check_step
-from .srf import Model, SpikedRandomFeatures, check_model
+from .problem import Problem, assign, check_problem, check_step, check_width
+from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, target
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Model",
     "Moments",
     "MultiIndex",
+    "Origin",
     "Problem",
     "SpikedRandomFeatures",
     "Target",
@@ -55,6 +56,7 @@ __all__ = [
     "check_points",
     "check_problem",
     "check_step",
+    "check_width",
     "describe",
     "flag",
     "hermite",

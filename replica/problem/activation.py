@@ -28,9 +28,6 @@ from .kinks import difference
 from .moments import Averages, ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
-# Likewise of the moments of sigma': with its own derivative, or with differences in its place,
-# which lose digits at kinks.
-SLOPE_TOLERANCE, DIFFERENCE_TOLERANCE = 1e-11, 1e-9
 # Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
 # 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
@@ -115,8 +112,9 @@ class Activation:
 
     @property
     def slope_tolerance(self) -> float:
-        """Relative tolerance to which averages of sigma' can be integrated."""
-        return DIFFERENCE_TOLERANCE if self.derivative is None else SLOPE_TOLERANCE
+        """Relative tolerance to which averages of sigma' can be integrated: differences in the
+        place of its own derivative lose digits at kinks."""
+        return 1e-9 if self.derivative is None else 1e-11
 
     def moments(self, s: ArrayLike, c: ArrayLike) -> Moments:
         """The three moments at shifts ``s`` and variance ``c`` (0 or more).  Eq. (3.2)
@@ -198,21 +196,6 @@ class Activation:
         values = np.concatenate(parts, axis=-1)
         return values.reshape(values.shape[:-1] + s.shape)
 
-    def slope_average(self, function: Callable[[Array, Array], Array], shift: float = 0.0) -> float:
-        """E function(z, sigma'(z + shift)).
-
-        Raises
-        ------
-        QuadratureError
-            If the integral does not settle.
-        """
-
-        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
-            values = function(rule.nodes, self.slope(x)) * rule.weights
-            return values.sum(axis=-1), np.maximum(1.0, np.abs(values).sum(axis=-1))
-
-        return float(self._average(compute, shift, 1.0, self.slope_tolerance))
-
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
         """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
 
@@ -221,15 +204,24 @@ class Activation:
         InvalidArgument
             If sigma jumps, or the derivative is not that of the function: then E sigma' is
             not E z sigma, and a gradient step is not defined.
+        QuadratureError
+            If an integral does not settle.
         """
         h1 = float(self.moments(shift, 1.0).first)
-        if abs(self.slope_average(lambda z, slope: slope, shift) - h1) > 1e-7 * max(1.0, abs(h1)):
+
+        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+            slope = self.slope(x)
+            values = np.stack([slope, (slope - h1) ** 2]) * rule.weights
+            return values.sum(axis=-1), np.maximum(1.0, np.abs(values).sum(axis=-1))
+
+        mean, h_check = map(float, self._average(compute, shift, 1.0, self.slope_tolerance))
+        if abs(mean - h1) > 1e-7 * max(1.0, abs(h1)):
             allowed = (
                 "continuous, as one that jumps has no gradient step, and a derivative that is "
                 "given must be its own"
             )
             raise InvalidArgument("student", self.name, allowed)
-        return h1, self.slope_average(lambda z, slope: (slope - h1) ** 2, shift)
+        return h1, h_check
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
         """E (z^2 - 1) sigma(s + sqrt(c) z), elementwise: h_2 of (2.1), and 2 c dmu_0/dc.

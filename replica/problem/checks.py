@@ -14,10 +14,7 @@ from ..errors import InvalidArgument
 # The largest number that is taken for one, and the inverse of the smallest, far beyond any use:
 # their powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
-ELEMENTWISE = "elementwise, written with numpy functions, as in function=np.tanh"
 SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and variances do
-# Of a point of ridge regression with its entry in a document; other losses take longer.
-POINT_BYTES, POINT_SECONDS = 4e3, 5e-5
 
 
 def number(
@@ -77,7 +74,8 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
-        raise InvalidArgument(name, f"shape {values.shape} of {shape}", ELEMENTWISE)
+        allowed = "elementwise, written with numpy functions, as in function=np.tanh"
+        raise InvalidArgument(name, f"shape {values.shape} of {shape}", allowed)
     return values
 
 
@@ -138,7 +136,7 @@ def takes(memory: float, seconds: float) -> str:
 def check_points(name: str, value: Any, count: int, most: int) -> None:
     """Refuse, before it is made, a grid of more than ``most`` points; ``value`` describes it."""
     if count > most:
-        need = takes(POINT_BYTES * count, POINT_SECONDS * count)
+        need = takes(4e3 * count, 5e-5 * count)  # of ridge regression; other losses take longer
         allowed = f"a grid of at most {most} points ({count:.3g} would take {need})"
         raise InvalidArgument(name, value, allowed)
 

@@ -7,9 +7,6 @@ from typing import Any
 from .laws import Law, law
 from .problem import Problem
 
-# Stated whatever their value, unless that is a law; another field at its default is switched off.
-ALWAYS_STATED = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
-
 
 def describe(problem: Problem) -> dict[str, Any]:
     """The fields of a problem as plain values.
@@ -17,10 +14,10 @@ def describe(problem: Problem) -> dict[str, Any]:
     Fields at a default that switches them off are left out.
     """
     if problem.rows is not None:
-        width, step = _stated(problem, ("beta", "dimension")), describe(problem.rows.step)
+        width, step = _stated(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
         return width | norms | step | {"model": "network"}
-    return _stated(problem, [f.name for f in fields(problem)])
+    return _stated(problem, [f.name for f in fields(problem) if f.name != "origin"])
 
 
 def as_made(problem: Problem) -> dict[str, Any]:
@@ -33,12 +30,14 @@ def as_made(problem: Problem) -> dict[str, Any]:
 def _stated(problem: Problem, names: Any) -> dict[str, Any]:
     """Those of the named fields that say something, as plain values."""
     default = {f.name: f.default for f in fields(problem)}
+    # whatever their value, unless that is a law; another field at its default is switched off
+    always = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
     stated = {}
     for name in names:
         value, usual = getattr(problem, name), default[name]
         if isinstance(value, Law) and usual is not MISSING:
             usual = law(name, usual)
-        if (name in ALWAYS_STATED and not isinstance(value, Law)) or value != usual:
+        if (name in always and not isinstance(value, Law)) or value != usual:
             stated[name] = _plain(value)
     return stated
 

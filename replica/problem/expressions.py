@@ -19,6 +19,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from .activation import Activation
 from .checks import real
 from .kinks import crossings
 from .named import ACTIVATIONS, near
@@ -26,9 +27,7 @@ from .named import ACTIVATIONS, near
 # Levels of brackets and operations inside each other, of which a chain of n terms has n: far fewer
 # than Python's calls may be deep, wherever the expression is evaluated.
 MOST_LEVELS = 100
-MOST_CHARACTERS = 10_000
 ARGUMENT = re.compile(r"z([1-4])")
-HERMITE = re.compile(r"he(\d{1,2})")
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -41,11 +40,9 @@ OPERATORS: dict[type, Callable[..., Any]] = {
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp,
     "cos": np.cos,
-    "abs": np.abs,
+    "abs": Activation(np.abs, np.sign, (0.0,), "abs"),
     **ACTIVATIONS,
 }
-KINKS = {"abs": (0.0,)} | {name: function.kinks for name, function in ACTIVATIONS.items()}
-SIGNS = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # of mathematics, and what is written here
 GRAMMAR = (  # what may be written, for messages
     "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
     f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2, "
@@ -76,12 +73,13 @@ class Expression:
     def __post_init__(self) -> None:
         try:
             with np.errstate(all="ignore"):
-                if len(self.text) > MOST_CHARACTERS or _levels(self._tree) > MOST_LEVELS:
+                if len(self.text) > 10_000 or _levels(self._tree) > MOST_LEVELS:
                     raise ValueError
                 self(*np.ones(4))  # meets every part of the text
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            signs = [f"written with {here}" for sign, here in SIGNS.items() if sign in self.text]
-            allowed = signs[0] if signs else near(self.text) or GRAMMAR
+            signs = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # of mathematics
+            here = [f"written with {ours}" for sign, ours in signs.items() if sign in self.text]
+            allowed = here[0] if here else near(self.text) or GRAMMAR
             raise InvalidArgument("target", self.text, allowed) from None
 
     @cached_property
@@ -114,7 +112,8 @@ class Expression:
         """Arguments of calls, each with a value at which the function called has a kink."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                yield from ((node.args[0], kink) for kink in KINKS.get(node.func.id, ()))
+                kinks = getattr(FUNCTIONS.get(node.func.id), "kinks", ())
+                yield from ((node.args[0], kink) for kink in kinks)
 
 
 def is_expression(text: str) -> bool:
@@ -181,7 +180,7 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](_value(argument, z))
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
-            hermite := HERMITE.fullmatch(name)
+            hermite := re.fullmatch(r"he(\d{1,2})", name)
         ):
             return hermite_e.HermiteE.basis(int(hermite[1]))(_value(argument, z))
     raise ValueError

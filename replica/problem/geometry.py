@@ -117,19 +117,12 @@ def _merged(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
     """The first of each of the different ``rows`` of positive share, in the order they come, and
     what those that are equal share together."""
     present = np.flatnonzero(shares > 0)
-    first, classes = distinct(rows[present])
+    # not np.unique of rows: an interrupt inside its comparison of them becomes a TypeError
+    known: dict[tuple[float, ...], int] = {}
+    classes = [known.setdefault(tuple(row), len(known)) for row in rows[present].tolist()]
+    first = np.unique(classes, return_index=True)[1]
     merged = np.bincount(classes, weights=shares[present])
     return present[first], merged / merged.sum()
-
-
-def distinct(rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices of the different rows in the order they come, and which of them every row is.
-
-    Not ``np.unique``: an interrupt inside its comparison of rows becomes a TypeError.
-    """
-    known: dict[tuple[float, ...], int] = {}
-    classes = np.array([known.setdefault(tuple(row), len(known)) for row in rows.tolist()])
-    return np.unique(classes, return_index=True)[1], classes
 
 
 def remainder(alignment: Array) -> Array:

@@ -14,13 +14,9 @@ from solvers.results import Array
 Function = Callable[[Array], Array]
 
 # As far as Gaussian rules reach, in steps of 0.01; not at 0, where odd functions vanish.
-STEP = 0.01
-PLACES = np.arange(-1300, 1300) * STEP + 1e-4
-HALVINGS = 50  # of a step: down to 1e-17
-MOST_KINKS = 32  # of a function that is searched: one with more is left as it is
-# What a third difference falls by as its length falls from 1e-4 to 1e-5: 1000 where smooth.
-LENGTHS, LEAST_FALL = (1e-4, 1e-5), 300.0
-ROUNDING, NOTHING = 1e-14, 1e-13  # of a third difference, relative to the function around it
+PLACES = np.arange(-1300, 1300) * 0.01 + 1e-4
+LENGTHS = (1e-4, 1e-5)  # of third differences that tell a kink
+NOTHING = 1e-13  # of a third difference, relative to the function around it
 
 
 def crossings(function: Function) -> list[float]:
@@ -28,7 +24,7 @@ def crossings(function: Function) -> list[float]:
     y = function(PLACES)
     cells = np.flatnonzero(y[:-1] * y[1:] < 0)
     low, high, above = PLACES[cells], PLACES[cells + 1], y[cells] > 0
-    for _ in range(HALVINGS):
+    for _ in range(50):  # down to 1e-17
         middle = (low + high) / 2
         before = (function(middle) > 0) == above
         low, high = np.where(before, middle, low), np.where(before, high, middle)
@@ -45,7 +41,7 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     >>> find_kinks(np.tanh)
     ()
     """
-    window, apart = 3 * STEP, 6  # every place is in three windows; those so far apart share none
+    window, apart = 0.03, 6  # every place is in three windows; those so far apart share none
     size = np.abs(_third_difference(function, PLACES, window))
     scale = np.abs(function(PLACES)).max()
     beside = np.minimum(np.roll(size, apart), np.roll(size, -apart))
@@ -56,7 +52,7 @@ def find_kinks(function: Function) -> tuple[float, ...]:
         new = not any(abs(place - other) < LENGTHS[0] for other in found)
         if new and abs(place) < PLACES[-1] and _is_kink(function, place):
             found.append(place)
-    return tuple(sorted(found)) if len(found) <= MOST_KINKS else ()
+    return tuple(sorted(found)) if len(found) <= 32 else ()  # one with more is left as it is
 
 
 def _third_difference(function: Function, start: Array, length: float) -> Array:
@@ -71,7 +67,7 @@ def _narrowed(function: Function, low: float, width: float) -> float:
         halves = low + width * np.linspace(0, 0.5, 5)
         size = np.abs(_third_difference(function, halves, width / 2))
         best = int(size.argmax())
-        if size[best] <= ROUNDING * np.abs(function(halves)).max():
+        if size[best] <= 1e-14 * np.abs(function(halves)).max():  # rounding
             break
         low, width = float(halves[best]), width / 2
     middle = low + width / 2
@@ -87,7 +83,8 @@ def _is_kink(function: Function, place: float) -> bool:
         for d in LENGTHS
     )
     around = np.abs(function(place + np.linspace(-1, 1, 21) * LENGTHS[0])).max()
-    return bool(short > NOTHING * around and long < LEAST_FALL * short)
+    # of a smooth function they fall by 1000 between these lengths
+    return bool(short > NOTHING * around and long < 300 * short)
 
 
 def difference(function: Function, kinks: Sequence[float], x: Array) -> Array:

@@ -24,7 +24,7 @@ from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
 from .kinks import crossings
-from .moments import Averages, ConditionalMoments
+from .moments import Averages
 from .targets import MultiIndex, Target
 
 
@@ -191,10 +191,6 @@ class LabelLaw:
     def averages(self) -> Averages:
         """E y, E y^2 and E z y."""
         return _averages(self)
-
-    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
-        """Moments of E[y | x] at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
-        return self.mean.conditional_moments(gamma, kappa)
 
     def conditional_variance(self, h: Array, spread: Array) -> Array:
         """Var[y | kappa], (N,), where E[y | x] has the mean ``h`` and the variance ``spread``."""

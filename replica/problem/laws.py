@@ -24,9 +24,6 @@ from .checks import FINITE
 # By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
 NOT_UNIFORM = "equal (every value 1) or box (continuous on an interval): uniform meant either"
-# Of the measure in t: logits of the quantiles between its panels (4e-18 is left out in each tail),
-# their number at least, and nodes on each.
-LOGITS, PANELS, PANEL_NODES = np.arange(41.0), 40, 16
 DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 
@@ -60,10 +57,11 @@ class Law:
         """A continuous law in t: on panels between quantiles, and short in t, as its density may
         be infinite at an end or have a kink in the middle."""
         law = self.distribution
-        quantiles = np.concatenate([law.ppf(expit(-LOGITS[::-1])), law.isf(expit(-LOGITS[1:]))])
+        logits = np.arange(41.0)  # 4e-18 is left out in each tail
+        quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
         edges = np.arcsinh(quantiles / scale)
-        edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], PANELS + 1)))
-        t, weights = (part.ravel() for part in composite(PANEL_NODES, edges))
+        edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
+        t, weights = (part.ravel() for part in composite(16, edges))
         density = np.asarray(law.pdf(scale * np.sinh(t)), dtype=float)
         density[np.isinf(density)] = 0.0  # of nodes that round to an end
         weights = weights * density * np.cosh(t)

@@ -6,12 +6,46 @@ and its labels, and need not know which kind it is.
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .activation import Activation
 from .labels import LabelLaw
 from .targets import MultiIndex
+
+
+class RowLaw(Protocol):
+    """The rows of a network after its steps: what a table asks of them."""
+
+    @property
+    def row_norms(self) -> bool:
+        """Whether the fluctuation of the rows' norms is kept."""
+
+    @property
+    def gamma(self) -> Any:
+        """Cosines of u, the direction of the gradient, with those of the target."""
+
+    @property
+    def apart(self) -> Array:
+        """Groups that differ in this have different rows."""
+
+    @property
+    def v(self) -> float:
+        """d times the variance of the squared row norms; 0 where it is not kept."""
+
+    def covariance_of(self, groups: NDArray[np.int64]) -> Any:
+        """The row covariances of some of the groups."""
+
+    def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
+        """Numbers (G, n) in which those of the ``groups`` agree whose rows respond alike."""
+
+    def model(self, *, beta: float, **values: Any) -> Any:
+        """The network of width ``beta`` after the step with other ``values`` of its fields."""
 
 
 class Problem(ABC):
@@ -40,8 +74,8 @@ class Problem(ABC):
     train_bias: bool
 
     @property
-    def rows(self) -> Any:
-        """The rows of a network after its step, its NetworkRows; None of anything else."""
+    def rows(self) -> RowLaw | None:
+        """The law of the rows of a network after its steps; None of anything else."""
         return None
 
     @property
@@ -66,28 +100,9 @@ class Problem(ABC):
         """The fields that may vary on a grid."""
 
     @abstractmethod
-    def model(self, **values: float) -> Any:
-        """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of a
-        step, of width ``beta``."""
-
-    def at_width(self, beta: float | None) -> Any:
-        """The SpikedRandomFeatures to solve: of a step that of width ``beta``, which a model has
-        of its own.
-
-        Raises
-        ------
-        InvalidArgument
-            If beta is missing, or given where there is one.
-        """
-        if self.schedule:
-            return self.model(beta=beta)  # type: ignore[arg-type]
-        if beta is not None:
-            raise InvalidArgument("beta", beta, "left out: a model has its own")
-        return self.model()
-
-    def model_of_any_width(self, **values: float) -> Any:
-        """The model, where its width does not matter: its own, or beta = 1 after a step."""
-        return self.model(**values, **({"beta": 1.0} if self.schedule else {}))
+    def model(self, *, beta: float | None = None, **values: Any) -> Any:
+        """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of width
+        ``beta``, which a model has of its own and a step must be given."""
 
     def check_noise(self) -> None:
         """Refuse Gaussian noise on labels that are +-1 at random."""
@@ -122,3 +137,9 @@ def check_step(problem: Any, argument: str = "step") -> None:
     """Refuse what has no learning rate."""
     if not isinstance(problem, Problem) or problem.step is None:
         raise InvalidArgument(argument, problem, "a GradientStep, or a model that one has made")
+
+
+def check_width(problem: Problem, beta: float | None) -> None:
+    """Refuse a width beside that of a model."""
+    if beta is not None and not problem.schedule:
+        raise InvalidArgument("beta", beta, "left out: a model has its own")

@@ -2,10 +2,11 @@
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere,
 u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions
-(docs/theory.md 2).  With ``rows``, the w_i have the covariance that the network's own step gives
-them (15).
+(docs/theory.md 2).  In a network the w_i have the covariance that its own steps give them (15): the
+``origin`` of the model has their law.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,8 +19,31 @@ from .checks import FINITE, SQUARABLE, flag, number, numbers
 from .geometry import Geometry
 from .labels import label_noise
 from .named import activation
-from .problem import Problem, assign
+from .problem import Problem, RowLaw, assign
 from .targets import MultiIndex, target
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a model comes from.
+
+    Attributes
+    ----------
+    step : GradientStep
+    features : SpikedRandomFeatures
+        What it makes; a model of this origin differs from them in width and dimension alone.
+    rows : NetworkRows or None
+        The law of the rows of a network; of an sRF there is none, as its bulk is isotropic.
+    """
+
+    step: Problem
+    features: "SpikedRandomFeatures" = field(repr=False, compare=False)
+    rows: RowLaw | None = None
+
+    def model(self, values: Mapping[str, Any], beta: float) -> "SpikedRandomFeatures":
+        """What the step with other ``values`` of its fields makes, of width ``beta``."""
+        made: SpikedRandomFeatures = (self.rows or self.step).model(beta=beta, **values)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +91,10 @@ class SpikedRandomFeatures(Problem):
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
         :func:`replica.problem.label_noise`.
-    rows : NetworkRows, optional
-        The covariance of the rows of a network, as :meth:`replica.GradientStep.network` gives it;
-        None for the sRF, whose bulk is isotropic.
+    origin : Origin, optional
+        The step that made the model and, of a network, the law of its rows, as
+        :meth:`replica.GradientStep.srf` and :meth:`replica.GradientStep.network` give them.  An sRF
+        of which other fields than the width and the dimension are changed has none.
 
     Raises
     ------
@@ -83,7 +108,6 @@ class SpikedRandomFeatures(Problem):
     """
 
     differentiable: ClassVar[tuple[str, ...]] = ("r", "c", "gamma")
-    _made_by: ClassVar[Any] = None  # a step that makes a model leaves itself here; a copy has none
 
     student: Activation | Any
     target: Activation | MultiIndex | Any
@@ -99,7 +123,7 @@ class SpikedRandomFeatures(Problem):
     dimension: float = np.inf
     law_error: float = 0.0
     label_noise: Any = None
-    rows: Any = None
+    origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         shares, least = None, -SQUARABLE
@@ -125,22 +149,24 @@ class SpikedRandomFeatures(Problem):
             label_noise=label_noise(self.label_noise),
         )
         self.check_noise()
-        self._check_rows()
+        self._check_origin()
         self.geometry  # noqa: B018  (checks the shapes)
 
-    def _check_rows(self) -> None:
-        """Refuse fields other than the step of the rows makes: the rows would not fit them."""
-        if self.rows is None:
+    def _check_origin(self) -> None:
+        """Forget an origin that makes other fields than these; of a network refuse them, as its
+        rows would not fit them."""
+        if self.origin is None:
             return
-        made = getattr(self.rows, "published", None)
-        if made is None:
-            raise InvalidArgument("rows", self.rows, "left out: GradientStep.network gives them")
-        for f in fields(self):
-            name = f.name
-            if name in ("beta", "dimension", "rows") or getattr(self, name) == getattr(made, name):
-                continue
+        if not isinstance(self.origin, Origin):
+            raise InvalidArgument("origin", self.origin, "left out: GradientStep.srf gives it")
+        made = self.origin.features
+        names = [f.name for f in fields(self) if f.name not in ("beta", "dimension", "origin")]
+        changed = [name for name in names if getattr(self, name) != getattr(made, name)]
+        if changed and self.rows is not None:
             allowed = "as the step makes it: of a network, change the step (or take its srf)"
-            raise InvalidArgument(name, getattr(self, name), allowed)
+            raise InvalidArgument(changed[0], getattr(self, changed[0]), allowed)
+        if changed:
+            assign(self, origin=None)
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -164,14 +190,21 @@ class SpikedRandomFeatures(Problem):
         )
 
     @property
+    def rows(self) -> RowLaw | None:
+        """The law of the rows of a network; None of an sRF, whose bulk is isotropic."""
+        return None if self.origin is None else self.origin.rows
+
+    @property
     def step(self) -> Any:
         """The GradientStep that made the model, or None."""
-        return self._made_by if self.rows is None else self.rows.step
+        return None if self.origin is None else self.origin.step
 
     @property
     def srf(self) -> "SpikedRandomFeatures":
         """The published model: the same spike and bulk variance, rows without covariance."""
-        return self if self.rows is None else replace(self, rows=None)
+        if self.origin is None or self.rows is None:
+            return self
+        return replace(self, origin=replace(self.origin, rows=None))
 
     @property
     def varying(self) -> list[str]:
@@ -183,34 +216,20 @@ class SpikedRandomFeatures(Problem):
         own = ["beta", "dimension"] if self.rows is not None else own
         return list(dict.fromkeys([*own, *self.step.varying]))
 
-    def model(self, **values: Any) -> "SpikedRandomFeatures":
+    def model(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
         """The model with other ``values`` of ``varying`` fields: first those of its step."""
-        names = set() if self.step is None else {*self.step.varying} - {"beta"}
-        of_step = {name: value for name, value in values.items() if name in names}
-        own: Any = {name: value for name, value in values.items() if name not in names}
-        if self.rows is not None:
-            own = {"beta": self.beta, "dimension": self.dimension} | own
-            changed: SpikedRandomFeatures = self.rows.model(of_step, **own)
-            return changed
-        made = self
-        if of_step:
-            made = self.step.model(beta=own.pop("beta", self.beta), **of_step)
-        return replace(made, **own) if own else made
+        made, beta = self, self.beta if beta is None else beta
+        if self.origin is not None:
+            names = self.origin.step.varying
+            of_step = {name: values.pop(name) for name in names if name in values}
+            made = self.origin.model(of_step, beta) if of_step else self
+        own = {"beta": beta, "dimension": self.dimension, **values}
+        changed: Any = {name: x for name, x in own.items() if x != getattr(made, name)}
+        return replace(made, **changed) if changed else made
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """This model with ``bias`` added to all neurons, for good unless one is still trained."""
-        if self.train_bias == train_bias and not bias:
-            return self
-        g = self.geometry
-        return replace(
-            self,
-            r=g.r,
-            c=g.c,
-            fractions=g.fractions,
-            gamma=g.gamma,
-            bias=g.bias + bias,
-            train_bias=train_bias,
-        )
+        return replace(self, bias=np.asarray(self.bias) + bias, train_bias=train_bias)
 
 
 Model = SpikedRandomFeatures  # as the equations call it

@@ -12,9 +12,6 @@ from scipy.special import gamma, loggamma
 
 from solvers.results import Array
 
-TOLERANCE = 1e-8  # of averages over t: losses are known to 1e-6
-LARGEST_NU = 1e9  # from where on t is a Gaussian
-
 
 @lru_cache(maxsize=64)
 def mixture(nu: float) -> tuple[Array, Array]:
@@ -33,13 +30,14 @@ def mixture(nu: float) -> tuple[Array, Array]:
     51 3.0
     76 11.0
     """
-    half = min(nu, LARGEST_NU) / 2
+    least = np.log(1e-8)  # of averages over t: losses are known to 1e-6
+    half = min(nu, 1e9) / 2  # from there on t is a Gaussian
     steps = np.linspace(1.5, 0.2, 1301) / np.sqrt(half)
     error = (loggamma(half + 2j * np.pi / steps) - loggamma(half)).real
-    step = steps[np.argmax(error <= np.log(TOLERANCE))]  # the largest that is small enough
+    step = steps[np.argmax(error <= least)]  # the largest that is small enough
     x = step * np.arange(-50, 150)
     likely = -half * (x + np.expm1(-x))
-    kept = np.maximum(likely, likely + x / 2) > np.log(TOLERANCE)
+    kept = np.maximum(likely, likely + x / 2) > least
     variances, shares = np.exp(x[kept]), np.exp(likely[kept])
     # beyond the last, shares and shares times variances fall geometrically
     share, power = (1 - np.exp(-step * (half - k)) for k in (0, 1))

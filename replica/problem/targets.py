@@ -34,10 +34,6 @@ from .geometry import remainder
 from .moments import Averages, ConditionalMoments
 from .named import activation, imported
 
-# Square of kappa from where on moments need not be known better: the weight there is 1e-22.
-FAR = 100.0
-SHARING = 64  # kappa for which one rule is chosen: more cost less each, fewer need no finer one
-LARGEST_ARRAY = 2**18  # values of the function at once: 2 MiB, kept in the cache
 # Nodes a panel in one to three directions, with panels split at planes; of four they are too many.
 SPLIT_SIZES = {1: (18, 36, 72, 144), 2: (12, 18, 27, 40), 3: (8, 12, 18, 24)}
 
@@ -122,14 +118,15 @@ class MultiIndex:
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
         # averages over kappa weigh what is known there by its Gaussian weight; by its root here,
-        # as they multiply it by what may grow
-        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), FAR) / 4)
+        # as they multiply it by what may grow; from kappa^2 = 100 on it is 1e-22
+        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), 100.0) / 4)
 
         def integrated(columns: slice) -> Array:
             here = centre[:, columns]
 
             def averages(rule_at: RuleAt) -> Array:
-                size = max(1, LARGEST_ARRAY // rule_at(here[:, :1]).weights.shape[-1])
+                # 2^18 values of the function at once: 2 MiB, kept in the cache
+                size = max(1, 2**18 // rule_at(here[:, :1]).weights.shape[-1])
                 parts = []
                 for start in range(0, here.shape[1], size):
                     block = here[:, start : start + size]
@@ -142,8 +139,8 @@ class MultiIndex:
 
             return self._settled(averages, L) / weight[columns]
 
-        starts = range(0, len(weight), SHARING)
-        parts = [integrated(slice(start, start + SHARING)) for start in starts]
+        # one rule for 64 kappa: more of them cost less each, fewer need no finer one
+        parts = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
         h, spread, *g = np.concatenate(parts, axis=1)
         return ConditionalMoments(h, np.array(g), spread)
 

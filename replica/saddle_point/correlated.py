@@ -12,7 +12,6 @@ w = W sqrt(tau) nu: in K at fixed tau, dC/dK less the square of C w where Pi is 
 at fixed V1_hat, w C w of group b, and K dC/dK.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -24,79 +23,77 @@ from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.results import Array
 
 from ..equivalence import Table
-from .groups import Averages, Groups, Resolvent, geometric_means
+from .groups import GroupResolvent, Groups, PencilEquations, geometric_means
 from .isotropic import Isotropic
 from .pencil import Rows
 from .responses import Responses, SignalSources, Susceptibility
 from .rows import TabulatedRows
 from .special import Special
 
-NEWTON, NEARLY = 40, 1e-8  # steps at most; and the last of log c_e: what is left is its square
-LOWEST = 1e-6  # c_e over c, where it is sought
 
+class SignalResponse(NamedTuple):
+    """How the overlaps along special directions answer the signal, at P points.  Eq. (17.4)
 
-class OnSpecial(NamedTuple):
-    """K and C, (P, A, A) and (P, nA, nA) on n directions; and -d(w^T C w) / dK of vectors w."""
+    Attributes
+    ----------
+    table, rows
+        Of the groups.
+    K, C : (P, A, A), (P, nA, nA)
+        C on n directions, the groups of each side by side.
+    slope : callable
+        -d(w^T C w) / dK of vectors w.
+    """
 
+    table: Table
+    rows: Rows
     K: Array
     C: Array
     slope: Callable[[Array], Array]
 
+    @property
+    def own(self) -> int:
+        """Directions, the first, that the output has terms of its own in: u, norms and zeta."""
+        return 1 + len(self.rows.basis)
 
-class Correlated(Responses):
-    """Rows of a network: how the overlaps along special directions answer the signal."""
-
-    rows: Rows  # of all groups
-
-    @abstractmethod
-    def special(self, V: Array, V_hat: Array) -> OnSpecial:
-        """C on u, delta, zeta and others, the groups of each side by side."""
-
-    @cached_property
+    @property
     def unknowns(self) -> Array:
         """Where the overlaps, groups first, stand among the directions times groups: u, the norms
-        where they fluctuate, and zeta."""
-        n, spikes = 1 + len(self.rows.basis), self.table.loadings.shape[1]
-        order = np.arange(n * self.groups).reshape(n, self.groups)
+        where they fluctuate, and zeta, (A (K + K'),)."""
+        A, spikes = self.K.shape[1], self.table.loadings.shape[1]
+        order = np.arange(self.own * A).reshape(self.own, A)
         return np.concatenate([order[:spikes], order[2:]]).T.ravel()
 
-    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """(alpha/beta) M' of Eq. (17.4)"""
-        special = self.special(V, V_hat)
-        return Susceptibility.of(self.overlaps(special, self.unpack(V)[1], alpha), special)
-
-    def overlaps(self, of: OnSpecial, V2: Array, alpha: Array) -> Array:
+    def overlaps(self, V2: Array, alpha: Array) -> Array:
         """(alpha/beta) M', between the unknowns.  Eq. (17.4)"""
-        size = np.tile(geometric_means(V2), (of.C.shape[1] // self.groups,) * 2)
-        M = alpha[:, None, None] * size * (of.C @ self._shrunk(of))
-        return np.asarray(M[:, self.unknowns[:, None], self.unknowns])
+        size = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
+        M, unknowns = alpha[:, None, None] * size * (self.C @ self._shrunk()), self.unknowns
+        return np.asarray(M[:, unknowns[:, None], unknowns])
 
-    def signal_sources(
-        self, V: Array, of: Susceptibility, alpha: Array, special_hat: Array
-    ) -> SignalSources:
+    def sources(self, V2: Array, alpha: Array, special_hat: Array) -> SignalSources:
         """The terms of (15.8) in the conjugates nu: through V2_b, and directly in Q_1."""
-        V2, seen, P, A = self.unpack(V)[1], of.special, len(V), self.groups
-        nu = np.zeros(seen.C.shape[:2], np.result_type(special_hat, V2))
+        P, A = V2.shape
+        nu = np.zeros(self.C.shape[:2], np.result_type(special_hat, V2))
         nu[:, self.unknowns] = special_hat.reshape(P, -1)
-        root = np.tile(np.sqrt(V2), seen.C.shape[1] // A)
-        w = self._shrunk(seen) @ (root * nu)[..., None]
-        Cw, slope = (seen.C @ w).reshape(P, -1, A), seen.slope(w[..., 0])
-        bound = Cw[:, 1 + len(self.rows.basis) :]
+        root = np.tile(np.sqrt(V2), self.C.shape[1] // A)
+        w = self._shrunk() @ (root * nu)[..., None]
+        Cw, slope = (self.C @ w).reshape(P, -1, A), self.slope(w[..., 0])
+        bound = Cw[:, self.own :]
         by_K = slope + bound.swapaxes(1, 2) @ bound  # -d(nu^T M' nu) / dK
-        by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (seen.K * slope).sum(axis=2)
-        size = (alpha**2 / self.beta)[:, None]
+        by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
+        size = (alpha**2 / self.table.beta)[:, None]
         root = alpha[:, None] * root[:, :A]
         return SignalSources(size * by_tau / V2, root[:, :, None] * root[:, None] * by_K)
 
-    def _shrunk(self, of: OnSpecial) -> Array:
+    def _shrunk(self) -> Array:
         """W.  Eq. (17.4)"""
-        n, free = of.C.shape[1] // self.groups, 1 + len(self.rows.basis)
-        acting = np.zeros((len(of.K), n, self.groups, n, self.groups), of.K.dtype)
-        acting[:, range(free, n), :, range(free, n)] = of.K
-        return np.linalg.inv(np.eye(of.C.shape[1]) + acting.reshape(of.C.shape) @ of.C)
+        A = self.K.shape[1]
+        n = self.C.shape[1] // A
+        acting = np.zeros((len(self.K), n, A, n, A), self.K.dtype)
+        acting[:, range(self.own, n), :, range(self.own, n)] = self.K
+        return np.linalg.inv(np.eye(n * A) + acting.reshape(self.C.shape) @ self.C)
 
 
-class CorrelatedGroup(Correlated, Isotropic):
+class CorrelatedGroup(Isotropic):
     """One group, of tabulated rows; packed vectors are pairs (V1, V2).
 
     With c_e(q), q = beta V2 V1_hat, in the place of c, (16.6) are the equations of isotropic rows,
@@ -155,11 +152,18 @@ class CorrelatedGroup(Correlated, Isotropic):
         dp = -(c + q * slope) * p  # of log p in q
         return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
-    def special(self, V: Array, V_hat: Array) -> OnSpecial:
+    def response(self, V: Array, V_hat: Array) -> SignalResponse:
         """C of the tables, on u, delta and zeta.  Eq. (18.12)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
         C, slope = self.tables.special(q)
-        return OnSpecial(q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None])
+        return SignalResponse(
+            self.table, self.rows, q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None]
+        )
+
+    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
+        """(alpha/beta) M' of Eq. (17.4)"""
+        response = self.response(V, V_hat)
+        return Susceptibility.of(response.overlaps(self.unpack(V)[1], alpha), response)
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array, Array]:
         """The averages of (5.2) with the c_e that they imply; q, c_e and its derivative (P,)."""
@@ -188,43 +192,39 @@ class CorrelatedGroup(Correlated, Isotropic):
             return off, np.asarray(off / (1 - c * slope / value * dq))
 
         c = np.full(len(like), self.tables.c)
-        low, high = LOWEST * c, c
-        for _ in range(NEWTON):
+        low, high = 1e-6 * c, c
+        nearly = 1e-8  # the last step of log c_e: what is left is its square
+        for _ in range(40):
             off, change = step(c)
             low, high = np.where(off.real > 0, c, low), np.where(off.real < 0, c, high)
             ahead = c * np.exp(change.real)
-            settled = ~(np.abs(change.real) > NEARLY)
+            settled = ~(np.abs(change.real) > nearly)
             inside = settled | ((low < ahead) & (ahead < high))
             c = np.where(inside, ahead, np.sqrt(low * high))
             if settled.all():
                 break
-        c = np.where(np.abs(change.real) <= NEARLY, c, np.nan)
+        c = np.where(np.abs(change.real) <= nearly, c, np.nan)
         q = q_of(c * np.exp(1j * step(c)[1].imag) if np.iscomplexobj(change) else c)[0]
         return q, *self.tables.effective(q)
 
 
-class CorrelatedGroups(Correlated, Groups):
+class CorrelatedGroups(Groups):
     """Any number of groups: the equations for the averages x of the pencil beside (17.2)."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
         assert isinstance(table.covariance, Rows)
         self.rows = table.covariance
-        self._found: Array | None = None  # where the next averages are sought from
 
     def averages_at(self, K: Array) -> Array:
-        """The averages x (P, n) that real K implies, found from those found last, or of K = 0."""
-        known = self._found is not None and len(self._found) == len(K)
-        x = self.rows.averages(K, self._found if known else None)
-        if np.isfinite(x).all():
-            self._found = x
-        return x
+        """The averages x (P, n) that real K implies."""
+        return self.rows.averages(K)
 
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C, and o (P, 2AT, A) with dC = o^T dx o."""
         return self.rows.effective(x)[:2]
 
-    def averages(self, at: Resolvent) -> Averages:
+    def averages(self, at: GroupResolvent) -> PencilEquations:
         """The equations for x.  Eq. (18.9)"""
         G = self.rows.trace(at.x, at.K)
         rest, by_x, squares = self.rows.equation(at.x, G)
@@ -232,13 +232,9 @@ class CorrelatedGroups(Correlated, Groups):
         U = at.outer @ at.W  # dG = -G dx G + U dK U^T, dS = U^T dx U - ...
         of_S = U[:, rows, :, None] * U[:, columns, None]
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
-        return Averages(rest, by_x, self.rows.products(squares, U), of_S)
+        return PencilEquations(rest, by_x, self.rows.products(squares, U), of_S)
 
-    def lacking(self, at: Resolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
-
-    def special(self, V: Array, V_hat: Array, x: Array | None = None) -> OnSpecial:
+    def response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
         at = self.resolvent(self.scale(V2) * V1_hat, x)
@@ -253,10 +249,15 @@ class CorrelatedGroups(Correlated, Groups):
             through_x = (by_x[:, None] @ dx).reshape(at.K.shape)
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
-        return OnSpecial(at.K, special.C, slope)
+        return SignalResponse(self.table, self.rows, at.K, special.C, slope)
+
+    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
+        """(alpha/beta) M' of Eq. (17.4)"""
+        response = self.response(V, V_hat)
+        return Susceptibility.of(response.overlaps(self.unpack(V)[1], alpha), response)
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """(alpha/beta) M'."""
         V = self.from_analytic(U)
-        of = self.special(V, self.conjugates(V, alpha), U[:, : -len(self.signed)])
-        return self.overlaps(of, self.unpack(V)[1], alpha)
+        of = self.response(V, self.conjugates(V, alpha), self.averages_in(U))
+        return of.overlaps(self.unpack(V)[1], alpha)

@@ -24,7 +24,7 @@ from solvers.results import Array, Rows
 from .responses import Responses
 
 
-class Resolvent(NamedTuple):
+class GroupResolvent(NamedTuple):
     """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
     (P, A, A) each; and o (P, m, A) with dC = o^T dx o."""
 
@@ -37,10 +37,7 @@ class Resolvent(NamedTuple):
     outer: Array
 
 
-SOLVED = 1e-10  # of the logarithm of an inner equation: a residual above this is no rounding
-
-
-class Averages(NamedTuple):
+class PencilEquations(NamedTuple):
     """The equations for the averages x at P points: what they lack of being met (P, n), and the
     derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
 
@@ -68,29 +65,31 @@ class Groups(Responses):
         smallest[invalid], Lam[invalid], V1_hat[invalid] = 1.0, 1.0, 0.0
         guess = smallest if near is None else self.unpack(self.from_analytic(near))[1]
         V2 = np.where(np.isfinite(guess) & (guess > 0), guess, smallest)
-        if near is None or near.shape[1] == len(self.signed):
+        x = np.empty((len(V2), 0)) if near is None else self.averages_in(near)
+        known = x.shape[1] > 0
+        if not known:
             x = self.averages_at(self.scale(V2) * V1_hat)
-        else:
-            x = near[:, : -len(self.signed)]
         n = x.shape[1]
         invalid |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid[:, None], 0.0, x)
 
         def system(U: Array, rows: Rows) -> tuple[Array, Callable[[Array], Array]]:
             V2, size = U[:, n:], self._size(U[:, :n])
-            at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n])
+            # far away linear steps lead x out of its branch: without a guess it is that of V2
+            at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n] if known else None)
+            of = self.averages(at)
             total = V2 * Lam[rows] + np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
             with np.errstate(invalid="ignore"):  # where Newton may try, the total may be negative
                 of_V2 = np.log(total / pi)
-            off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
+            off = np.concatenate([of.rest / size, of_V2], axis=1)
 
             def slopes(some: Array) -> Array:
-                here = Resolvent(*(part[some] for part in at))
-                of = self.averages(here)
-                _, by_x, by_V2 = self._trace(here, of)
+                here = GroupResolvent(*(part[some] for part in at))
+                by = PencilEquations(*(part[some] for part in of))
+                _, by_x, by_V2 = self._trace(here, by)
                 by_V2[:, range(self.groups), range(self.groups)] += (V2 * Lam[rows])[some]
-                by_K = self._by_log_V2(of, here) / size[some, :, None]
-                first = np.concatenate([of.by_x, by_K], axis=2)
+                by_K = self._by_log_V2(by, here) / size[some, :, None]
+                first = np.concatenate([by.by_x, by_K], axis=2)
                 second = np.concatenate([by_x * size[some, :, None], by_V2], axis=2)
                 return np.concatenate([first, second / total[some, :, None]], axis=1)
 
@@ -104,9 +103,11 @@ class Groups(Responses):
         found = newton(system, start, size=size, signed=signed, tol=1e-14)
         x, V2 = found.value[:, :n], found.value[:, n:]
         scale = self.scale(V2)
+        if not known:
+            x = self.averages_at(scale * V1_hat)
         V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
         U = np.concatenate([x, V], axis=1)
-        U[invalid | ~(found.residual < SOLVED)] = np.nan
+        U[invalid | ~(found.residual < 1e-10)] = np.nan  # more than rounding
         return U
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
@@ -120,11 +121,10 @@ class Groups(Responses):
 
         NaN, which Newton steps back from, where a trial V1 is not positive semidefinite.
         """
-        V = self.from_analytic(U)
+        x, V = self.averages_in(U), self.from_analytic(U)
         invalid = np.any(self.shrinkage(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
         V = np.where(invalid[:, None], np.where(self.signed, 0.0, 1.0), V)
-        n = U.shape[1] - V.shape[1]
-        U = np.concatenate([U[:, :n], V], axis=1)
+        n, U = x.shape[1], np.concatenate([x, V], axis=1)
         V_hat = self.conjugates(V, alpha)
         image = self.image(V_hat, lam, U)
         # From d image / d V to the coordinates log V and, where signed, V / size.
@@ -150,9 +150,9 @@ class Groups(Responses):
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with: of (x, V), of x 1 and its largest."""
-        n = V.shape[1] - len(self.signed)
-        size = np.repeat(self._size(V[:, :n]), n, axis=1)
-        return np.concatenate([size, super().magnitude(V[:, n:])], axis=1)
+        x = self.averages_in(V)
+        size = np.repeat(self._size(x), x.shape[1], axis=1)
+        return np.concatenate([size, super().magnitude(self.from_analytic(V))], axis=1)
 
     def _size(self, x: Array) -> Array:
         """(P, 1)"""
@@ -168,11 +168,15 @@ class Groups(Responses):
         """V, the last of the coordinates."""
         return U[:, -len(self.signed) :]
 
+    def averages_in(self, U: Array) -> Array:
+        """x, the first of the coordinates: (P, 0) of isotropic rows, or of V alone."""
+        return U[:, : -len(self.signed)]
+
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """The equations for x; V1 against its image; and V2 Lambda + diag(V1_hat V1) = pi, which is
         (17.2) again.  U = (x, V), without the inner solve of ``from_conjugates``."""
-        n = U.shape[1] - len(self.signed)
-        x, V, groups = U[:, :n], U[:, n:], self.groups
+        x, V, groups = self.averages_in(U), self.from_analytic(U), self.groups
+        n = x.shape[1]
         V_hat = self.conjugates(V, alpha)
         V1, V2 = self.unpack(V)
         V1_hat, V2_hat = self.unpack(V_hat)
@@ -236,39 +240,35 @@ class Groups(Responses):
         C = np.broadcast_to(np.diag(self.table.c), (len(x), self.groups, self.groups))
         return C, C
 
-    def averages(self, at: Resolvent) -> Averages:
+    def averages(self, at: GroupResolvent) -> PencilEquations:
         """The equations for x."""
         none = np.empty((len(at.x), 0, self.groups, self.groups))
-        return Averages(at.x, none[..., 0, :0], none, none)
-
-    def lacking(self, at: Resolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x
+        return PencilEquations(at.x, none[..., 0, :0], none, none)
 
     def scale(self, V2: Array) -> Array:
         """sqrt(tau_a tau_b), (P, A, A)."""
         return np.asarray(self.beta * geometric_means(V2))
 
-    def resolvent(self, K: Array, x: Array | None = None) -> Resolvent:
+    def resolvent(self, K: Array, x: Array | None = None) -> GroupResolvent:
         """What (17.2) is made of, for averages x or those that K implies."""
         x = self.averages_at(K) if x is None else x
         C, outer = self.effective(x)
         W = np.linalg.inv(np.eye(self.groups) + K @ C)
         N = W @ K
-        return Resolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer)
+        return GroupResolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer)
 
-    def _trace(self, at: Resolvent, of: Averages) -> tuple[Array, Array, Array]:
+    def _trace(self, at: GroupResolvent, of: PencilEquations) -> tuple[Array, Array, Array]:
         """(K S)_bb / beta (P, A), and its derivatives in x (P, A, n) and in log V2 (P, A, A)."""
         KS = at.K @ at.S  # d(K S) = W dK S + K dS
         by_x = np.einsum("pbc,pncb->pbn", at.K, of.of_S) / self.beta
         by_V2 = (at.W * KS.swapaxes(1, 2) + at.N * at.S) / 2
         return np.diagonal(KS, axis1=1, axis2=2) / self.beta, by_x, by_V2 / self.beta
 
-    def _by_log_V2(self, of: Averages, at: Resolvent) -> Array:
+    def _by_log_V2(self, of: PencilEquations, at: GroupResolvent) -> Array:
         """Derivatives of the equations for x in log V2, (P, n, A): there dK_ab = K_ab / 2."""
         return np.einsum("pnab,pab->pna", of.by_K, at.K)
 
-    def _slope_of_S(self, at: Resolvent, dK: Array, e: Array) -> Array:
+    def _slope_of_S(self, at: GroupResolvent, dK: Array, e: Array) -> Array:
         """How sqrt(tau) S sqrt(tau), over sqrt(tau) on both sides, changes at fixed x with V1_hat,
         sqrt(tau) dV1_hat sqrt(tau) = ``dK`` (P, J, A, A), and with log V2, ``e`` (P, J, A)."""
         Ce = (e[..., :, None] + e[..., None, :]) / 2 * at.C[:, None]
@@ -283,7 +283,7 @@ class Groups(Responses):
         X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
         X1, X2 = X1.reshape(*shape[:2], groups, groups), X2.reshape(*shape[:2], groups)
         scale = self.scale(V2)
-        at = self.resolvent(scale * V1_hat, U[:, : -len(self.signed)])
+        at = self.resolvent(scale * V1_hat, self.averages_in(U))
         of = self.averages(at)
         trace, by_x, by_V2 = self._trace(at, of)
         by_V2[:, range(groups), range(groups)] += self.table.fractions - trace  # Lambda V2

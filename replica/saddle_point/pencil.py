@@ -26,11 +26,6 @@ from solvers.results import Array
 
 from ..equivalence import Batch
 
-NEWTON = 40  # steps at most; a few are usual
-SETTLED = 1e-8  # last step of the averages, relative: the error left is its square
-SHARES = np.geomspace(1e-12, 1, 25)  # of K, on the way from 0
-ROUNDING = 1e-9  # of eigenvalues that are not negative, relative to the largest or, of K = 0, this
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -157,11 +152,6 @@ class Rows:
         Q = np.linalg.solve(np.eye(len(here)) + T @ Gh[:, None], T[None])
         return Q[..., *self.entries[:2]].swapaxes(1, 2)
 
-    def means(self, G: Array) -> Array:
-        """E Q, (P, nT)."""
-        each = [self.resolvent(t, G) @ b.weights for t, b in enumerate(self.batches)]
-        return np.concatenate(each, axis=1)
-
     def equation(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
         """x less E Q (P, nT); its derivative in x (P, nT, nT), where dG = -G dx G; and, of every
         step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
@@ -194,7 +184,7 @@ class Rows:
         lost = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
         if lost.size:
             followed = np.tile(self.start, (lost.size, 1))
-            for share in SHARES:
+            for share in np.geomspace(1e-12, 1, 25):
                 followed = self._newton(share * K[lost], followed)
             x[lost] = followed
         return x
@@ -202,12 +192,12 @@ class Rows:
     def _newton(self, K: Array, start: Array) -> Array:
         """The averages x (P, nT) by Newton's method; NaN where it fails, or leaves the branch."""
         x = np.array(start)
-        for _ in range(NEWTON):
+        for _ in range(40):  # a few are usual
             rest, by_x, _ = self.equation(x, self.trace(x, K))
             step = solve_rows(by_x, rest)
             x -= step
             size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
-            found = (np.abs(step) <= SETTLED * size).all(axis=1)
+            found = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the error left is its square
             if found.all():
                 break
         x = np.where(found[:, None], x, np.nan)
@@ -221,5 +211,6 @@ class Rows:
         first, second = layer % 2 == 0, layer % 2 == 1
         for part in (G[:, first][:, :, first], -G[:, second][:, :, second]):
             values = np.linalg.eigvalsh(part)
-            good &= values[:, 0] >= -ROUNDING * np.maximum(values[:, -1], ROUNDING)
+            # but for rounding, relative to the largest; of K = 0 all are 0
+            good &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
         return good

@@ -53,16 +53,16 @@ class Susceptibility(NamedTuple):
     ----------
     root, inverse_root : (P, n, n)
         inverse_root^T root = 1 where root is not singular, and the pseudo-inverse elsewhere.
-    special
-        Of a network, what it is made of: C on the special directions.
+    response : SignalResponse, optional
+        Of a network, what it is made of.
     """
 
     root: Array
     inverse_root: Array
-    special: Any = None
+    response: Any = None
 
     @classmethod
-    def of(cls, M: Array, special: Any) -> "Susceptibility":
+    def of(cls, M: Array, response: Any) -> "Susceptibility":
         """From the matrices M (P, n, n) between them; NaN where one is."""
         known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
         values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
@@ -78,7 +78,7 @@ class Susceptibility(NamedTuple):
             moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
             turn = np.eye(M.shape[1]) - 1j * inverse @ moved.transpose(0, 2, 1)
             root, inverse = root + 1j * moved, turn @ inverse
-        return cls(root, inverse, special)
+        return cls(root, inverse, response)
 
     def answer(self, special_hat: Array) -> Array:
         """The overlaps (P, A, K + K') of conjugates."""
@@ -230,7 +230,10 @@ class Responses(ABC):
     def signal_sources(
         self, V: Array, of: Susceptibility, alpha: Array, special_hat: Array
     ) -> SignalSources:
-        """The last term of (4.8), in the conjugates (P, A, K + K') of the signal."""
+        """The last term of (4.8), in the conjugates (P, A, K + K') of the signal; of a network's
+        rows, those of (15.8)."""
+        if of.response is not None:
+            return of.response.sources(self.unpack(V)[1], alpha, special_hat)
         scale = (alpha**2 / self.beta)[:, None] * self.table.c
         A = self.groups
         return SignalSources(scale * (special_hat**2).sum(axis=2), np.zeros((len(V), A, A)))

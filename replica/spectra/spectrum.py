@@ -26,6 +26,7 @@ from ..errors import InvalidArgument
 from ..plotting import plot_spectrum
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
 from ..saddle_point import ridge
+from ..steps import NetworkRows
 from .batch_contour import beside_line
 from .contour import contour_table
 from .edges import NEGLIGIBLE_MASS, SMALLEST_X, angle_of, mass_per_log, place_of, scan, support
@@ -289,7 +290,7 @@ def _scanned(
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
-    if table.covariance is not None and not model.rows.step.steps:
+    if isinstance(model.rows, NetworkRows) and not model.step.steps:
         table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
     x, start = (scan(real.analytic.table, alpha), None) if last is None else last[1:]
     if len(table.kappa) == 1 and model.geometry.r.any():

@@ -67,7 +67,9 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
     best: ConditionalTensors | None = None
     previous: dict[str, ConditionalTensors] = {}
     for n in TENSOR_SIZES[g.dimension]:
-        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", _trapezoid(n))):
+        even = trapezoid_tensor(n, 1)
+        even = even._replace(nodes=even.nodes[:, 0])
+        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", even)):
             tensors = _on_rule(g, rule, basis, known, degree)
             if tensors.variance <= 1e-24 * tensors.mean**2:  # by rounding alone
                 raise InvalidArgument("target", g.name, "a function that is not constant")
@@ -93,12 +95,6 @@ def _change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
-
-
-def _trapezoid(n: int) -> Rule:
-    """The trapezoidal rule of n nodes in one direction, as tensor products take it."""
-    rule = trapezoid_tensor(n, 1)
-    return Rule(rule.nodes[:, 0], rule.weights)
 
 
 def _on_rule(

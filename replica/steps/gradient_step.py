@@ -1,12 +1,12 @@
 """A network before its giant gradient steps, and the models that the steps make of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, assign
+from ..problem import Origin, SpikedRandomFeatures
 from .network import Network
-from .several_steps import srf_after_steps
+from .several_steps import features_after_steps
 from .step import Step
 
 
@@ -73,9 +73,8 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        model = srf_after_steps(self, beta)
-        assign(model, _made_by=self)
-        return model
+        features = features_after_steps(self)
+        return replace(features, beta=beta, origin=Origin(self, features))
 
     def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
@@ -94,12 +93,7 @@ class GradientStep(Step):
         """
         return Network(step=self, beta=beta, row_norms=row_norms)
 
-    @property
-    def varying(self) -> list[str]:
-        """The numeric fields, and the width of the model."""
-        return [*super().varying, "beta"]
-
-    def model(self, **values: Any) -> SpikedRandomFeatures:
+    def model(self, *, beta: float | None = None, **values: Any) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
 
         Raises
@@ -107,7 +101,6 @@ class GradientStep(Step):
         InvalidArgument
             If beta is missing.
         """
-        beta = values.pop("beta", None)
         if beta is None:
             raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
         return self.at(beta, values).srf(beta=beta)

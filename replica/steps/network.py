@@ -1,7 +1,6 @@
 """The rows of the network itself after its giant steps, and the model that has them.
 docs/theory.md 15-18"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,20 +12,18 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, SpikedRandomFeatures, number, remainder
+from ..problem import FINITE, Origin, SpikedRandomFeatures, number, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
-from .one_step import GROUPS, readouts, srf_after_one_step
+from .one_step import GROUPS, features_after_one_step, readouts
 from .row_samples import Kinds, first_effects
 from .row_steps import group_step, row_steps
-from .several_steps import srf_after_steps
+from .several_steps import features_after_steps
 from .step import Step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
-# Of a continuous readout: the error to which values stand for it, about the width of a line in a
-# plot (it is that of the rule before the one used); and how many there are at most, times biases,
-# where the pencil has two indices for each: a second or three a point.
-LAW_TOLERANCE, MOST_KINDS = 1e-4, 16
-GAUSSIAN_NORMS = 2.0  # d times the variance of the squared norm of a row N(0, I/d)
+# Values that stand for a continuous readout at most, times biases, where the pencil has two indices
+# for each: a second or three a point.
+MOST_KINDS = 16
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,13 @@ class NetworkRows:
         """The published model of the same steps, of width beta = 1."""
         step, biases = self.step, len(self.step.bias.values)
         if step.steps:
-            return srf_after_steps(step, 1.0)
+            return features_after_steps(step)
         most = GROUPS[-1] if _symmetric(step) else MOST_KINDS // biases
-        return srf_after_one_step(step, 1.0, LAW_TOLERANCE, most)
+        # to about the width of a line in a plot; it is the error of the rule before the one used
+        return features_after_one_step(step, tol=1e-4, most=most)
 
     @property
-    def rows(self) -> TabulatedRows:
+    def tabulated(self) -> TabulatedRows:
         """The rows, where all neurons are of one kind.  docs/theory.md 18"""
         return _rows(self.step, self.row_norms)
 
@@ -80,7 +78,7 @@ class NetworkRows:
         """The rows of all groups of ``published``.  docs/theory.md 17"""
         if _several_kinds(self.step):
             return _group_rows(self.step, self.row_norms, self.kinds)
-        return self.rows.rows
+        return self.tabulated.rows
 
     @property
     def apart(self) -> Array:
@@ -99,7 +97,7 @@ class NetworkRows:
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """The rows of some of the groups of ``published``."""
-        return self.all_groups.of(groups) if _several_kinds(self.step) else self.rows
+        return self.all_groups.of(groups) if _several_kinds(self.step) else self.tabulated
 
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one
@@ -115,13 +113,9 @@ class NetworkRows:
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
-    def model(
-        self, changed: Mapping[str, Any], *, beta: float, dimension: float
-    ) -> SpikedRandomFeatures:
-        """The network after a step with ``changed`` fields, itself of width ``beta`` and of
-        dimension ``dimension``."""
-        rows = NetworkRows(self.step.at(beta, changed), self.row_norms) if changed else self
-        return replace(rows.published, rows=rows, beta=beta, dimension=dimension)
+    def model(self, *, beta: float, **values: Any) -> SpikedRandomFeatures:
+        """The network of width ``beta`` after the step with other ``values`` of its fields."""
+        return Network(step=self.step.at(beta, values), beta=beta, row_norms=self.row_norms)
 
 
 def Network(
@@ -158,7 +152,9 @@ def Network(
     0.48236
     """
     width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
-    return NetworkRows(step, row_norms).model({}, beta=width, dimension=dimension)
+    rows = NetworkRows(step, row_norms)
+    origin = Origin(step, rows.published, rows)
+    return replace(rows.published, origin=origin, beta=width, dimension=dimension)
 
 
 def unsuited(step: Step) -> str:
@@ -177,11 +173,6 @@ def unsuited(step: Step) -> str:
     return ""
 
 
-def _made(step: Step) -> bool:
-    """Whether the step, or one of several, moves anything."""
-    return any(eta for _, eta in step.schedule)
-
-
 def _symmetric(step: Step) -> bool:
     """Whether neurons of opposite readout are of one kind."""
     return step.student.odd and not any(step.bias.values)
@@ -190,12 +181,13 @@ def _symmetric(step: Step) -> bool:
 def _several_kinds(step: Step) -> bool:
     """Whether neurons differ in their bias or, if the step is made, in their first-step readout."""
     several = step.readout.continuous is not None or len(step.readout.values) > 1
-    return len(step.bias.values) > 1 or (several and _made(step))
+    made = any(eta for _, eta in step.schedule)
+    return len(step.bias.values) > 1 or (several and made)
 
 
-def _initial_norms(step: Step) -> float:
-    """d times the variance of the squared norms that rows start from."""
-    return GAUSSIAN_NORMS if step.initialisation == "gaussian" else 0.0
+def _initial_norms(step: Step, norms: bool) -> float:
+    """d times the variance of the squared norms that rows start from: 2 of N(0, I/d)."""
+    return 2.0 if norms and step.initialisation == "gaussian" else 0.0
 
 
 @lru_cache(maxsize=64)
@@ -203,15 +195,15 @@ def _rows(step: Step, norms: bool) -> TabulatedRows:
     """The rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
-    basis = directions(after.spike, step.target.dimension, srf_after_steps(step, 1.0).r)
-    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step) if norms else 0.0))
+    basis = directions(after.spike, step.target.dimension, features_after_steps(step).r)
+    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step, norms)))
 
 
 def _group_rows(step: Step, norms: bool, kinds: Kinds) -> Rows:
     """The rows after a single ``step``, of neurons of several ``kinds``."""
     batch, spike = group_step(step, kinds)
     basis = directions(spike, step.target.dimension, 1.0)
-    return Rows((batch,), basis, norms, _initial_norms(step) if norms else 0.0)
+    return Rows((batch,), basis, norms, _initial_norms(step, norms))
 
 
 def directions(spike: Array, K: int, r: float) -> Array:

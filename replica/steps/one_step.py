@@ -21,14 +21,10 @@ from ..problem import Activation, SpikedRandomFeatures
 from .step import Step
 
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
-SLOWEST = 1e-6  # a readout of 1 that moves a row by less moves it, and all there is, linearly
-LAW_TOLERANCE = 1e-6  # the accuracy to which other losses than the square are solved
 
 
 @lru_cache(maxsize=1024)
-def after_one_step(
-    step: Step, tol: float = LAW_TOLERANCE, most: int = GROUPS[-1]
-) -> SpikedRandomFeatures:
+def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
     """The features of width beta = 1 after a single ``step``, a group for every value of the
     readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.
 
@@ -44,19 +40,19 @@ def after_one_step(
     return replace(settled.candidate, law_error=settled.change)
 
 
-def srf_after_one_step(
-    step: Step, beta: float, tol: float = LAW_TOLERANCE, most: int = GROUPS[-1]
+def features_after_one_step(
+    step: Step, tol: float = 1e-6, most: int = GROUPS[-1]
 ) -> SpikedRandomFeatures:
-    """The features of width ``beta`` after a single ``step``, with a warning where the groups are
-    too few for the readout's law."""
-    model = after_one_step(step, tol, most)
+    """The features of width 1 after a single ``step``, with a warning where the groups are too few
+    for the readout's law: losses other than the square are solved to 1e-6."""
+    model = _after_one_step(step, tol, most)
     if model.law_error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
             f"{len(model.r)} groups stand for the readout's law with an error "
             f"of {model.law_error:.1e}: its tails are too heavy, or the step too large, for {most}",
             stacklevel=2,
         )
-    return replace(model, beta=beta)
+    return model
 
 
 def readouts(step: Step, count: int) -> tuple[Array, Array]:
@@ -67,7 +63,8 @@ def readouts(step: Step, count: int) -> tuple[Array, Array]:
     if step.readout.continuous is None:
         return step.readout.discretise(count)
     moved = max(np.linalg.norm(_moved(step, bias)) for bias in step.bias.values)
-    return step.readout.discretise(count, 1 / max(float(moved), SLOWEST))
+    # a readout of 1 that moves a row by less moves it, and all there is, linearly
+    return step.readout.discretise(count, 1 / max(float(moved), 1e-6))
 
 
 def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:

@@ -24,29 +24,14 @@ from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid, trapezo
 from ..problem import LabelLaw, MultiIndex, remainder
 
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
-# On finer levels: nodes of rho on a panel, and what may be left of the averages over tau: of
-# several directions, by Gauss's rule; Kronrod's, the one used, is far better.
-RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)
-TAU_TOLERANCES = (1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)
-TENSOR_TOLERANCES = (1e-6, 1e-7, 1e-8)
-INNER = 0.01  # part of a tolerance that is left to averages over the directions within
-LONGEST_RULE = 128  # nodes a direction of a target's own rule: panels have no more
-FEW = 24  # nodes a direction that tell sizes
-TOGETHER = 64  # panels that those within are made for at once
-RESIDUAL_LEVELS = len(RHO_NODES)
+RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # on a panel, on finer levels
 TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
-MOST_PANELS = 2**17  # of tau, of all kappa together
-MOST_VALUES = 2**21  # of the target, at once
-BLOCK = 2**14  # values carried at once: with their polynomials they take a few MB
-PANEL_LENGTH = 1.5  # of rho, in arcsinh(root rho): tails of longer ones are lost in rounding
-# root times the largest rho, at least: more than one panel, as tails have tiny weights
-TAILS = 5.0
 # Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
 # noise.
 WIDE_NOISE = 0.5
 
 
-class Labels(NamedTuple):
+class ResidualLaw(NamedTuple):
     """The law of rho given kappa: nodes rho (N, m), or (1, m) for all kappa, with the weights
     (D + 1, D + 1, N, m) of E x_a x_b f(rho), x = (1, projections)."""
 
@@ -80,7 +65,8 @@ class Nodes(NamedTuple):
         place = (np.arcsinh(self.root * rho) - self.low) / self.length
         panel = np.clip(place.astype(int), 0, self.panels - 1)
         total = np.zeros((N, kinds, self.panels, self.points))
-        some, few = max(1, BLOCK // n), min(n, BLOCK)
+        block = 2**14  # values at once: with their polynomials they take a few MB
+        some, few = max(1, block // n), min(n, block)
         for k, j in product(range(0, N, some), range(0, n, few)):
             at = slice(k, k + some), slice(j, j + few)
             basis = chebvander(2 * (place[at] - panel[at]) - 1, self.points - 1)
@@ -93,7 +79,7 @@ class Nodes(NamedTuple):
 
 def residuals(
     labels: LabelLaw, rule: Rule, unit: Array, K: int, offset: Array, root: float, level: int
-) -> Labels:
+) -> ResidualLaw:
     """The law of rho = y - ``offset`` (N,) at the N kappa of ``rule``: there the target's K
     arguments are z = gamma kappa + L tau, and the part of u = ``unit`` beside the target's
     directions sees (kappa - gamma . z) / length.
@@ -112,7 +98,7 @@ def residuals(
     if L.shape[1] > 1:
         tau, weights = _beside(labels, gamma @ kappa[None], L, offset, root, level)
     elif L.any():
-        tol = TAU_TOLERANCES[min(level, len(TAU_TOLERANCES) - 1)]
+        tol = 10.0 ** -min(8 + level, 13)
         tau, weights = _on_panels(labels, gamma @ kappa[None], L, offset, root, tol)
     z = gamma[:, :, None] * kappa[:, None] + np.tensordot(L, tau, axes=1)
     x = [np.ones(z.shape[1:]), *z]
@@ -129,7 +115,7 @@ def residuals(
         rho, moments = _with_noise(labels, mean - offset, moments, root, level)
     matrix = np.empty((len(x), len(x), *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
-    return Labels(rho, matrix)
+    return ResidualLaw(rho, matrix)
 
 
 def _on_panels(
@@ -140,7 +126,7 @@ def _on_panels(
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
     # of labels that grow, moments far out in kappa are large, and known to their own rounding
-    few = trapezoid_tensor(FEW, L.shape[1])
+    few = trapezoid_tensor(24, L.shape[1])
     rho = labels.mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
     size = np.sqrt(labels.averages().power) + np.abs(offset).max()
     size = np.maximum(size, (rho**4 @ few.weights) ** 0.25)
@@ -182,7 +168,7 @@ def _nested(
         """The same for the others, at values ``at`` (n, l) of the first: to few digits where it
         weighs little."""
         z = centre[:, whose, None] + along[:, None, None] * at
-        inner = (INNER * tol[whose, None] / gaussian_density(at)).ravel()
+        inner = (0.01 * tol[whose, None] / gaussian_density(at)).ravel()
         owners = np.repeat(owner[whose], at.shape[1])
         return _nested(averages, planes, owners, z.reshape(len(z), -1), rest, inner)
 
@@ -191,7 +177,7 @@ def _nested(
             z = centre[:, panels.owner, None] + along[:, None, None] * panels.nodes
             return averages(z, owner[panels.owner])
         nodes = panels.nodes
-        some = np.split(np.arange(len(nodes)), range(TOGETHER, len(nodes), TOGETHER))
+        some = np.split(np.arange(len(nodes)), range(64, len(nodes), 64))  # at once
         parts = [within(nodes[i], panels.owner[i])[2] for i in some]
         return np.concatenate(parts, axis=1).reshape(-1, *nodes.shape)
 
@@ -201,7 +187,7 @@ def _nested(
     own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
     places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
-    adapted = adapt_gaussian(values, between(np.sort(breaks, axis=1)), tol, MOST_PANELS)
+    adapted = adapt_gaussian(values, between(np.sort(breaks, axis=1)), tol, 2**17)
     if adapted is None:
         raise OverflowError
     tau, weights = adapted[0].gaussian()
@@ -221,13 +207,15 @@ def _beside(
     target, N = labels.mean, centre.shape[1]
     assert isinstance(target, MultiIndex)
     rules = (rule_at(centre) for rule_at in target.rules(L))
-    few = takewhile(lambda rule: rule.weights.shape[-1] <= LONGEST_RULE ** L.shape[1], rules)
+    # panels have no more than 128 nodes a direction
+    few = takewhile(lambda rule: rule.weights.shape[-1] <= 128 ** L.shape[1], rules)
     own = list(islice(few, level + 1))
     if len(own) <= level:
-        tol = TENSOR_TOLERANCES[min(level - len(own), len(TENSOR_TOLERANCES) - 1)]
+        # left by Gauss's rule; Kronrod's, the one used, is far better
+        tol = 10.0 ** -min(6 + level - len(own), 8)
         return _on_panels(labels, centre, L, offset, root, tol)
     rule = own[level]
-    if N * rule.weights.shape[-1] > MOST_VALUES:
+    if N * rule.weights.shape[-1] > 2**21:  # values of the target at once
         raise _too_quick(labels)
     weights = np.broadcast_to(rule.weights, (N, rule.weights.shape[-1]))
     nodes = np.broadcast_to(rule.nodes, (*weights.shape, L.shape[1]))
@@ -261,9 +249,10 @@ def _nodes(values: Array, margin: float, root: float, count: int) -> Nodes:
     """Nodes for functions of the scale 1 / root, from ``margin`` below all values to as much
     above."""
     low, high = float(values.min()) - margin, float(values.max()) + margin
-    root = max(root, TAILS / max(-low, high, 1e-300))
+    # more than one panel, as tails have tiny weights, which are lost in rounding on longer ones
+    root = max(root, 5.0 / max(-low, high, 1e-300))
     low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
-    panels = max(1, int(np.ceil((high - low) / PANEL_LENGTH)))
+    panels = max(1, int(np.ceil((high - low) / 1.5)))
     return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
 
 

@@ -11,10 +11,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .residual_law import Labels
+from .residual_law import ResidualLaw
 from .step import Step
-
-ROUNDING = 1e-14  # of moments of sigma', relative to its size: those of a symmetric one vanish
 
 
 class FirstSample(NamedTuple):
@@ -106,7 +104,8 @@ def student(step: Step, shift: Array, c: float) -> Student:
     """Eq. (18.3)"""
     moments = step.student.slope_moments_at(shift, c)
     size = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
-    rounding = ROUNDING * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
+    # those of a symmetric sigma' vanish but for rounding
+    rounding = 1e-14 * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
     mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = np.where(
         np.abs(moments) > rounding, moments, 0.0
     )
@@ -116,7 +115,7 @@ def student(step: Step, shift: Array, c: float) -> Student:
     )
 
 
-def sample(of: Student, labels: Labels, c: float, alpha: float, eta: Array | float) -> Sample:
+def sample(of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array | float) -> Sample:
     """What the samples do to rows of bulk variance ``c``; of A kinds, where ``of`` and the rates
     ``eta`` have a first axis for these.  Eqs. (18.4)-(18.8)"""
     rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha

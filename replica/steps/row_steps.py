@@ -19,18 +19,13 @@ from solvers.rules import Rule, gaussian_density, interval, trapezoid
 from solvers.threads import one_thread
 
 from ..equivalence import Batch
-from .residual_law import RESIDUAL_LEVELS, Labels, residuals
+from .residual_law import RHO_NODES, ResidualLaw, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
-# Of averages over a batch, relative to their size; and of a target of several directions.
-TOLERANCE, TENSOR_TOLERANCE = 1e-10, 1e-8
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
-# Rules for kappa, finer and finer, then panels that are halved until Gauss's and Kronrod's rules
-# agree on the averages so far, of which the latter's error is some square root smaller.
+# For kappa, finer and finer; after them come panels.
 KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 224)]
-KAPPA_PANELS, PANEL_TOLERANCE, MOST_PANELS = np.linspace(-9.2, 9.2, 7), 1e-7, 400
-NEGLIGIBLE = 1e-15  # of a node, relative to its batch, in all averages
 
 
 class State(NamedTuple):
@@ -77,7 +72,7 @@ def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
     scale = square / alpha + (linear / alpha) ** 2
     rule = Rule(np.zeros(1), np.ones(1))
 
-    def on(level: int, which: int | slice) -> tuple[Labels, Sample]:
+    def on(level: int, which: int | slice) -> tuple[ResidualLaw, Sample]:
         """Residuals, and what they do to some of the kinds."""
         root = float(np.sqrt(scale.max()))
         labels = residuals(step.step_labels, rule, state.spike, K, offset, root, level)
@@ -89,8 +84,7 @@ def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
         labels, moved = on(level, int(scale.argmax()))
         return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0))
 
-    tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
-    labels, moved = on(_first_settled(probe, RESIDUAL_LEVELS, tol, 0), np.s_[:])
+    labels, moved = on(_first_settled(probe, len(RHO_NODES), K, 0), np.s_[:])
     moved = moved._replace(force=labels.rho)
     batch, after = _after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0)
     return batch, after.spike
@@ -110,7 +104,7 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
         shift = r * rule.nodes
         return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
 
-    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, Labels]:
+    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, ResidualLaw]:
         """On nodes of kappa, with those of rho given kappa of ``level``."""
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
         labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
@@ -128,12 +122,11 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
             directions = np.vstack([directions, outside / np.linalg.norm(outside)])
         return _after(moved, labels, state, directions, K + t, alpha, rate)
 
-    tol = TOLERANCE if K == 1 else TENSOR_TOLERANCE
-    level = _first_settled(lambda level: _probe(*on(0, level)), RESIDUAL_LEVELS, tol, t)
+    level = _first_settled(lambda level: _probe(*on(0, level)), len(RHO_NODES), K, t)
     if len(rules) == 1:
         return on(0, level)
     try:
-        best = _first_settled(lambda i: _probe(*on(i, level)), len(rules), tol, t)
+        best = _first_settled(lambda i: _probe(*on(i, level)), len(rules), K, t)
     except QuadratureError:
         best = len(rules)
 
@@ -154,16 +147,18 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
         each = contributions(Rule(nodes.ravel(), gaussian_density(nodes).ravel())) / size
         return np.asarray(each.reshape(-1, *nodes.shape))
 
-    adapted = adapt(integrands, between(KAPPA_PANELS[None]), PANEL_TOLERANCE, MOST_PANELS)
+    # Gauss's and Kronrod's rules agree to tol; the latter's error is some square root smaller
+    tol, most = 1e-7, 400
+    adapted = adapt(integrands, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most)
     if adapted is None:
         raise QuadratureError(
-            f"the averages over the batch of step {t + 1} did not settle to {PANEL_TOLERANCE:g} on "
-            f"{MOST_PANELS} panels"
+            f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
+            f"{most} panels"
         )
     return Rule(*(part[0] for part in adapted[0].gaussian()))
 
 
-def _contributions(moved: Sample, labels: Labels, alpha: float) -> Array:
+def _contributions(moved: Sample, labels: ResidualLaw, alpha: float) -> Array:
     """Of every node of kappa to averages of the kind that the pencil takes, (k, N)."""
     w = labels.weights[0, 0]
     squares = [w * f**2 for f in (moved.force, moved.F, moved.lam, moved.L)]
@@ -178,11 +173,11 @@ def _by_strength(t11: Array, t12: Array, alpha: float) -> Array:
     return np.asarray(1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[..., None]))
 
 
-def _first_settled(
-    probe: Callable[[int], tuple[Array, Array]], count: int, tol: float, t: int
-) -> int:
+def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: int, t: int) -> int:
     """The first of ``count`` candidates that the next one agrees with: what changes of the
-    averages that ``probe`` gives, with their sizes, is its error."""
+    averages that ``probe`` gives, with their sizes, is its error.  Of a target of ``K`` directions
+    and step ``t``."""
+    tol = 1e-10 if K == 1 else 1e-8
     change, (now, size) = np.inf, probe(0)
     for i in range(count - 1):
         before, (now, size) = now, probe(i + 1)
@@ -215,7 +210,7 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
 
 def _after(
     moved: Sample,
-    labels: Labels,
+    labels: ResidualLaw,
     state: State,
     directions: Array,
     own: int,
@@ -240,7 +235,8 @@ def _after(
     squares = np.abs(np.einsum("iinm->inm", pairs[1:, 1:]))
     squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
     squares = squares[..., None] * _by_strength(t11[0], t12[0], alpha)[..., [0, -1]]
-    kept = (squares > NEGLIGIBLE * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
+    # nodes that count in no average are left out
+    kept = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     t11, t12, F, lam, L = (part[:, kept] for part in (t11, t12, F, lam, L))
     g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
     known = np.vstack([directions, np.eye(len(spike))[own]])

@@ -12,7 +12,6 @@ The bulk is taken as isotropic and independent of the batches before, as in docs
 network it keeps a row covariance (docs/theory.md 15), which several steps accumulate.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,10 +25,8 @@ from solvers.settle import settle
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import Activation, SpikedRandomFeatures, remainder
-from .one_step import srf_after_one_step
+from .one_step import features_after_one_step
 from .step import Step
-
-TOLERANCE = 1e-11  # of the averages: each step passes its errors on to the next
 
 
 @dataclass(frozen=True)
@@ -109,24 +106,19 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     return _all_steps(step)
 
 
-def srf_after_steps(step: Step, beta: float) -> SpikedRandomFeatures:
-    """The features of width ``beta`` after the last step of ``step``, one or several."""
+def features_after_steps(step: Step) -> SpikedRandomFeatures:
+    """The features of width 1 after the last step of ``step``, one or several."""
     if not step.steps:
-        return srf_after_one_step(step, beta)
+        return features_after_one_step(step)
     last = after_each_step(step)[-1]
     gamma, bias = np.array(last.gamma), step.bias.values[0]
-    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias, beta=beta)
+    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias)
 
 
 @lru_cache(maxsize=64)
 def _all_steps(step: Step) -> tuple[AfterStep, ...]:
-    """The rows after every step."""
-    return tuple(_recursion(step))
-
-
-def _recursion(step: Step) -> Iterator[AfterStep]:
     """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
-    r, c, gamma = 0.0, 1.0, np.zeros(step.target.dimension)
+    r, c, gamma, rows = 0.0, 1.0, np.zeros(step.target.dimension), []
     for alpha0, eta in step.schedule:
         # the moments that Eq. (10.1) averages are those of the rows' table
         now = step.features(r=r, c=c, gamma=gamma, bias=step.bias.values[0])
@@ -140,7 +132,7 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
         r = float(np.sqrt((r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
         gamma = cosines_by_length / r if r else np.zeros_like(gamma)
         c = float(c * (1 + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
-        yield AfterStep(
+        after = AfterStep(
             alpha0=alpha0,
             eta=eta,
             r=r,
@@ -150,6 +142,8 @@ def _recursion(step: Step) -> Iterator[AfterStep]:
             gradient_cosines=tuple((np.sign(push) * towards / (length or 1.0)).tolist()),
             quadrature_error=error,
         )
+        rows.append(after)
+    return tuple(rows)
 
 
 def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:
@@ -161,12 +155,11 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
 
     if not now.r:  # nothing depends on kappa
         return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
-    settled = settle(
-        rules(now), lambda rule: _averages(step, now, rule), relative_change, TOLERANCE
-    )
+    tol = 1e-11  # each step passes its errors on to the next
+    settled = settle(rules(now), lambda rule: _averages(step, now, rule), relative_change, tol)
     if not settled.met:
         raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {TOLERANCE:g} "
+            f"the averages over kappa after a step did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"
         )
     return settled.value, settled.change

@@ -197,7 +197,8 @@ def staircase(
         leap, vectors, strengths = first
         new = _upright(vectors.T @ now.basis[len(known) :])
         known = np.concatenate([known, new])
-        now = conditional_tensors(g, _completed(known), len(known), degree)
+        basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
+        now = conditional_tensors(g, basis, len(known), degree)
         error = max(error, now.error)
         stages.append(Stage(leap, new, strengths, now.explained))
     return Staircase(
@@ -235,11 +236,6 @@ def _upright(rows: Array) -> Array:
     either sign."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return rows * np.sign(largest)
-
-
-def _completed(rows: Array) -> Array:
-    """An orthonormal basis whose first rows are ``rows``, (r, r)."""
-    return np.concatenate([rows, np.linalg.svd(rows)[2][len(rows) :]])
 
 
 def _rows(stages: tuple[Stage, ...], r: int) -> Array:

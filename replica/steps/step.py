@@ -31,7 +31,6 @@ from ..problem import (
     target,
 )
 
-ALPHA0 = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
@@ -147,9 +146,9 @@ class Step(Problem):
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields, the law of the readout, and the rate that follows the width."""
+        """The numeric fields, the law of the readout, the rate that follows the width, and this."""
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
-        return [*numbers, "readout", *(["rate"] if "eta" in numbers else [])]
+        return [*numbers, "readout", *(["rate"] if "eta" in numbers else []), "beta"]
 
     def at(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.
@@ -204,5 +203,6 @@ class Step(Problem):
 
 def _alpha0(value: Any) -> float:
     """A checked alpha0: a number as others are, or inf."""
-    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, ALPHA0)
-    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, ALPHA0)
+    allowed = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
+    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, allowed)
+    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, allowed)

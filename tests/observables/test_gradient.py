@@ -88,7 +88,7 @@ def errors(problem, name, value, alpha, lam, beta, **loss):
     else:
         problem = problem.model(**{name: value} | ({} if beta is None else {"beta": beta}))
         beta = None
-    point = replica.solve(problem.at_width(beta), **at)
+    point = replica.solve(problem.model(beta=beta), **at)
     return np.array([point.test_error, point.train_error])
 
 
@@ -101,7 +101,7 @@ def test_against_finite_differences(case):
     found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta)
     assert {"alpha", "lam", "beta", "noise"} <= set(found.test_error)
     own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
-    step_of = problem if problem.rows is None else problem.rows.step
+    step_of = problem if problem.rows is None else problem.step
     for name in found.test_error:
         value = own[name] if name in own else getattr(step_of, name)
         step = 1e-3 * (abs(value) or 1.0)
@@ -127,7 +127,7 @@ def test_of_any_loss(loss, names):
     problem, alpha, lam, beta = LOSSES[loss]
     found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta, loss=loss)
     own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
-    step_of = problem if problem.rows is None else problem.rows.step
+    step_of = problem if problem.rows is None else problem.step
     for name in names or found.test_error:
         value = own[name] if name in own else getattr(step_of, name)
         step = 0.01 * min(value, 1 - value if name == "gamma" else 1.0)

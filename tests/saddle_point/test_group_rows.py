@@ -41,8 +41,8 @@ def several_times(model, fractions):
     one, count = table_at(model, 2), len(fractions)
     names = ("mu1", "mu2sq", "loadings", "c", "offsets")
     rows = {name: np.repeat(getattr(one, name), count, axis=0) for name in names}
-    kinds = Kinds(np.ones(count), np.full(count, model.rows.step.bias.values[0]))
-    covariance = _group_rows(model.rows.step, model.rows.row_norms, kinds)
+    kinds = Kinds(np.ones(count), np.full(count, model.step.bias.values[0]))
+    covariance = _group_rows(model.step, model.rows.row_norms, kinds)
     covariance = replace(covariance, basis=one.covariance.rows.basis)  # zeta has a sign
     rows |= dict(fractions=np.array(fractions), covariance=covariance)
     return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)

@@ -52,8 +52,8 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     point = replica.solve(model, alpha=alpha, lam=lam)
     table = table_at(model, 3)
     made, noise = (
-        model.rows.step,
-        model.noise if model.rows.step.step_noise is None else model.rows.step.step_noise,
+        model.step,
+        model.noise if model.step.step_noise is None else model.step.step_noise,
     )
     fields = made.student, made.target, made.alpha0, made.eta, noise
     of = equations_rows.Rows(*fields, norms=row_norms, readout=made.readout.values[0])

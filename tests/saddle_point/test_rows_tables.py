@@ -106,8 +106,8 @@ def of_section_16(step):
 def response(model, V1_hat, V2):
     """M' of (16.10) on (u, delta, zeta): of (17.4), with what V1_hat sees of zeta."""
     responses = CorrelatedGroup(table_at(model, 0))
-    special = responses.special(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
-    M = model.beta * responses.overlaps(special, np.array([[V2]]), np.ones(1))[0]
+    of = responses.response(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
+    M = model.beta * of.overlaps(np.array([[V2]]), np.ones(1))[0]
     return M - V1_hat * np.outer(M[:, -1], M[-1]) / (1 + V1_hat * M[-1, -1])
 
 
@@ -124,7 +124,7 @@ def test_section_16_as_it_stands(fields, initialisation):
     """p and M' by another pencil, another way to the noise vector, and other rules."""
     step, beta = replica.GradientStep(initialisation=initialisation, **fields), 0.7
     expected, model = of_section_16(step), step.network(beta=beta)
-    rows = model.rows.rows
+    rows = model.rows.tabulated
     # 1e-11 of the rules for the batch
     assert rows.c == pytest.approx(expected.c, rel=1e-10)
     for V1_hat, Lam in ((0.1, 0.5), (10.0, 2.0)):
@@ -188,7 +188,7 @@ def test_the_pencil_of_a_student_that_becomes_odd():
         V2 = closed.resolvent(expected, beta, V1_hat, Lam)[1]
         q = beta * V2 * V1_hat
         p = closed.kappa_t(expected, q * expected.b / (1 + q)) / (1 + q)
-        effective = model.rows.rows.effective(np.array([q]))[0][0]
+        effective = model.rows.tabulated.effective(np.array([q]))[0][0]
         assert 1 / (1 + q * effective) == pytest.approx(p, rel=1e-9)
         M = closed.M_block(expected, beta, V1_hat, Lam)
         np.testing.assert_allclose(
@@ -240,7 +240,7 @@ def test_averages_that_vary_quickly(fields):
 def test_rows_at_q_0(fields):
     """Where nothing is asked of the rows, what their trace is there is 0 but for rounding."""
     step = replica.GradientStep(target="sin", **fields)
-    rows = step.network(beta=1.0).rows.rows
+    rows = step.network(beta=1.0).rows.tabulated
     at_0 = rows.rows.averages(np.zeros((1, 1, 1)))[0]
     np.testing.assert_allclose(at_0, rows.rows.start, rtol=1e-12, atol=1e-15)  # rounding
     assert rows.c == pytest.approx(float(step.srf(beta=1.0).c), rel=1e-11)  # of both tables
@@ -253,7 +253,7 @@ def test_branch_and_bounds_of_the_rows():
         names = ("student", "target", "noise", "steps")
         step = replica.GradientStep(**{k: v for k, v in fields.items() if k in names})
         model = step.network(beta=1.0)
-        rows = model.rows.rows
+        rows = model.rows.tabulated
         c, slope = rows.effective(q)
         assert (np.diff(c) <= 0).all()
         assert (np.diff(q * c) >= 0).all()

@@ -29,13 +29,13 @@ def test_a_rate_of_nothing_leaves_random_features_whatever_the_readout():
 
 
 def test_fields_that_the_step_does_not_make_are_refused():
-    """The rows of a network are those of its step: another r, or rows of nothing, do not fit."""
+    """The rows of a network are those of its step: another r does not fit."""
     model = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0).network(beta=1.0)
     with pytest.raises(InvalidArgument, match="as the step makes it"):
         replace(model, r=2.0)
-    with pytest.raises(InvalidArgument, match="rows must be left out"):
-        SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, rows="some")
-    assert replace(model, beta=2.0) == replica.Network(step=model.rows.step, beta=2.0)
+    with pytest.raises(InvalidArgument, match="origin must be left out"):
+        SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, origin="some")
+    assert replace(model, beta=2.0) == replica.Network(step=model.step, beta=2.0)
 
 
 def test_the_network_is_also_the_published_model():
@@ -156,7 +156,7 @@ def test_labels_that_grow():
 def test_tails_of_labels_that_grow_are_not_lost_in_rounding():
     """The tables of the row norms, averages of rho^6 over weights of 1e-16, are good to 1e-10."""
     step = GradientStep(student="he1+he3/6", target="he1+he2", alpha0=0.3, eta=3.0)
-    rows = step.network(beta=1.0).rows.rows
+    rows = step.network(beta=1.0).rows.tabulated
     assert rows.error(np.geomspace(1e-3, 1e3, 7)).max() < 1e-10
 
 

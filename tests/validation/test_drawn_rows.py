@@ -93,7 +93,7 @@ def test_effective_covariances_of_drawn_batches(count):
     step = replica.GradientStep(
         student="gelu", target="tanh", steps=[(1.0, 2.0)] * count, noise=0.1
     )
-    rows = step.network(beta=1.0).rows.rows
+    rows = step.network(beta=1.0).rows.tabulated
     found = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)

@@ -40,7 +40,9 @@ def test_fluctuation_of_drawn_rows():
         along.append(d * norm @ (rows @ u) / p)
     # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
     assert np.mean(v) == pytest.approx(expected.v, rel=0.06)
-    assert np.mean(along) == pytest.approx(expected.rows.special(np.zeros(1))[0][0, 0, 1], rel=0.06)
+    assert np.mean(along) == pytest.approx(
+        expected.tabulated.special(np.zeros(1))[0][0, 0, 1], rel=0.06
+    )
 
 
 @pytest.mark.slow

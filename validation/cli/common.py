@@ -110,5 +110,5 @@ def without_grids(asked: Request) -> tuple[Problem, float | None]:
     """The problem with the first value of every grid, and its beta where that is not a field."""
     problem = asked.problem
     if problem.rows is not None:  # what is drawn is the network of its step
-        return problem.rows.step, problem.at_width(None).beta
+        return problem.step, problem.model().beta
     return problem, float(asked.grids["beta"][0]) if problem.schedule else None

@@ -23,6 +23,7 @@ from replica.problem import (
     SpikedRandomFeatures,
     Target,
     check_problem,
+    check_width,
     remainder,
 )
 from replica.steps import GradientStep
@@ -200,7 +201,8 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
         raise InvalidArgument(
             "problem", "a network", "the GradientStep of it, which is what is drawn, or an sRF"
         )
-    model: SpikedRandomFeatures = problem.at_width(beta)
+    check_width(problem, beta)
+    model: SpikedRandomFeatures = problem.model(beta=beta)
     return model
 
 
