@@ -203,6 +203,28 @@ def test_even_students_keep_opposite_readouts_apart():
     assert model.geometry.c[0] == pytest.approx(model.geometry.c[1], rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("fields", "alpha", "lam", "beta"),
+    [
+        (
+            dict(student="relu", target="linear", alpha0=0.055, eta=10, readout=[0.5, 1.5]),
+            *(26.0, 0.3, 1 / 15),
+        ),
+        (
+            dict(student="softplus", target="he2", alpha0=2.5, eta=5.2, bias=[-0.5, 0.5]),
+            *(6.5, 4e-7, 0.15),
+        ),
+    ],
+)
+def test_rows_that_differ_much_from_isotropic_ones(fields, alpha, lam, beta):
+    """The first response is far from any guess: it is found, and the error is smooth in alpha."""
+    model = step(**fields, noise=1e-3).network(beta=beta)
+    found = [replica.solve(model, alpha=alpha * f, lam=lam) for f in (0.999, 1, 1.001)]
+    assert all(point.converged for point in found)
+    before, at, after = (point.test_error for point in found)
+    assert at == pytest.approx((before + after) / 2, rel=1e-5)  # the second difference
+
+
 def test_mirror_images_are_of_a_kind():
     """Of an odd student, (readout, bias) and the opposite pair: the same row, negated."""
     problem = step(target="sin", readout=[1.5, -0.5], bias=[0.5, -0.5])
