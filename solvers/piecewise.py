@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import ndtr, roots_legendre
+from scipy.special import ndtr
 
 from .results import Array
-from .rules import gaussian_density
+from .rules import composite, gaussian_density
 
-NARROW_SEGMENT = 0.05  # half width, in standard deviations, up to which 4 nodes err by 1e-14
-NARROW_SEGMENT_RULE = roots_legendre(4)  # nodes and weights
 NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be denormal numbers
 
 
@@ -157,7 +155,7 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = N
             parts = [first, segment.g[1] * masses[0], square]
         if segment.jump is not None:
             width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-            narrow = width < NARROW_SEGMENT  # where the moments cancel
+            narrow = width < 0.05  # where the moments cancel, and four nodes err by 1e-14
             if narrow.any():
                 by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
                 parts = [np.where(narrow, *both) for both in zip(by_nodes, parts, strict=True)]
@@ -186,7 +184,8 @@ def _score_by_nodes(
     left, right = segment.jump
     half = (right - left) / 2
     away = (mean - (segment.low + segment.high) / 2) / sd
-    u, w = (x.reshape(-1, *np.ones(away.ndim, dtype=int)) for x in NARROW_SEGMENT_RULE)
+    rule = composite(4, np.array([-1.0, 1.0]))
+    u, w = (x.reshape(-1, *np.ones(away.ndim, dtype=int)) for x in rule)
     density = law.density(width * u - away) * (w * half / sd)  # over V
     score = -(left + right) / 2 - half * u
     return [
