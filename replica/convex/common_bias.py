@@ -52,10 +52,10 @@ def slope_in_bias(
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
-        return field_on(there, ridge.responses_of(there), overlaps).resolved
+        return field_on(there, ridge.responses_of(there), overlaps)
 
     with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        field = field_on(table, ridge.responses_of(table), points.overlaps).resolved
+        field = field_on(table, ridge.responses_of(table), points.overlaps)
         s, before, after = score(field), beside(-STEP), beside(STEP)
         C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
         change = (

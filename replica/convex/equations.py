@@ -58,13 +58,13 @@ class Equations:
 
     def field(self, o: Overlaps) -> Field:
         """The law of omega at every point and kappa."""
-        return field_on(self.table, self.responses, o).resolved
+        return field_on(self.table, self.responses, o)
 
     def scores(self, field: Field) -> Scores:
         """The averages of (6.2)-(6.3) given kappa."""
-        return scores(self.labels, self.loss, field.resolved, self.check)
+        return scores(self.labels, self.loss, field, self.check)
 
-    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
+    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
 
         def signal(s: Scores, field: Field, V2: Array, susceptibility: Susceptibility) -> Signal:
@@ -159,6 +159,6 @@ class Equations:
     def image(self, x: Array, alpha: Array, lam: Array) -> Array:
         """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
         with np.errstate(all="ignore"):
-            overlaps, _ = self.update(alpha, lam, self.coordinates.unpack(x))
+            overlaps = self.update(alpha, lam, self.coordinates.unpack(x))[0]
             after = self.coordinates.pack(overlaps)
         return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)

@@ -154,7 +154,7 @@ def _solve_on(
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
     """Conjugates, errors, losses and the slope in the bias of points that are solved."""
     overlaps = found.overlaps_at(rows)
-    _, conjugates = equations.update(part.alpha, part.lam, overlaps)
+    _, conjugates, _ = equations.update(part.alpha, part.lam, overlaps)
     test, losses = equations.errors(overlaps)
     found.put(
         rows,

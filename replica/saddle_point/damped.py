@@ -15,17 +15,14 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Rows
 
 from ..equivalence import Table
-from .local_field import Field, Scores, errors_of_ridge, field_on, scores_of_ridge
+from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .overlaps import Conjugates, Overlaps
 from .responses import Susceptibility
 from .ridge import Points, responses_of
 from .signal import Signal, ridge_signal
 from .sweep import sweep
 
-DAMPING = 0.5
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds of a point
-TOLERANCE = 1e-12  # of every unknown, relative
-SMALLEST = 1e-3  # overlaps m, theta, psi may vanish; their unit is 1
 
 
 def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
@@ -44,7 +41,7 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         each = zip(np.split(x, ends[:-1], axis=1), shapes, strict=True)
         return Overlaps(*(part.reshape(len(x), *shape) for part, shape in each))
 
-    def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates]:
+    def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
             return ridge_signal(table, s.slope * table.weights, alpha[rows], V2, M)
 
@@ -52,17 +49,18 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
 
     def damped(x: Array, rows: Rows) -> Array:
         after = [part.reshape(len(x), -1) for part in image(x, rows)[0]]
-        return DAMPING * x + (1 - DAMPING) * np.concatenate(after, axis=1)
+        return x / 2 + np.concatenate(after, axis=1) / 2
 
     def size(x: Array) -> Array:
         """Such that what a damped step changes is, relative to it, the undamped residual."""
-        return (1 - DAMPING) * np.maximum(np.abs(x), SMALLEST * may_vanish)
+        return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
+    # m, theta and psi, whose unit is 1, and what is between two groups
     may_vanish = flat([1 - unit, 0, 1, 1, 1, 1 - unit, 0])
     start = np.tile(flat([unit, 1, 0.1, 0.1, 0.1, unit, 1]), (len(alpha), 1))
     with np.errstate(all="ignore"):  # rows that diverge are flagged
-        found = fixed_point(damped, start, tol=TOLERANCE, size=size, max_iterations=MOST_SWEEPS)
-        overlaps = unpack(found.value)
-        _, conjugates = image(found.value, np.arange(len(alpha)))
-        errors = errors_of_ridge(table, score(field_on(table, responses, overlaps)))
-    return Points(overlaps, conjugates, errors, found.residual, found.iterations, found.status)
+        found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
+        _, conjugates, s = image(found.value, np.arange(len(alpha)))
+        errors = errors_of_ridge(table, s)
+    account = found.residual, found.iterations, found.status
+    return Points(unpack(found.value), conjugates, errors, *account)
