@@ -19,9 +19,6 @@ from .losses import Loss
 from .proximal import Averaged
 from .step_labels import averages_of_steps
 
-PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
-MAP_NODES = 2**19  # or of a proximal map, where there is more to do between two passes over them
-PANELS = 8  # along a proximal map, usually
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
@@ -93,9 +90,10 @@ def at_once(labels: Labels, loss: Loss) -> int:
         width = labels.steps.values.size * components
     else:  # most components of Student's t take a few nodes in the place of many
         width = labels.weights.shape[1] * (1 + (components - 1) // 4)
-    if loss.pieces is not None:
-        return max(1, PIECEWISE_NODES // width)
-    return max(1, MAP_NODES // (PANELS * labels.order * width))
+    if loss.pieces is not None:  # a dozen arrays of so many nodes stay in the cache
+        return max(1, 2**15 // width)
+    # of a proximal map, usually of 8 panels, there is more to do between two passes over them
+    return max(1, 2**19 // (8 * labels.order * width))
 
 
 def _given_kappa(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:

@@ -21,12 +21,6 @@ from .labels import Labels
 from .panels import average_over_tau
 from .step_labels import classes
 
-# Of the first panels over kappa: none is at 0, where the class of odd students changes, as a layer
-# at the end of a panel shows on neither side.
-BREAKS = np.linspace(-7.5, 8.0, 9)
-BLOCK = 16  # points handled at once
-MOST_PANELS = 2**16  # of all of them, over kappa
-
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) for readouts with these overlaps, to the absolute error ``tol``; (P,), NaN unless
@@ -37,8 +31,8 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if model.geometry.r.shape[1] > 1:
         return _on_shared_tables(model, overlaps, tol)
 
-    blocks = [slice(i, i + BLOCK) for i in range(0, points, BLOCK)]
-    parts = [_on_panels(model, Overlaps(*(x[b] for x in overlaps)), tol) for b in blocks]
+    few = np.array_split(np.arange(points), -(-points // 16))
+    parts = [_on_panels(model, Overlaps(*(x[rows] for x in overlaps)), tol) for rows in few]
     return np.concatenate(parts)
 
 
@@ -54,8 +48,10 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         wrong = _on_tau_panels(model, kappa[None], field, tol / gaussian_density(kappa))
         return np.concatenate([wrong, below]).reshape(2, *panels.nodes.shape)
 
-    panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
-    found = adapt_gaussian(values, panels, tol, MOST_PANELS)
+    # none ends at 0, where the class of odd students changes: a layer at the end of a panel shows
+    # on neither side
+    panels = between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
+    found = adapt_gaussian(values, panels, tol, most=2**16)
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 

@@ -15,10 +15,6 @@ from solvers.results import Array
 from ..equivalence import Table
 from ..saddle_point import Overlaps
 
-# Combinations of the offsets whose singular value is smaller than that, relative to the largest,
-# count as 0: their m would be so large that what it adds to the output is lost to rounding.
-DEPENDENT_OFFSETS = 1e-10
-
 
 class Coordinates:
     """Overlaps of P points as numbers (P, k) of order one, for one table.
@@ -46,7 +42,8 @@ class Coordinates:
         unit = np.linalg.norm(columns, axis=0)
         unit = np.where(unit > 0, unit, 1.0)
         _, sigma, Vt = np.linalg.svd(columns / unit, full_matrices=False)
-        independent = sigma > DEPENDENT_OFFSETS * sigma[0]
+        # others have m so large that what they add to the output is lost to rounding
+        independent = sigma > 1e-10 * sigma[0]
         self.combine = Vt[independent].T / sigma[independent] / unit[:, None]
         self.resolve = Vt[independent] * sigma[independent, None] * unit
         # of the coordinates: V1, V2, m, theta, psi, Q1 - psi psi', q2

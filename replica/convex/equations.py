@@ -37,14 +37,6 @@ from .losses import Loss
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
 # a Newton step may lead to where the loss has no slope.
 LONGEST_STEP_OF_M = 2.0
-# Least slope in m of E[mu_0 s], of the score's size.  It bounds a step where there is no slope, and
-# moves no solution, which is where E[mu_0 s] vanishes.
-SLOPE_FLOOR = 1e-6
-SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
-LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
-# A step that is too long is halved, so often at most, until the slope at its end is no steeper than
-# this part of that at its start.
-SLOPE_LEFT, TRIALS = 0.5, 10
 
 
 class Equations:
@@ -97,11 +89,12 @@ class Equations:
         gram = (regressors * slope[:, None]) @ regressors.T
         score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off
-        moment[:, free] *= np.abs(moment[:, free]) > SCORE_ROUNDING * score_size
+        moment[:, free] *= np.abs(moment[:, free]) > 1e-15 * score_size
         on_x = combine.T @ (penalty[..., None] * combine)
         matrix, right = newton_system(gram, moment, root, on_x, before)
         diagonal = np.einsum("pii->pi", matrix)
-        diagonal[:, free] += SLOPE_FLOOR * score_size / coordinates.size + 1e-300
+        # bounds a step where there is no slope, and moves no solution: there E[mu_0 s] vanishes
+        diagonal[:, free] += 1e-6 * score_size / coordinates.size + 1e-300
         step = solve_rows(matrix, right)
         special_step = (root @ step[:, free.stop :, None])[..., 0]
         # of the mean output: what the rest has in the slope is taken to be linear
@@ -124,8 +117,8 @@ class Equations:
         long in m and add ``along`` (P, N) to C: none longer than m's longest.
 
         A convex function falls along the step, by ``slope`` (P,) at its start.  E[mu_0 s] may be
-        all but a jump: a step that is too long is halved until the function hardly rises
-        at its end.
+        all but a jump: a step that is too long is halved until the function rises no more than half
+        as steeply at its end as it falls at its start, or ten times.
         """
         part = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
         far, weights = np.flatnonzero(part < 1), self.table.weights
@@ -140,8 +133,8 @@ class Equations:
             moved = field._replace(centre=field.centre + t[:, None] * along)
             return np.asarray((self.scores(moved).mean * along) @ weights - penalty - t * rise)
 
-        for _ in range(TRIALS):
-            rises = slope_at(part[far]) < -SLOPE_LEFT * slope
+        for _ in range(10):
+            rises = slope_at(part[far]) < -slope / 2
             if not rises.any():
                 break
             part[far[rises]] /= 2
@@ -161,4 +154,5 @@ class Equations:
         with np.errstate(all="ignore"):
             overlaps = self.update(alpha, lam, self.coordinates.unpack(x))[0]
             after = self.coordinates.pack(overlaps)
-        return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
+        # further out rounding takes small steps for none
+        return np.where(np.abs(after) < 1e6, after, np.nan)

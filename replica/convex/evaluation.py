@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,8 +16,6 @@ from .losses import Loss
 
 Table = TypeVar("Table")  # or what else knows the nodes
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
-ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
-COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
 
 
 class GivenUp(Exception):
@@ -86,7 +83,8 @@ class Evaluation:
     @property
     def columns(self) -> dict[str, Array]:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
-        return dict(zip(COLUMNS, attrgetter(*COLUMNS)(self), strict=True))
+        account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+        return {name: getattr(self, name) for name in ("trained_bias", *ERRORS, *account)}
 
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""

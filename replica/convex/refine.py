@@ -14,7 +14,7 @@ import numpy as np
 
 from solvers.results import Array, Rows, largest
 
-from ..saddle_point import Overlaps, relative_change
+from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import Equations
@@ -28,19 +28,6 @@ LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
 # within it; beside each, the nodes of a panel along a proximal map.
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
-# Two tables may miss nearly the same: their error is taken to be larger than what they differ by.
-SAFETY = 3.0
-# Points that share panels: with more of them these have many nodes that most need not, with fewer
-# numpy's overhead is most of the time.
-TOGETHER = 8
-CLOSE = 1e-2  # tolerance of the unknowns, of that of the quadrature
-# On shared tables points stay while the error falls to less than this part of the last one, as it
-# does on panels; that of the first table, which is not known, is taken to be
-GAIN, COARSE = 0.2, 0.02
-# What changes of errors are relative to is no less than these parts, as sums may cancel, or vanish:
-# of a squared error that part of the labels' power, of the training loss that of the loss on new
-# samples.
-SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
 
 
 def solve_convex(task: Task, time_limit: float) -> Evaluation:
@@ -55,8 +42,10 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
         rows = np.flatnonzero(found.open & found.converged)
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
-        for i in range(0, len(rows), TOGETHER):
-            _on_fitted_panels(task, found, rows[i : i + TOGETHER])
+        # with more points panels have many nodes that most need not, with fewer numpy's overhead is
+        # most of the time
+        for few in np.split(rows, range(8, len(rows), 8)):
+            _on_fitted_panels(task, found, few)
     solve_near = _on_fitted_panels if panels else _on_shared_tables
     for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
@@ -74,7 +63,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on the tables that all share, as long as each is much better than the last."""
     shared = shared_tables(task.model, task.folded)
-    error = np.full(len(task.alpha), COARSE)
+    error = np.full(len(task.alpha), 0.02)  # that of the first table is not known
 
     def equations(level: int, rows: Rows) -> Equations | None:
         given = next(shared, None)
@@ -84,8 +73,8 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
         new, before = ~found.converged[rows], error[rows]
         _solve_on(task, found, rows, last, given)
         now, on = found.quadrature_error[rows], found.open[rows]
-        if has_panels(task.model):
-            on &= found.converged[rows] & (new | (now < GAIN * before))
+        if has_panels(task.model):  # on them the error falls to less than this part of the last
+            on &= found.converged[rows] & (new | (now < 0.2 * before))
         error[rows] = np.where(new, before, now)
         return rows[on]
 
@@ -120,7 +109,7 @@ def _solve_on(
     agree, of a test or training error relative to itself.
     """
     part, before = task.at(rows), found.overlaps_at(rows)
-    close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
+    close = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
     count = pack(before).shape[1]  # mu_0 that are dependent on one table need not be on another
     if found.past is None or found.past.shape[3] != count:
@@ -147,7 +136,7 @@ def _solve_on(
         was = last.errors(Overlaps(*(each[near] for each in before)))
         changed = _difference(equations, was, found, rows[near])
         change[near] = np.maximum(change[near], changed)
-    error = SAFETY * change
+    error = 3 * change  # two tables may miss nearly the same
     found.put(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
 
 
@@ -172,16 +161,18 @@ def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) ->
 def _difference(
     equations: Equations, was: tuple[Array, Losses], found: Evaluation, rows: Rows
 ) -> Array:
-    """The largest change of an error, (R,), relative to itself."""
+    """The largest change of an error, (R,), relative to itself; as sums may cancel, or vanish, to
+    no less than a part of the labels' power, or, of the training loss, of the loss on new samples.
+    """
     table, (test, losses) = equations.table, was
     power = table.weights @ (table.power + table.noise)
-    scale = SMALLEST_SQUARE * power
+    scale = SMALLEST_ERROR * power
     loss = found.loss_error[rows]
     with np.errstate(all="ignore"):
         changes = [
             relative_change(test, found.test_error[rows], scale),
             relative_change(losses.train_square, found.train_error[rows], scale),
-            relative_change(losses.train, found.train_loss[rows], SMALLEST_TRAIN_LOSS * loss),
+            relative_change(losses.train, found.train_loss[rows], 1e-2 * loss),
             relative_change(losses.test, loss, 0.0),
         ]
         return np.asarray(np.max(changes, axis=0))

@@ -16,11 +16,7 @@ COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of 
 # Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
 # much rounding.
 LOSS_RESIDUAL_TOLERANCE = 1e-8
-MEMORY, PASSES = 10, 80  # earlier passes that are combined, and passes at most
-# Largest change of a coordinate by passes that are combined: much less than m's longest step, as a
-# pass that takes m that far starts from where the map is not yet nearly linear.
-ACCELERATION_BEGINS = 0.3
-LONGEST = 4.0  # change of a coordinate by an accelerated step: a factor of 50 in V2
+MEMORY = 10  # earlier passes that are combined
 
 
 def solve_points(
@@ -62,8 +58,10 @@ def solve_points(
         tol=tol,
         size=np.ones_like,
         past=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
-        near=ACCELERATION_BEGINS,
-        longest=LONGEST,
-        max_iterations=PASSES,
+        # much less than m's longest step: a pass that takes m that far starts from where the map is
+        # not yet nearly linear
+        near=0.3,
+        longest=4.0,  # a factor of 50 in V2
+        max_iterations=80,
     )
     return equations.coordinates.unpack(result.value), result

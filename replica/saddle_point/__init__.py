@@ -3,7 +3,7 @@
 from . import ridge
 from .damped import solve_damped
 from .local_field import THINNEST_FIELD, Field, Scores, field_on, remaining, scores_of_ridge
-from .one_group import RESPONSE_TOLERANCE
+from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
 from .residual import check, relative_change, solve_and_check
@@ -16,6 +16,7 @@ from .sweep import sweep
 
 __all__ = [
     "RESPONSE_TOLERANCE",
+    "SMALLEST_ERROR",
     "THINNEST_FIELD",
     "Conjugates",
     "Errors",
