@@ -2,8 +2,8 @@
 
 The proximal map of f at t0, the minimiser t of (t - t0)^2 / (2V) + f(t), is piecewise linear
 in t0 if f is piecewise quadratic, and so is the score g = (t - t0) / V.  Averages of g, g',
-g^2, t, t^2 and f(t) over t0 = mean + sd z, with z normal or of a ``Law`` of its own, are then
-sums of truncated moments: a kink of f, or of g, costs no quadrature.
+g^2, t, t^2 and f(t) over t0 = mean + sd z, with z normal or of a ``Distribution`` of its own, are
+then sums of truncated moments: a kink of f, or of g, costs no quadrature.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .rules import composite, gaussian_density
 NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be denormal numbers
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """A law of z = (t0 - mean) / sd, of any mass, of which averages over pieces can be made."""
 
     @property
@@ -134,7 +134,9 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
 
 
-def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+def average_score(
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
+) -> Array:
     """E g, E g' and E g^2 over t0 = mean + sd z, arrays that broadcast, where z has the ``law``.
 
     Examples
@@ -175,7 +177,7 @@ def _moments(
 
 
 def _score_by_nodes(
-    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Law
+    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Distribution
 ) -> list[Array]:
     """Averages of g, g' and g^2 over the segment of a kink, of half ``width`` in standard
     deviations.  Gauss-Legendre is exact to rounding if that is small, as the score is linear,
@@ -195,7 +197,9 @@ def _score_by_nodes(
     ]
 
 
-def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+def average_proximal(
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
+) -> Array:
     """E t, E t^2 and E f(t) over t0 = mean + sd z; V = 0 is t = t0 itself.
 
     Examples
@@ -215,7 +219,7 @@ def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law 
 
 
 def _masses(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution
 ) -> Iterator[tuple[Segment, tuple[Array, ...]]]:
     """Each segment with E 1, E z and E z^2 restricted to where t0 = mean + sd z is in it."""
     each = list(segments(pieces, V))

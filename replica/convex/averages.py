@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..saddle_point import Field, Scores
 from .given_tau import given_tau
-from .labels import Labels
+from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import Averaged
 from .step_labels import averages_of_steps
@@ -42,7 +42,7 @@ class Losses(NamedTuple):
 
 def average(
     what: Averaged,
-    labels: Labels,
+    labels: ConditionalLabels,
     loss: Loss,
     field: Field,
     check: Check = unlimited,
@@ -64,14 +64,14 @@ def average(
     return np.concatenate(parts, axis=2)
 
 
-def scores(labels: Labels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
+def scores(labels: ConditionalLabels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
     """The averages of (6.2)-(6.3) given kappa."""
     mean, slope, square, *along = average("score", labels, loss, field, check)
     return Scores(mean, slope, square, np.stack(along, axis=-1))
 
 
 def losses(
-    labels: Labels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
+    labels: ConditionalLabels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
 ) -> Losses:
     """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa."""
     first, second, train = average("residual", labels, loss, field, check) @ weights
@@ -83,7 +83,7 @@ def losses(
     return Losses(train, squares, test)
 
 
-def at_once(labels: Labels, loss: Loss) -> int:
+def at_once(labels: ConditionalLabels, loss: Loss) -> int:
     """How many pairs of a point and a kappa should be handled at once."""
     components = labels.shares.size
     if labels.steps is not None:
@@ -96,7 +96,7 @@ def at_once(labels: Labels, loss: Loss) -> int:
     return max(1, 2**19 // (8 * labels.order * width))
 
 
-def _given_kappa(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+def _given_kappa(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """The averages of a few kappa."""
     if labels.steps is not None:
         return averages_of_steps(what, labels, loss, field)

@@ -16,8 +16,7 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
-from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
-from .labels import Labels
+from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .panels import average_over_tau
 from .step_labels import classes
 
@@ -76,14 +75,14 @@ def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Arra
         labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
         return np.asarray(_at_nodes(labels, field).sum(axis=-1))
 
-    def wrong(labels: Labels, owner: NDArray[np.int64]) -> Array:
+    def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
         return _at_nodes(labels, field.at(owner))
 
     found = average_over_tau(model, kappa, wrong, tol, 1)
     return np.full(kappa.shape, np.nan) if found is None else found[1]
 
 
-def _at_nodes(labels: Labels, field: Field) -> Array:
+def _at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """What every node of tau adds to P(y f < 0) at every kappa, (P, N, T)."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])

@@ -7,14 +7,15 @@ The unknowns are those of ridge regression; the scores s of (6.1), averaged give
 
 is a map whose fixed point is wanted: ``sweep`` of the saddle point, with the averages here.  m and
 the overlaps with special directions are taken a Newton step further in it, as they enter the
-averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point, in unconstrained
-coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
+averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by Anderson's method,
+in unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 
 import numpy as np
 
+from solvers.fixed_point import fixed_point
 from solvers.linear import solve_rows
-from solvers.results import Array
+from solvers.results import Array, Result, Rows
 
 from ..saddle_point import (
     Conjugates,
@@ -37,6 +38,11 @@ from .losses import Loss
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
 # a Newton step may lead to where the loss has no slope.
 LONGEST_STEP_OF_M = 2.0
+COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of order one
+# Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
+# much rounding.
+LOSS_RESIDUAL_TOLERANCE = 1e-8
+MEMORY = 10  # earlier passes that are combined
 
 
 class Equations:
@@ -149,10 +155,52 @@ class Equations:
         mean_losses = losses(self.labels, table.weights, self.loss, field, self.check)
         return error @ table.weights, mean_losses
 
-    def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
-        with np.errstate(all="ignore"):
-            overlaps = self.update(alpha, lam, self.coordinates.unpack(x))[0]
-            after = self.coordinates.pack(overlaps)
-        # further out rounding takes small steps for none
-        return np.where(np.abs(after) < 1e6, after, np.nan)
+    def solve(
+        self,
+        alpha: Array,
+        lam: Array,
+        start: Overlaps | None = None,
+        past: Array | None = None,
+        *,
+        tol: float = COORDINATE_TOLERANCE,
+    ) -> tuple[Overlaps, Result]:
+        """Overlaps at the points (alpha[i], lam[i]), arrays (P,), and how they were reached.
+
+        Rows that did not converge hold whatever the solver left.  The residual is the largest
+        change of a coordinate in one pass.
+
+        Parameters
+        ----------
+        alpha, lam : arrays (P,)
+        start : Overlaps, optional
+            Guesses, such as the overlaps on another table; ridge regression's unless given.
+        past : array (P, MEMORY, 2, k), optional
+            Changes of the k coordinates and of their images that an earlier solve has seen, such as
+            on another table; updated.
+        tol : float
+            Estimated error of a coordinate.
+        """
+        pack, unpack = self.coordinates.pack, self.coordinates.unpack
+        if start is None:
+            start = ridge.solve_points(self.table, alpha, lam).overlaps
+
+        def image(x: Array, rows: Rows) -> Array:
+            with np.errstate(all="ignore"):
+                after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
+            # further out rounding takes small steps for none
+            return np.where(np.abs(after) < 1e6, after, np.nan)
+
+        x = np.nan_to_num(pack(start))
+        result = fixed_point(
+            image,
+            x,
+            tol=tol,
+            size=np.ones_like,
+            past=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
+            # much less than m's longest step: a pass that takes m that far starts from where the
+            # map is not yet nearly linear
+            near=0.3,
+            longest=4.0,  # a factor of 50 in V2
+            max_iterations=80,
+        )
+        return unpack(result.value), result

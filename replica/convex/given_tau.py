@@ -18,7 +18,7 @@ from solvers.chebyshev import to_coefficients
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
-from .labels import Labels
+from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
 
@@ -26,7 +26,7 @@ from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
 Average = Callable[[Array, Array, Array], Array]
 
 
-def given_tau(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+def given_tau(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """E s, -E s' and E s^2, or E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
     omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     V = field.response.reshape(-1, 1)

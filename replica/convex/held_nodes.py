@@ -20,7 +20,6 @@ from .evaluation import GivenUp, Task
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, tau_rule
 from .panels import fitted_rules, has_panels
 from .refine import solve_convex
-from .solve import solve_points
 
 TIGHT = 1e-11  # estimated error of a coordinate: differences are over some thousandths
 
@@ -37,13 +36,13 @@ def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
         equations_of = _held_nodes(task, overlaps, found.nodes[0])
     except GivenUp:
         return lambda near: unknown
-    start, _ = solve_points(equations_of(task.model), task.alpha, task.lam, overlaps, tol=TIGHT)
+    start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT)
 
     def errors(near: Task) -> Array:
         equations = equations_of(near.model)
         if equations.table.mu1.shape[0] != start.V2.shape[1]:
             return unknown  # what responded alike does so no longer
-        overlaps, result = solve_points(equations, near.alpha, near.lam, start, tol=TIGHT)
+        overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT)
         test, losses = equations.errors(overlaps)
         return np.where(result.converged, [test, losses.train_square], np.nan)[:, 0]
 

@@ -1,4 +1,4 @@
-"""The labels given kappa, on quadrature nodes: what (6.1)-(6.3) need beside ``Table``.
+"""The labels given N values of kappa, on T nodes: what (6.1)-(6.3) need beside ``Table``.
 
 Given kappa, tau ~ N(0, 1) in the K' directions of the target that are left, and y follows the
 law of the labels at z = Gamma kappa + L tau.  The integral over tau is split where the target
@@ -18,8 +18,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
 from ..equivalence import Table, jumps, known_layers, tabulate
-from ..problem import Model, remainder
-from .labels import Labels, Steps
+from ..problem import LabelNoise, Model, remainder
 
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 
@@ -46,11 +45,60 @@ LEVELS = (
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 
 
+class Steps(NamedTuple):
+    """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
+    at ``edges`` (N, b)."""
+
+    edges: Array
+    values: Array
+
+
+class ConditionalLabels(NamedTuple):
+    """The law of the labels given each of N kappa.
+
+    Attributes
+    ----------
+    tau, weights, mean : arrays (N, T, K'), (N, T), (N, T)
+        Nodes, weights that sum to 1, and E[y | z].  Labels +-1 are 1 with probability
+        (1 + mean) / 2.
+    variances, shares : arrays (M,)
+        Of the Gaussians that are mixed around the mean of real labels.
+    binary : bool
+        Whether labels are +-1.
+    order : int
+        Nodes a panel along a proximal map, for losses that need it.
+    noise : LabelNoise, optional
+        What the Gaussians are a mixture for.
+    steps : Steps, optional
+        Of E[y | z], where it is piecewise constant and one direction tau is left.
+    """
+
+    tau: Array
+    weights: Array
+    mean: Array
+    variances: Array
+    shares: Array
+    binary: bool
+    order: int
+    noise: LabelNoise | None = None
+    steps: Steps | None = None
+
+    def at(self, rows: slice) -> "ConditionalLabels":
+        """Given those kappa alone."""
+        steps = self.steps
+        return self._replace(
+            tau=self.tau[rows],
+            weights=self.weights[rows],
+            mean=self.mean[rows],
+            steps=steps and Steps(steps.edges[rows], steps.values),
+        )
+
+
 class LabelTable(NamedTuple):
     """The features' moments, and the labels given the same kappa."""
 
     table: Table
-    labels: Labels
+    labels: ConditionalLabels
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +152,7 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     return LabelTable(table, labels_at(model, table.kappa, over_tau, sizes.order))
 
 
-def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
+def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> ConditionalLabels:
     """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T), for
     ``order`` nodes a panel along a proximal map."""
     law, alignment = model.labels, model.geometry.gamma
@@ -115,7 +163,7 @@ def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
     along = np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    return Labels(
+    return ConditionalLabels(
         tau,
         weights,
         mean=np.asarray(law.mean(*((alignment @ kappa)[:, :, None] + along))),

@@ -22,8 +22,15 @@ from ..saddle_point import Field, Overlaps, field_on, responses_of
 from .averages import average, scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
-from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
-from .labels import Labels
+from .label_tables import (
+    UNLIKELY,
+    ConditionalLabels,
+    LabelTable,
+    has_steps,
+    labels_at,
+    tau_kinks,
+    tau_rule,
+)
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
 MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 s
@@ -59,7 +66,7 @@ def has_panels(model: Model) -> bool:
 def average_over_tau(
     model: Model,
     kappa: Array,
-    values: Callable[[Labels, NDArray[np.int64]], Array],
+    values: Callable[[ConditionalLabels, NDArray[np.int64]], Array],
     tol: Array,
     order: int,
 ) -> tuple[Panels, Array] | None:
@@ -104,7 +111,7 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     def over_tau(kappa: Array, field: Field, factors: Array) -> Array:
         """The same times ``factors``, on panels over tau that are fitted at every kappa (1, N)."""
 
-        def at_nodes(labels: Labels, owner: NDArray[np.int64]) -> Array:
+        def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
             there, tau = field.at(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, there, check, each_tau=True)
             new = average("residual", labels, loss, there.unmoved, check, each_tau=True)[2]

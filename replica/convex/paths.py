@@ -19,7 +19,6 @@ from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
-from .solve import solve_points
 
 
 def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
@@ -93,5 +92,5 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     if given is None:
         return None
     equations = Equations(given, task.loss, task.check_time)
-    overlaps, result = solve_points(equations, task.alpha, task.lam, near, tol=tol)
+    overlaps, result = equations.solve(task.alpha, task.lam, near, tol=tol)
     return (overlaps, int(result.iterations[0])) if result.residual[0] <= tol else None

@@ -28,7 +28,7 @@ FAR = 7.0  # standard deviations of t0, beyond which a Gaussian holds 3e-12
 LONGEST_PANEL = 5.0  # in the standard deviations of t0
 
 
-class Curve(NamedTuple):
+class Graph(NamedTuple):
     """Points (..., L) of the graph: t0, t, the score g of (6.1), dg / dt0, and the length of t0
     that each stands for."""
 
@@ -39,7 +39,7 @@ class Curve(NamedTuple):
     length: Array
 
 
-def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points with t0 between ``low`` and ``high``.
 
     All arrays (..., 1), with ``order`` points a panel, short for a density of t0 that changes over
@@ -54,17 +54,17 @@ def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, ord
     ]
     for kink, start, end in loss.flats(V) if loss.jumps else ():
         curves.append(_at(kink, V, np.clip(start, low, high), np.clip(end, low, high), sd, order))
-    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
+    return Graph(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
 
 
-def at_points(what: Averaged, loss: Loss, curve: Curve) -> Array:
+def at_points(what: Averaged, loss: Loss, curve: Graph) -> Array:
     """What is ``Averaged``, at points (3, ..., L)."""
     if what == "residual":
         return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
     return np.stack([curve.score, curve.slope, curve.score**2])
 
 
-def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:
+def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Graph:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
     # longest at a bend, in t; in proportion to the distance away from it
     bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
@@ -77,7 +77,7 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + graded * bent, grid))
     second, score = loss.second(t), -np.asarray(loss.derivative(t), dtype=float)
     stretch = 1 + V * second
-    return Curve(t - V * score, t, score, -second / stretch, length * stretch)
+    return Graph(t - V * score, t, score, -second / stretch, length * stretch)
 
 
 def _around(at: float, scale: float, first: Array, last: Array) -> Array:
@@ -89,11 +89,11 @@ def _around(at: float, scale: float, first: Array, last: Array) -> Array:
     return np.asarray(at + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
 
 
-def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points with t0 from ``low`` to ``high``, where t stays at a kink."""
     panels = _panels((high - low) / (LONGEST_PANEL * sd))
     t0, length = composite(order, low + (high - low) * np.linspace(0, 1, panels + 1))
-    return Curve(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
 
 
 def _even(along: Array, grid: Array) -> Array:

@@ -17,12 +17,11 @@ from solvers.results import Array, Rows, largest
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .averages import Losses
 from .common_bias import slope_in_bias
-from .equations import Equations
+from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
-from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
@@ -115,7 +114,7 @@ def _solve_on(
     if found.past is None or found.past.shape[3] != count:
         found.past = np.zeros((len(found.open), MEMORY, 2, count))
     past = found.past[rows]
-    overlaps, result = solve_points(equations, part.alpha, part.lam, before, past, tol=close)
+    overlaps, result = equations.solve(part.alpha, part.lam, before, past, tol=close)
     found.past[rows] = past
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):

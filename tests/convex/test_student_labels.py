@@ -10,7 +10,7 @@ import replica
 from replica import Loss, solve
 from replica.convex.averages import losses, scores
 from replica.convex.equations import Equations
-from replica.convex.labels import Labels
+from replica.convex.label_tables import ConditionalLabels
 from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
@@ -43,7 +43,7 @@ def test_averages_by_brute_force(of, nu, V):
     mean = np.sin(2 * tau)
     noise = label_noise(f"student:{nu}:{sigma}")
     variances, shares = np.array(noise.components).T
-    labels = Labels(
+    labels = ConditionalLabels(
         *(tau[None, :, None], weights[None], mean[None], variances, shares),
         *(False, 14, noise),
     )
