@@ -42,7 +42,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         kappa = panels.nodes.ravel()
         table = tabulate(model, Rule(kappa, np.ones_like(kappa)), target=False)
         owner = np.repeat(panels.owner, NODES.size)
-        field = field_on(table, responses_of(table), overlaps, owner)
+        field = field_on(responses_of(table), overlaps, owner)
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         wrong = _on_tau_panels(model, kappa[None], field, tol / gaussian_density(kappa))
         return np.concatenate([wrong, below]).reshape(2, *panels.nodes.shape)
@@ -58,7 +58,7 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
-        field = field_on(table, responses_of(table), overlaps)
+        field = field_on(responses_of(table), overlaps)
         before, value = value, _at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break

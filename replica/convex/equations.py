@@ -11,6 +11,8 @@ averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by
 in unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 
+from functools import partial
+
 import numpy as np
 
 from solvers.fixed_point import fixed_point
@@ -56,7 +58,7 @@ class Equations:
 
     def field(self, o: Overlaps) -> Field:
         """The law of omega at every point and kappa."""
-        return field_on(self.table, self.responses, o)
+        return field_on(self.responses, o)
 
     def scores(self, field: Field) -> Scores:
         """The averages of (6.2)-(6.3) given kappa."""
@@ -64,31 +66,21 @@ class Equations:
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
-
-        def signal(s: Scores, field: Field, V2: Array, susceptibility: Susceptibility) -> Signal:
-            penalty = penalty_on_m(self.table, alpha, V2)
-            return self._signal(s, penalty, susceptibility, o, field)
-
-        return sweep(self.responses, alpha, lam, o, self.scores, signal)
+        return sweep(self.responses, alpha, lam, o, self.scores, partial(self._signal, alpha, o))
 
     def _signal(
-        self,
-        s: Scores,
-        penalty: Array,
-        susceptibility: Susceptibility,
-        o: Overlaps,
-        field: Field,
+        self, alpha: Array, o: Overlaps, s: Scores, field: Field, V2: Array, of: Susceptibility
     ) -> Signal:
-        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2),
-        with the ``penalty`` on m.
+        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2).
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
-        coordinates, table, root = self.coordinates, self.table, susceptibility.root
+        coordinates, table, root = self.coordinates, self.table, of.root
+        penalty = penalty_on_m(table, alpha, V2)
         combine, regressors = coordinates.combine, coordinates.regressors  # m = combine x
         x, free = o.m @ coordinates.resolve.T, slice(combine.shape[1])
-        phi = o.special.reshape(len(x), 1, -1) @ susceptibility.inverse_root
+        phi = o.special.reshape(len(x), 1, -1) @ of.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
         moment = (s.parts * table.on_parts(table.weights)) @ regressors.T
         slope = table.on_parts(s.slope * table.weights)
@@ -112,7 +104,7 @@ class Equations:
         m = x @ combine.T
         shape = o.special.shape
         special, special_hat = (
-            (each @ phi[..., None]).reshape(shape) for each in (root, susceptibility.inverse_root)
+            (each @ phi[..., None]).reshape(shape) for each in (root, of.inverse_root)
         )
         return Signal(m, special, penalty * m, special_hat)
 

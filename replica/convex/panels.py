@@ -98,7 +98,7 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
         """The features' moments at the nodes of ``panels``, and the local field."""
         nodes = panels.nodes.ravel()
         table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
-        return table, field_on(table, responses_of(table), overlaps)
+        return table, field_on(responses_of(table), overlaps)
 
     def given_kappa(table: Table, field: Field) -> Array:
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):

@@ -86,12 +86,10 @@ class Field(NamedTuple):
         return self._replace(response=np.full_like(self.response, UNMOVED))
 
 
-def field_on(
-    table: Table, responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None
-) -> Field:
-    """C, P, S^2 and V at every point and node of ``table``, whose ``responses`` are given; or for
-    one point alone at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7),
-    (4.1)"""
+def field_on(responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None) -> Field:
+    """C, P, S^2 and V at every point and node of the table of ``responses``; or for one point alone
+    at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7), (4.1)"""
+    table = responses.table
 
     def combined(rows: Array, moments: Array) -> Array:
         """The moments (n, N) with the weights ``rows`` (P, n), or those of all parts."""

@@ -85,11 +85,7 @@ def _of_pairs(
 
 
 def _of_signal(
-    table: Table,
-    s: Scores,
-    again: Overlaps,
-    o: Overlaps,
-    hats: Conjugates,
+    table: Table, s: Scores, again: Overlaps, o: Overlaps, hats: Conjugates
 ) -> Iterator[Array]:
     """Changes of the conjugates of m and of the overlaps with special directions, and of these,
     each compared with no less than what would be of the target's size, or that part of it.

@@ -82,15 +82,14 @@ def compiled_points(
     hats = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
     special_hat = np.column_stack([hats, found.psi_hat])[:, None]
     psi, m, m_hat = found.psi[:, None, None], found.m[:, None], found.m_hat[:, None]
-    (V1, V2), (Q1, q2), (V1_hat, V2_hat), (X1, X2) = (
-        (first[:, None, None], second[:, None])
-        for first, second in (
-            (found.V1, found.V2), (found.Q1, found.q2), (found.V1_hat, found.V2_hat),
-            (found.X1, found.X2),
-        )
-    )  # fmt: skip
-    overlaps = Overlaps(V1, V2, m, theta[:, None], psi, Q1, q2)
-    conjugates = Conjugates(V1_hat, V2_hat, m_hat, special_hat, X1, X2)
+
+    def pair(first: Array, second: Array) -> tuple[Array, Array]:
+        return first[:, None, None], second[:, None]
+
+    V, Q = pair(found.V1, found.V2), pair(found.Q1, found.q2)
+    V_hat, X = pair(found.V1_hat, found.V2_hat), pair(found.X1, found.X2)
+    overlaps = Overlaps(*V, m, theta[:, None], psi, *Q)
+    conjugates = Conjugates(*V_hat, m_hat, special_hat, *X)
     status = STATUSES[found.status.astype(np.int64)]
     account = found.residual, found.iterations.astype(np.int64), status
     return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error

@@ -38,7 +38,7 @@ def sweep(
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
-    table, field = responses.table, field_on(responses.table, responses, o)  # Eqs. (4.1), (6.1)
+    table, field = responses.table, field_on(responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)

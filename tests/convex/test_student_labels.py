@@ -88,7 +88,7 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     table = tabulate(WAVE, Rule(np.linspace(-9, 9, 401), np.ones(401)))
     weights = np.exp(-(table.kappa[0] ** 2) / 2)
     weights /= weights.sum()
-    field = field_on(table, responses_of(table), overlaps_of(point))
+    field = field_on(responses_of(table), overlaps_of(point))
     tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
     rest = np.sqrt(1 - 0.8**2)
     x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)

@@ -34,8 +34,8 @@ def with_fluctuation(point, monkeypatch):
     of docs/readout.md in them, for one group."""
     terms = np.zeros(2)
 
-    def field(table, responses, overlaps, owner=None):
-        plain, square = field_on(table, responses, overlaps, owner), table.offsets[0] ** 2
+    def field(responses, overlaps, owner=None):
+        plain, square = field_on(responses, overlaps, owner), responses.table.offsets[0] ** 2
         return plain._replace(
             response=plain.response + terms[0] * square, power=plain.power + terms[1] * square
         )
