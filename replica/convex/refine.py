@@ -9,6 +9,7 @@ followed along a path (``paths``).
 """
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
 
     def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
         new, before = ~found.converged[rows], error[rows]
-        _solve_on(task, found, rows, last, given)
+        _solve_on(task, found, given, rows, last)
         now, on = found.quadrature_error[rows], found.open[rows]
         if has_panels(task.model):  # on them the error falls to less than this part of the last
             on &= found.converged[rows] & (new | (now < 0.2 * before))
@@ -92,17 +93,13 @@ def _on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
         given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
         return Equations(given, task.loss, task.check_time)
 
-    def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
-        _solve_on(task, found, rows, last, given)
-        return rows[found.open[rows] & found.converged[rows]]
-
-    on_growing_tables(found, rows, equations, solve_on)
+    on_growing_tables(found, rows, equations, partial(_solve_on, task, found))
 
 
 def _solve_on(
-    task: Task, found: Evaluation, rows: Rows, last: Equations | None, equations: Equations
-) -> None:
-    """Solve points that are ``found`` on the ``last`` table on the next.
+    task: Task, found: Evaluation, equations: Equations, rows: Rows, last: Equations | None
+) -> Rows:
+    """Solve points that are ``found`` on the ``last`` table on the next: those that may go on.
 
     What that changed is their quadrature error: the largest change of a coordinate or, where these
     agree, of a test or training error relative to itself.
@@ -137,6 +134,7 @@ def _solve_on(
         change[near] = np.maximum(change[near], changed)
     error = 3 * change  # two tables may miss nearly the same
     found.put(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
+    return rows[found.open[rows] & found.converged[rows]]
 
 
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:

@@ -7,7 +7,6 @@ like any other solution.  ``ridge`` solves the same equations at once.
 """
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -29,17 +28,16 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
     """The points (alpha, lam), arrays of shape (P,)."""
     responses, score = responses_of(table), partial(scores_of_ridge, table)
     A, K = table.loadings.shape[:2]
-    shapes = [(A, A), (A,), (len(table.offsets),), (A, K), (A, len(table.g)), (A, A), (A,)]
-    ends, unit = np.cumsum([np.prod(shape, dtype=int) for shape in shapes]), np.eye(A)
-
-    def flat(values: list[Any]) -> Array:
-        """Numbers of each overlap, side by side."""
-        each = zip(values, shapes, strict=True)
-        return np.concatenate([np.broadcast_to(x, shape).ravel() for x, shape in each])
+    unit, one = np.eye(A), np.ones(A)
+    m, theta, psi = (
+        np.full(shape, 0.1) for shape in (len(table.offsets), (A, K), (A, len(table.g)))
+    )
+    first = Overlaps(unit, one, m, theta, psi, unit, one)  # of every point
+    ends = np.cumsum([part.size for part in first])[:-1]
 
     def unpack(x: Array) -> Overlaps:
-        each = zip(np.split(x, ends[:-1], axis=1), shapes, strict=True)
-        return Overlaps(*(part.reshape(len(x), *shape) for part, shape in each))
+        each = zip(np.split(x, ends, axis=1), first, strict=True)
+        return Overlaps(*(part.reshape(len(x), *like.shape) for part, like in each))
 
     def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
@@ -55,9 +53,9 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         """Such that what a damped step changes is, relative to it, the undamped residual."""
         return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
-    # m, theta and psi, whose unit is 1, and what is between two groups
-    may_vanish = flat([1 - unit, 0, 1, 1, 1, 1 - unit, 0])
-    start = np.tile(flat([unit, 1, 0.1, 0.1, 0.1, unit, 1]), (len(alpha), 1))
+    flat = np.concatenate([part.ravel() for part in first])
+    start = np.tile(flat, (len(alpha), 1))
+    may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and what is between two groups
     with np.errstate(all="ignore"):  # rows that diverge are flagged
         found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
         _, conjugates, s = image(found.value, np.arange(len(alpha)))

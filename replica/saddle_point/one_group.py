@@ -152,7 +152,7 @@ def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: b
 @compiled
 def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
     """W1, V2, evaluations and status.  Eqs. (4.1)-(4.4), (16.6)"""
-    sweeps, limit = 2, 100  # of (4.1)-(5.3), from (1, 1) into the right decades; and evaluations
+    sweeps, limit = 2, 100  # of the map, from (1, 1) into the right decades; and evaluations
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(sweeps):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
