@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -84,7 +85,8 @@ class Evaluation:
     def columns(self) -> dict[str, Array]:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
         account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
-        return {name: getattr(self, name) for name in ("trained_bias", *ERRORS, *account)}
+        names = "trained_bias", *ERRORS, *account
+        return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""
