@@ -5,8 +5,6 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from .results import Array, Rows
 
-LARGE = 64  # unknowns from which on a factorisation is worth keeping
-
 
 class Kept:
     """``count`` square matrices of ``size``, some of which are set, for systems with many right
@@ -21,7 +19,7 @@ class Kept:
     """
 
     def __init__(self, count: int, size: int) -> None:
-        self._large = size >= LARGE
+        self._large = size >= 64  # from there on a factorisation is worth keeping
         self._factors = [(np.empty((0, 0)), np.empty(0))] * count
         self._matrices = np.empty((0 if self._large else count, size, size))
 

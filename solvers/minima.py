@@ -17,12 +17,6 @@ from .chebyshev import to_coefficients
 from .results import Array
 
 CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of several bumps
-INTERPOLATED = 1e-10  # last coefficients, relative to the range, of what stands for the function
-NARROWED = 4  # times that a box becomes six times narrower, at most
-ROUNDS = 20  # boxes of one basin, at most
-CHEBYSHEV_NODES = chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
-FINE_GRID = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-TO_FINE_GRID = chebyshev.chebvander(FINE_GRID, CHEBYSHEV_DEGREE)
 
 
 class Minimum(NamedTuple):
@@ -96,16 +90,16 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
 def _polish(function: Callable[..., Array], box: Array, ends: Array) -> tuple[Array, float]:
     """The lowest point of ``function`` in and near ``box`` (k, 2), and its value.
 
-    Of an interpolant on the box and, while its last coefficients are above ``INTERPOLATED`` times
-    its range, of others on ever smaller boxes around the point before.  Where that point lies on
+    Of an interpolant on the box and, while its last coefficients are above 1e-10 times its range,
+    of others on ever smaller boxes around the point before.  Where that point lies on
     a side of its box, other than at the ``ends`` (k, 2) of the axes, the box moves there: a valley
     oblique to the axes leads out of it.  NaN where no value is known.
     """
     limits, narrowed = box, 0
     place, value = box.mean(axis=1), np.nan
-    for _ in range(ROUNDS):
+    for _ in range(20):  # boxes, at most
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
-        nodes = middle[:, None] + half[:, None] * CHEBYSHEV_NODES
+        nodes = middle[:, None] + half[:, None] * chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
         values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
             break
@@ -115,10 +109,10 @@ def _polish(function: Callable[..., Array], box: Array, ends: Array) -> tuple[Ar
         where, height = _lowest(coefficients)
         place, value = middle + half * where, float(base + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        resolved = max(tails) <= max(INTERPOLATED * np.ptp(values), 1e-14 * np.abs(values).max())
+        resolved = max(tails) <= max(1e-10 * np.ptp(values), 1e-14 * np.abs(values).max())
         at_end = np.where(where < 0, limits[:, 0] == ends[:, 0], limits[:, 1] == ends[:, 1])
         if (at_end | (np.abs(where) < 1)).all():
-            if resolved or narrowed == NARROWED:
+            if resolved or narrowed == 4:
                 break
             half, narrowed = half / 6, narrowed + 1
         limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
@@ -136,8 +130,9 @@ def _lowest(coefficients: Array) -> tuple[Array, float]:
     """Place (k,) and value of the minimum in [-1, 1]^k of a Chebyshev series in k variables: the
     lowest on a fine grid, then Newton along the axes at whose ends it does not lie."""
     k = coefficients.ndim
-    values = _along_axes(TO_FINE_GRID, coefficients)
-    x = FINE_GRID[list(np.unravel_index(np.argmin(values), values.shape))]
+    grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
+    values = _along_axes(chebyshev.chebvander(grid, CHEBYSHEV_DEGREE), coefficients)
+    x = grid[list(np.unravel_index(np.argmin(values), values.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
     second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]
     height = _evaluate(coefficients, x)

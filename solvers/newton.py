@@ -15,7 +15,6 @@ from .linear import Kept
 from .results import Array, Result, Rows, Status, largest
 
 LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
-FAST = 0.3  # contraction by an old Jacobian, from which on a new one that costs is not made
 
 Slopes = Array | Callable[[Array], Array]
 System = Callable[[Array, Rows], tuple[Array, Slopes]]
@@ -95,7 +94,8 @@ def newton(
             ahead = slopes.solve(rows, -error)
             accept |= largest(ahead) < distance[rows]
             if callable(jacobian):
-                fast = (largest(ahead) < FAST * distance[rows]) & ~renew[rows]
+                # steps that shrink so fast need no new Jacobian, which costs
+                fast = (largest(ahead) < 0.3 * distance[rows]) & ~renew[rows]
                 step[rows[fast]] = ahead[fast]
         good, new = rows[accept], accept & ~fast
         value[good], residual[good] = trial[accept], largest(error[accept])

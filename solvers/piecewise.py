@@ -2,25 +2,23 @@
 
 The proximal map of f at t0, the minimiser t of (t - t0)^2 / (2V) + f(t), is piecewise linear
 in t0 if f is piecewise quadratic, and so is the score g = (t - t0) / V.  Averages of g, g',
-g^2, t, t^2 and f(t) over t0 = mean + sd z, with z normal or of a ``Law`` of its own, are then
-sums of truncated moments: a kink of f, or of g, costs no quadrature.
+g^2, t, t^2 and f(t) over t0 = mean + sd z, with z normal or of a ``Distribution`` of its own, are
+then sums of truncated moments: a kink of f, or of g, costs no quadrature.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import ndtr, roots_legendre
+from scipy.special import ndtr
 
 from .results import Array
-from .rules import gaussian_density
+from .rules import composite, gaussian_density
 
-NARROW_SEGMENT = 0.05  # half width, in standard deviations, up to which 4 nodes err by 1e-14
-NARROW_SEGMENT_RULE = roots_legendre(4)  # nodes and weights
 NORMAL_CUT = 30.0  # beyond it a normal law holds 1e-197: its density would be denormal numbers
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """A law of z = (t0 - mean) / sd, of any mass, of which averages over pieces can be made."""
 
     @property
@@ -136,7 +134,9 @@ def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
             yield Segment(high, low, *at_knot, (a, b, q), (before, after))
 
 
-def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+def average_score(
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
+) -> Array:
     """E g, E g' and E g^2 over t0 = mean + sd z, arrays that broadcast, where z has the ``law``.
 
     Examples
@@ -157,7 +157,7 @@ def average_score(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = N
             parts = [first, segment.g[1] * masses[0], square]
         if segment.jump is not None:
             width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-            narrow = width < NARROW_SEGMENT  # where the moments cancel
+            narrow = width < 0.05  # where the moments cancel, and four nodes err by 1e-14
             if narrow.any():
                 by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
                 parts = [np.where(narrow, *both) for both in zip(by_nodes, parts, strict=True)]
@@ -177,7 +177,7 @@ def _moments(
 
 
 def _score_by_nodes(
-    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Law
+    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Distribution
 ) -> list[Array]:
     """Averages of g, g' and g^2 over the segment of a kink, of half ``width`` in standard
     deviations.  Gauss-Legendre is exact to rounding if that is small, as the score is linear,
@@ -186,7 +186,8 @@ def _score_by_nodes(
     left, right = segment.jump
     half = (right - left) / 2
     away = (mean - (segment.low + segment.high) / 2) / sd
-    u, w = (x.reshape(-1, *np.ones(away.ndim, dtype=int)) for x in NARROW_SEGMENT_RULE)
+    rule = composite(4, np.array([-1.0, 1.0]))
+    u, w = (x.reshape(-1, *np.ones(away.ndim, dtype=int)) for x in rule)
     density = law.density(width * u - away) * (w * half / sd)  # over V
     score = -(left + right) / 2 - half * u
     return [
@@ -196,7 +197,9 @@ def _score_by_nodes(
     ]
 
 
-def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law = NORMAL) -> Array:
+def average_proximal(
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
+) -> Array:
     """E t, E t^2 and E f(t) over t0 = mean + sd z; V = 0 is t = t0 itself.
 
     Examples
@@ -216,7 +219,7 @@ def average_proximal(pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law 
 
 
 def _masses(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Law
+    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution
 ) -> Iterator[tuple[Segment, tuple[Array, ...]]]:
     """Each segment with E 1, E z and E z^2 restricted to where t0 = mean + sd z is in it."""
     each = list(segments(pieces, V))

@@ -46,16 +46,13 @@ class Expectation(NamedTuple):
     error: float
 
 
-# Nodes a panel, and half widths: wider on every level, so that a function that grows shows in the
-# difference between two.
-PANEL_NODES = (10, 20, 40, 80, 160, 320)
-HALF_WIDTHS = (8.6, 10.0, 11.5, 13.0, 14.5, 16.0)
 # Rules of growing size for breaks (..., b) between panels, which matter to Gauss-Legendre alone.
 _FAMILIES: dict[str, Callable[[Array], Iterable[Rule]]] = {
     "trapezoid": lambda breaks: (trapezoid(n, interval(n)) for n in (64, 128, 256, 512, 1024)),
+    # wider on every level, so that a function that grows shows in the difference between two
     "gauss-legendre": lambda breaks: (
-        gauss_legendre(n, breaks, half_width)
-        for n, half_width in zip(PANEL_NODES, HALF_WIDTHS, strict=True)
+        gauss_legendre(10 * 2**level, breaks, half_width)
+        for level, half_width in enumerate((8.6, 10.0, 11.5, 13.0, 14.5, 16.0))
     ),
     "gauss-hermite": lambda breaks: map(gauss_hermite, (16, 32, 64, 128, 256, 512, 1024)),
 }

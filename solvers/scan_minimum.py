@@ -12,10 +12,6 @@ import numpy as np
 
 from .results import Array, ConvergenceError
 
-TIE = 1e-8  # relative: minima closer than this are equal
-LEVEL = 1e-10  # relative: a slope that changes the value by less over the whole scan is rounding
-ROUGH = 1e-3  # relative: as far as values of a scan may be off
-
 
 def lowest_minimum(
     function: Callable[[float], Iterable[float]],
@@ -87,19 +83,19 @@ def lowest_minimum(
     lowest, found = np.inf, dict[float, float]()  # values by place
     try:
         for bound, low, high in _cells(x, v, s):
-            if bound <= lowest + ROUGH * abs(lowest):
+            if bound <= lowest + 1e-3 * abs(lowest):  # as far as the scan may be off
                 place = bottom(low, high)
                 found[place] = at(place)[0]
                 lowest = min(found.values())
     except ConvergenceError:
         return np.nan
-    equal = [place for place in found if found[place] <= lowest + TIE * abs(lowest)]
+    equal = [place for place in found if found[place] <= lowest + 1e-8 * abs(lowest)]
     return min(equal, key=lambda place: (round(abs(place), 6), -place))
 
 
 def _level(value: Array | float, slope: Array | float, places: Array) -> Array:
-    """Where the slope is only rounding."""
-    return np.abs(slope) * np.ptp(places) <= LEVEL * np.abs(value)
+    """Where the slope is only rounding: it changes the value by so little over the whole scan."""
+    return np.abs(slope) * np.ptp(places) <= 1e-10 * np.abs(value)
 
 
 def _cells(x: Array, v: Array, s: Array) -> list[tuple[float, float, float]]:

@@ -14,8 +14,6 @@ from .results import Array
 from .rules import Rule, gauss_legendre
 
 PARALLEL = 1e-9  # cosine of a plane's normal with an axis, below which the plane is parallel to it
-PANEL = 6.0  # longest: of several directions few nodes are left for each
-TRIED_ROTATIONS = 200
 
 
 def split_at_planes(n: int, normals: Array, offsets: Array) -> Rule:
@@ -47,7 +45,7 @@ def _rotation(normals: Array) -> Array:
     """The orthogonal matrix (k, k), of some, whose last axis is furthest from along a plane that it
     is not exactly along: there the last integral would vary quickly."""
     k = normals.shape[1]
-    draws = np.random.default_rng(0).standard_normal((TRIED_ROTATIONS, k, k))
+    draws = np.random.default_rng(0).standard_normal((200, k, k))
     turns = [np.eye(k), *np.linalg.qr(draws)[0]]
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
@@ -60,10 +58,11 @@ def _rotation(normals: Array) -> Array:
 
 def _nested(n: int, normals: Array, offsets: Array) -> Rule:
     """The rule, the last coordinate inside."""
+    longest = 6.0  # panel: of several directions few nodes are left for each
     crossing = np.abs(normals[:, -1]) > PARALLEL * np.linalg.norm(normals, axis=1)
     inside, at = normals[crossing], offsets[..., crossing]
     if normals.shape[1] == 1:
-        rule = gauss_legendre(n, at / inside[:, 0], panel=PANEL)
+        rule = gauss_legendre(n, at / inside[:, 0], panel=longest)
         return Rule(rule.nodes[..., None], rule.weights)
     planes = [(normals[i, :-1], offsets[..., i]) for i in np.flatnonzero(~crossing)]
     for i, j in combinations(range(len(inside)), 2):  # where both have the same last coordinate
@@ -75,7 +74,7 @@ def _nested(n: int, normals: Array, offsets: Array) -> Rule:
     places = np.stack([t for _, t in kept], axis=-1) if kept else np.empty(shape)
     before = _nested(n, across, places)
     ends = (at[..., None, :] - before.nodes @ inside[:, :-1].T) / inside[:, -1]
-    last = gauss_legendre(n, ends, panel=PANEL)
+    last = gauss_legendre(n, ends, panel=longest)
     count = last.nodes.shape[-1]
     nodes = np.concatenate(
         [np.repeat(before.nodes[..., None, :], count, axis=-2), last.nodes[..., None]], axis=-1

@@ -2,11 +2,11 @@
 
 from .classification import classification_error
 from .common_bias import objective, slope_in_bias
+from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .held_nodes import errors_near
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
-from .solve import LOSS_RESIDUAL_TOLERANCE
 
 __all__ = [
     "LOSSES",

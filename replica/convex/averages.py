@@ -14,14 +14,11 @@ from solvers.results import Array
 
 from ..saddle_point import Field, Scores
 from .given_tau import given_tau
-from .labels import Labels
+from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import Averaged
 from .step_labels import averages_of_steps
 
-PIECEWISE_NODES = 2**15  # handled at once, of which a dozen arrays stay in the cache
-MAP_NODES = 2**19  # or of a proximal map, where there is more to do between two passes over them
-PANELS = 8  # along a proximal map, usually
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
@@ -45,7 +42,7 @@ class Losses(NamedTuple):
 
 def average(
     what: Averaged,
-    labels: Labels,
+    labels: ConditionalLabels,
     loss: Loss,
     field: Field,
     check: Check = unlimited,
@@ -67,14 +64,14 @@ def average(
     return np.concatenate(parts, axis=2)
 
 
-def scores(labels: Labels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
+def scores(labels: ConditionalLabels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
     """The averages of (6.2)-(6.3) given kappa."""
     mean, slope, square, *along = average("score", labels, loss, field, check)
     return Scores(mean, slope, square, np.stack(along, axis=-1))
 
 
 def losses(
-    labels: Labels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
+    labels: ConditionalLabels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
 ) -> Losses:
     """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa."""
     first, second, train = average("residual", labels, loss, field, check) @ weights
@@ -86,19 +83,20 @@ def losses(
     return Losses(train, squares, test)
 
 
-def at_once(labels: Labels, loss: Loss) -> int:
+def at_once(labels: ConditionalLabels, loss: Loss) -> int:
     """How many pairs of a point and a kappa should be handled at once."""
     components = labels.shares.size
     if labels.steps is not None:
         width = labels.steps.values.size * components
     else:  # most components of Student's t take a few nodes in the place of many
         width = labels.weights.shape[1] * (1 + (components - 1) // 4)
-    if loss.pieces is not None:
-        return max(1, PIECEWISE_NODES // width)
-    return max(1, MAP_NODES // (PANELS * labels.order * width))
+    if loss.pieces is not None:  # a dozen arrays of so many nodes stay in the cache
+        return max(1, 2**15 // width)
+    # of a proximal map, usually of 8 panels, there is more to do between two passes over them
+    return max(1, 2**19 // (8 * labels.order * width))
 
 
-def _given_kappa(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+def _given_kappa(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """The averages of a few kappa."""
     if labels.steps is not None:
         return averages_of_steps(what, labels, loss, field)

@@ -16,16 +16,9 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, remainder
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
-from .label_tables import has_steps, is_odd, labels_at, shared_tables, tau_rule
-from .labels import Labels
+from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .panels import average_over_tau
 from .step_labels import classes
-
-# Of the first panels over kappa: none is at 0, where the class of odd students changes, as a layer
-# at the end of a panel shows on neither side.
-BREAKS = np.linspace(-7.5, 8.0, 9)
-BLOCK = 16  # points handled at once
-MOST_PANELS = 2**16  # of all of them, over kappa
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -37,8 +30,8 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if model.geometry.r.shape[1] > 1:
         return _on_shared_tables(model, overlaps, tol)
 
-    blocks = [slice(i, i + BLOCK) for i in range(0, points, BLOCK)]
-    parts = [_on_panels(model, Overlaps(*(x[b] for x in overlaps)), tol) for b in blocks]
+    few = np.array_split(np.arange(points), -(-points // 16))
+    parts = [_on_panels(model, Overlaps(*(x[rows] for x in overlaps)), tol) for rows in few]
     return np.concatenate(parts)
 
 
@@ -49,13 +42,15 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         kappa = panels.nodes.ravel()
         table = tabulate(model, Rule(kappa, np.ones_like(kappa)), target=False)
         owner = np.repeat(panels.owner, NODES.size)
-        field = field_on(table, responses_of(table), overlaps, owner).resolved
+        field = field_on(responses_of(table), overlaps, owner)
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         wrong = _on_tau_panels(model, kappa[None], field, tol / gaussian_density(kappa))
         return np.concatenate([wrong, below]).reshape(2, *panels.nodes.shape)
 
-    panels = between(np.tile(BREAKS, (len(overlaps.V2), 1)))
-    found = adapt_gaussian(values, panels, tol, MOST_PANELS)
+    # none ends at 0, where the class of odd students changes: a layer at the end of a panel shows
+    # on neither side
+    panels = between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
+    found = adapt_gaussian(values, panels, tol, most=2**16)
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 
@@ -63,7 +58,7 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
-        field = field_on(table, responses_of(table), overlaps).resolved
+        field = field_on(responses_of(table), overlaps)
         before, value = value, _at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
@@ -80,14 +75,14 @@ def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Arra
         labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
         return np.asarray(_at_nodes(labels, field).sum(axis=-1))
 
-    def wrong(labels: Labels, owner: NDArray[np.int64]) -> Array:
+    def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
         return _at_nodes(labels, field.at(owner))
 
     found = average_over_tau(model, kappa, wrong, tol, 1)
     return np.full(kappa.shape, np.nan) if found is None else found[1]
 
 
-def _at_nodes(labels: Labels, field: Field) -> Array:
+def _at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """What every node of tau adds to P(y f < 0) at every kappa, (P, N, T)."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])

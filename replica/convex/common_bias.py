@@ -25,8 +25,6 @@ from ..equivalence import Table, tabulate
 from ..problem import Model
 from ..saddle_point import Field, Overlaps, Scores, field_on, ridge
 
-STEP = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
-
 
 def objective(
     train_loss: Array, overlaps: Overlaps, alpha: Array, lam: Array, beta: float
@@ -36,11 +34,7 @@ def objective(
 
 
 def slope_in_bias(
-    model: Model,
-    table: Table,
-    alpha: Array,
-    points: ridge.Points,
-    score: Callable[[Field], Scores],
+    model: Model, table: Table, alpha: Array, points: ridge.Points, score: Callable[[Field], Scores]
 ) -> Array:
     """dE/dt (P,) at solutions on ``table``, with their averages of the score given the local
     field; 0 if no bias is trained."""
@@ -52,12 +46,13 @@ def slope_in_bias(
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
-        return field_on(there, ridge.responses_of(there), overlaps).resolved
+        return field_on(ridge.responses_of(there), overlaps)
 
+    step = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
     with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        field = field_on(table, ridge.responses_of(table), points.overlaps).resolved
-        s, before, after = score(field), beside(-STEP), beside(STEP)
-        C, P, power, V = ((y - x) / (2 * STEP) for x, y in zip(before, after, strict=True))
+        field = field_on(ridge.responses_of(table), points.overlaps)
+        s, before, after = score(field), beside(-step), beside(step)
+        C, P, power, V = ((y - x) / (2 * step) for x, y in zip(before, after, strict=True))
         change = (
             C * s.mean + (P * s.pulled(field)).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
         )

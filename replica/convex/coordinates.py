@@ -1,9 +1,10 @@
 """Unconstrained coordinates of the overlaps, for iterations that extrapolate.
 
 V1 and Q1 - psi psi' are positive definite: of their Cholesky factors the diagonal is taken in
-logarithms and the rest relative to it; V2 and q2 in logarithms; m, theta and psi in units of
-what they add to the prediction, relative to the labels' root mean square.  Offsets that are
-nearly dependent (many groups) have large m that nearly cancel: only what they add up to counts.
+logarithms and the rest relative to it; V2 and q2 in logarithms; m and the overlaps with special
+directions in units of what they add to the prediction, relative to the labels' root mean square.
+Offsets that are nearly dependent (many groups) have large m that nearly cancel: only what they add
+up to counts.
 """
 
 from functools import cached_property
@@ -15,10 +16,6 @@ from solvers.results import Array
 from ..equivalence import Table
 from ..saddle_point import Overlaps
 
-# Combinations of the offsets whose singular value is smaller than that, relative to the largest,
-# count as 0: their m would be so large that what it adds to the output is lost to rounding.
-DEPENDENT_OFFSETS = 1e-10
-
 
 class Coordinates:
     """Overlaps of P points as numbers (P, k) of order one, for one table.
@@ -27,8 +24,8 @@ class Coordinates:
     ----------
     size : float
         The labels' root mean square.
-    slope_unit : (A, 1)
-        theta and psi of each group that add ``size`` to the output.
+    unit : (A, K + K')
+        Overlaps with special directions that add ``size`` to the output.
     combine, resolve : (F, n), (n, F)
         Between m and the n independent combinations x of its F entries: m = combine x, and
         x = resolve m.
@@ -36,22 +33,24 @@ class Coordinates:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        A, K = table.loadings.shape[:2]
+        A, self.spikes = table.loadings.shape[:2]
         self.lower = np.tril_indices(A)
         self.size = float(np.sqrt(table.weights @ (table.power + table.noise))) or 1.0
-        slope = np.sqrt((table.mu1**2) @ table.weights)
-        self.slope_unit = (self.size / np.where(slope > 0, slope, self.size))[:, None]
+        special = table.regressors[len(table.offsets) :]
+        adds = np.sqrt(special**2 @ table.on_parts(table.weights)).reshape(A, -1)
+        self.unit = self.size / np.where(adds > 0, adds, self.size)
         # of dependent offsets, m is ridge regression's: of least norm, in units of their columns
         columns = np.sqrt(table.weights)[:, None] * table.offsets.T
         unit = np.linalg.norm(columns, axis=0)
         unit = np.where(unit > 0, unit, 1.0)
         _, sigma, Vt = np.linalg.svd(columns / unit, full_matrices=False)
-        independent = sigma > DEPENDENT_OFFSETS * sigma[0]
+        # others have m so large that what they add to the output is lost to rounding
+        independent = sigma > 1e-10 * sigma[0]
         self.combine = Vt[independent].T / sigma[independent] / unit[:, None]
         self.resolve = Vt[independent] * sigma[independent, None] * unit
-        # of the coordinates: V1, V2, m, theta, psi, Q1 - psi psi', q2
+        # of the coordinates: V1, V2, m, theta and psi, Q1 - psi psi', q2
         pairs = self.lower[0].size
-        sizes = [pairs, A, self.combine.shape[1], A * K, A * len(table.g), pairs, A]
+        sizes = [pairs, A, self.combine.shape[1], self.unit.size, pairs, A]
         ends = np.cumsum(sizes)
         self.parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
@@ -63,13 +62,11 @@ class Coordinates:
 
     def pack(self, o: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""
-        theta, psi = (x / self.slope_unit for x in (o.theta, o.psi))
         parts = [
             self._factor(o.V1),
             _log(o.V2),
             o.m @ self.resolve.T / self.size,
-            theta.reshape(len(theta), -1),
-            psi.reshape(len(psi), -1),
+            (o.special / self.unit).reshape(len(o.m), -1),
             self._factor(o.Q1 - o.psi @ o.psi.transpose(0, 2, 1)),
             _log(o.q2),
         ]
@@ -77,9 +74,9 @@ class Coordinates:
 
     def unpack(self, x: Array) -> Overlaps:
         """The overlaps whose coordinates are x (P, k)."""
-        V1, V2, m, theta, psi, spread, q2 = (x[:, part] for part in self.parts)
-        shape = (len(x), len(self.slope_unit), -1)
-        theta, psi = (part.reshape(shape) * self.slope_unit for part in (theta, psi))
+        V1, V2, m, special, spread, q2 = (x[:, part] for part in self.parts)
+        special = special.reshape(-1, *self.unit.shape) * self.unit
+        theta, psi = np.split(special, [self.spikes], axis=2)
         return Overlaps(
             self._product(V1),
             _exp(V2),
@@ -102,7 +99,7 @@ class Coordinates:
 
     def _product(self, x: Array) -> Array:
         """The matrices (P, A, A) that ``_factor`` made x of."""
-        A = len(self.slope_unit)
+        A = len(self.unit)
         if A == 1:
             return _exp(x)[..., None] ** 2
         rows = np.zeros((len(x), A, A))

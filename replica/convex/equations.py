@@ -7,14 +7,17 @@ The unknowns are those of ridge regression; the scores s of (6.1), averaged give
 
 is a map whose fixed point is wanted: ``sweep`` of the saddle point, with the averages here.  m and
 the overlaps with special directions are taken a Newton step further in it, as they enter the
-averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point, in unconstrained
-coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
+averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by Anderson's method,
+in unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
+
+from functools import partial
 
 import numpy as np
 
+from solvers.fixed_point import fixed_point
 from solvers.linear import solve_rows
-from solvers.results import Array
+from solvers.results import Array, Result, Rows
 
 from ..saddle_point import (
     Conjugates,
@@ -37,14 +40,11 @@ from .losses import Loss
 # Longest step of m in one pass, in what it adds to the output over the labels' size: from far away
 # a Newton step may lead to where the loss has no slope.
 LONGEST_STEP_OF_M = 2.0
-# Least slope in m of E[mu_0 s], of the score's size.  It bounds a step where there is no slope, and
-# moves no solution, which is where E[mu_0 s] vanishes.
-SLOPE_FLOOR = 1e-6
-SCORE_ROUNDING = 1e-15  # E[mu_0 s] that is all rounding, of the score's size
-LARGEST_COORDINATE = 1e6  # beyond it rounding takes small steps for none
-# A step that is too long is halved, so often at most, until the slope at its end is no steeper than
-# this part of that at its start.
-SLOPE_LEFT, TRIALS = 0.5, 10
+COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of order one
+# Largest change of a coordinate in one pass at a solution: thin layers of the averages leave that
+# much rounding.
+LOSS_RESIDUAL_TOLERANCE = 1e-8
+MEMORY = 10  # earlier passes that are combined
 
 
 class Equations:
@@ -58,50 +58,41 @@ class Equations:
 
     def field(self, o: Overlaps) -> Field:
         """The law of omega at every point and kappa."""
-        return field_on(self.table, self.responses, o).resolved
+        return field_on(self.responses, o)
 
     def scores(self, field: Field) -> Scores:
         """The averages of (6.2)-(6.3) given kappa."""
-        return scores(self.labels, self.loss, field.resolved, self.check)
+        return scores(self.labels, self.loss, field, self.check)
 
-    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates]:
+    def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
-
-        def signal(s: Scores, field: Field, V2: Array, susceptibility: Susceptibility) -> Signal:
-            penalty = penalty_on_m(self.table, alpha, V2)
-            return self._signal(s, penalty, susceptibility, o, field)
-
-        return sweep(self.responses, alpha, lam, o, self.scores, signal)
+        return sweep(self.responses, alpha, lam, o, self.scores, partial(self._signal, alpha, o))
 
     def _signal(
-        self,
-        s: Scores,
-        penalty: Array,
-        susceptibility: Susceptibility,
-        o: Overlaps,
-        field: Field,
+        self, alpha: Array, o: Overlaps, s: Scores, field: Field, V2: Array, of: Susceptibility
     ) -> Signal:
-        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2),
-        with the ``penalty`` on m.
+        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2).
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
-        coordinates, table, root = self.coordinates, self.table, susceptibility.root
+        coordinates, table, root = self.coordinates, self.table, of.root
+        penalty = penalty_on_m(table, alpha, V2)
         combine, regressors = coordinates.combine, coordinates.regressors  # m = combine x
         x, free = o.m @ coordinates.resolve.T, slice(combine.shape[1])
-        phi = o.special.reshape(len(x), 1, -1) @ susceptibility.inverse_root
+        phi = o.special.reshape(len(x), 1, -1) @ of.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
         moment = (s.parts * table.on_parts(table.weights)) @ regressors.T
         slope = table.on_parts(s.slope * table.weights)
         gram = (regressors * slope[:, None]) @ regressors.T
         score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off
-        moment[:, free] *= np.abs(moment[:, free]) > SCORE_ROUNDING * score_size
+        moment[:, free] *= np.abs(moment[:, free]) > 1e-15 * score_size
         on_x = combine.T @ (penalty[..., None] * combine)
         matrix, right = newton_system(gram, moment, root, on_x, before)
         diagonal = np.einsum("pii->pi", matrix)
-        diagonal[:, free] += SLOPE_FLOOR * score_size / coordinates.size + 1e-300
+        # bounds a step where there is no slope, and moves no solution: there E[mu_0 s] vanishes
+        diagonal[:, free] += 1e-6 * score_size / coordinates.size + 1e-300
         step = solve_rows(matrix, right)
         special_step = (root @ step[:, free.stop :, None])[..., 0]
         # of the mean output: what the rest has in the slope is taken to be linear
@@ -113,7 +104,7 @@ class Equations:
         m = x @ combine.T
         shape = o.special.shape
         special, special_hat = (
-            (each @ phi[..., None]).reshape(shape) for each in (root, susceptibility.inverse_root)
+            (each @ phi[..., None]).reshape(shape) for each in (root, of.inverse_root)
         )
         return Signal(m, special, penalty * m, special_hat)
 
@@ -124,8 +115,8 @@ class Equations:
         long in m and add ``along`` (P, N) to C: none longer than m's longest.
 
         A convex function falls along the step, by ``slope`` (P,) at its start.  E[mu_0 s] may be
-        all but a jump: a step that is too long is halved until the function hardly rises
-        at its end.
+        all but a jump: a step that is too long is halved until the function rises no more than half
+        as steeply at its end as it falls at its start, or ten times.
         """
         part = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
         far, weights = np.flatnonzero(part < 1), self.table.weights
@@ -140,8 +131,8 @@ class Equations:
             moved = field._replace(centre=field.centre + t[:, None] * along)
             return np.asarray((self.scores(moved).mean * along) @ weights - penalty - t * rise)
 
-        for _ in range(TRIALS):
-            rises = slope_at(part[far]) < -SLOPE_LEFT * slope
+        for _ in range(10):
+            rises = slope_at(part[far]) < -slope / 2
             if not rises.any():
                 break
             part[far[rises]] /= 2
@@ -156,9 +147,52 @@ class Equations:
         mean_losses = losses(self.labels, table.weights, self.loss, field, self.check)
         return error @ table.weights, mean_losses
 
-    def image(self, x: Array, alpha: Array, lam: Array) -> Array:
-        """One pass, in coordinates (P, k) of order one; NaN where it leads out of all bounds."""
-        with np.errstate(all="ignore"):
-            overlaps, _ = self.update(alpha, lam, self.coordinates.unpack(x))
-            after = self.coordinates.pack(overlaps)
-        return np.where(np.abs(after) < LARGEST_COORDINATE, after, np.nan)
+    def solve(
+        self,
+        alpha: Array,
+        lam: Array,
+        start: Overlaps | None = None,
+        past: Array | None = None,
+        *,
+        tol: float = COORDINATE_TOLERANCE,
+    ) -> tuple[Overlaps, Result]:
+        """Overlaps at the points (alpha[i], lam[i]), arrays (P,), and how they were reached.
+
+        Rows that did not converge hold whatever the solver left.  The residual is the largest
+        change of a coordinate in one pass.
+
+        Parameters
+        ----------
+        alpha, lam : arrays (P,)
+        start : Overlaps, optional
+            Guesses, such as the overlaps on another table; ridge regression's unless given.
+        past : array (P, MEMORY, 2, k), optional
+            Changes of the k coordinates and of their images that an earlier solve has seen, such as
+            on another table; updated.
+        tol : float
+            Estimated error of a coordinate.
+        """
+        pack, unpack = self.coordinates.pack, self.coordinates.unpack
+        if start is None:
+            start = ridge.solve_points(self.table, alpha, lam).overlaps
+
+        def image(x: Array, rows: Rows) -> Array:
+            with np.errstate(all="ignore"):
+                after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
+            # further out rounding takes small steps for none
+            return np.where(np.abs(after) < 1e6, after, np.nan)
+
+        x = np.nan_to_num(pack(start))
+        result = fixed_point(
+            image,
+            x,
+            tol=tol,
+            size=np.ones_like,
+            past=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
+            # much less than m's longest step: a pass that takes m that far starts from where the
+            # map is not yet nearly linear
+            near=0.3,
+            longest=4.0,  # a factor of 50 in V2
+            max_iterations=80,
+        )
+        return unpack(result.value), result

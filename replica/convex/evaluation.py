@@ -17,8 +17,6 @@ from .losses import Loss
 
 Table = TypeVar("Table")  # or what else knows the nodes
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
-ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
-COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
 
 
 class GivenUp(Exception):
@@ -86,7 +84,9 @@ class Evaluation:
     @property
     def columns(self) -> dict[str, Array]:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
-        return dict(zip(COLUMNS, attrgetter(*COLUMNS)(self), strict=True))
+        account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+        names = "trained_bias", *ERRORS, *account
+        return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""

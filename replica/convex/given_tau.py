@@ -18,20 +18,15 @@ from solvers.chebyshev import to_coefficients
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
-from .labels import Labels
+from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
-
-FAREST = 10.0  # range of means over FAR standard deviations, up to which points serve all tau
-FEW = (4, 8, 16, 32)  # Chebyshev nodes that may stand for those of tau
-FEW_TOLERANCE = 1e-11  # of averages over them
-SMALLEST = 1e-300  # range of the means, where there is one
 
 # Averages (3, R, T) over t0 of means (R, T), standard deviations (R, 1) and responses (R, 1).
 Average = Callable[[Array, Array, Array], Array]
 
 
-def given_tau(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+def given_tau(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """E s, -E s' and E s^2, or E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
     omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     V = field.response.reshape(-1, 1)
@@ -55,21 +50,18 @@ def given_tau(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array
 def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) -> Array:
     """The averages (3, R, T) over a mixture of Gaussians, of standard deviations (R, M)."""
     low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
-    middle, half = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-300)
     sd = np.maximum(sd, THINNEST_FIELD * (np.abs(middle) + half))
-    few = [n for n in FEW if 2 * n <= mean.shape[1]]
+    few = [n for n in (4, 8, 16, 32) if 2 * n <= mean.shape[1]]
     groups = np.searchsorted([farthest_apart(n) for n in few], (half / sd).max(axis=0))
     total = np.zeros((3, *mean.shape))
     for index in np.unique(groups):
         these = groups == index
         count, all_nodes = np.count_nonzero(these), index == len(few)
         nodes = mean if all_nodes else middle + half * chebpts1(few[index])
-        rows = (
-            np.repeat(nodes, count, axis=0),
-            sd[:, these].reshape(-1, 1),
-            np.repeat(V, count, 0),
-        )
-        each = average(*rows).reshape(3, len(mean), count, -1)
+        nodes, responses = (np.repeat(x, count, axis=0) for x in (nodes, V))
+        each = average(nodes, sd[:, these].reshape(-1, 1), responses)
+        each = each.reshape(3, len(mean), count, -1)
         values = np.einsum("xrmn,m->xrn", each, shares[these])
         if not all_nodes:
             x = np.clip((mean - middle) / half, -1, 1)
@@ -82,10 +74,10 @@ def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) ->
 @cache
 def farthest_apart(nodes: int) -> float:
     """Distance of the farthest means from their middle, in standard deviations, up to which that
-    many Chebyshev nodes stand for all: the Chebyshev coefficient of exp(-z^2 / 2) that is left
-    out is some (r^2 / 8)^k / k! for k = nodes / 2."""
+    many Chebyshev nodes stand for all to 1e-11: the Chebyshev coefficient of exp(-z^2 / 2) that is
+    left out is some (r^2 / 8)^k / k! for k = nodes / 2."""
     half = nodes // 2
-    return float(np.sqrt(8 * (FEW_TOLERANCE * factorial(half)) ** (1 / half)))
+    return float(np.sqrt(8 * (1e-11 * factorial(half)) ** (1 / half)))
 
 
 def _along_map(what: Averaged, loss: Loss, order: int, mean: Array, sd: Array, V: Array) -> Array:
@@ -93,7 +85,7 @@ def _along_map(what: Averaged, loss: Loss, order: int, mean: Array, sd: Array, V
     as a user's loss may cost many times what a density does."""
     low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
     # where t0 is nearly a function of tau, each has points of its own
-    alone = ((high - low) > FAREST * FAR * sd)[:, 0]
+    alone = ((high - low) > 10 * FAR * sd)[:, 0]
     if alone.any() and mean.shape[1] > 1:
         found = np.empty((3, *mean.shape))
         each = mean[alone].reshape(-1, 1), *(np.repeat(x[alone], mean.shape[1], 0) for x in (sd, V))

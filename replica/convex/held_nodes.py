@@ -20,11 +20,8 @@ from .evaluation import GivenUp, Task
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, tau_rule
 from .panels import fitted_rules, has_panels
 from .refine import solve_convex
-from .solve import solve_points
 
 TIGHT = 1e-11  # estimated error of a coordinate: differences are over some thousandths
-FIT, ORDER = 0.01, 15  # accuracy of panels, over the tolerance; nodes of one along a proximal map
-FINEST_TAU = 4  # level of the rule over tau that follows the kinks of a target as they move
 
 
 def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
@@ -39,13 +36,13 @@ def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
         equations_of = _held_nodes(task, overlaps, found.nodes[0])
     except GivenUp:
         return lambda near: unknown
-    start, _ = solve_points(equations_of(task.model), task.alpha, task.lam, overlaps, tol=TIGHT)
+    start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT)
 
     def errors(near: Task) -> Array:
         equations = equations_of(near.model)
         if equations.table.mu1.shape[0] != start.V2.shape[1]:
             return unknown  # what responded alike does so no longer
-        overlaps, result = solve_points(equations, near.alpha, near.lam, start, tol=TIGHT)
+        overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT)
         test, losses = equations.errors(overlaps)
         return np.where(result.converged, [test, losses.train_square], np.nan)[:, 0]
 
@@ -55,10 +52,12 @@ def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
 def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
     """The equations of models near that of ``task`` on the nodes of kappa that resolve it, and
     those of tau, which follow the target's kinks."""
-    model, loss, order = task.model, task.loss, ORDER
+    model, loss = task.model, task.loss
     if has_panels(model):
-        kappa, tau = fitted_rules(task, overlaps, FIT * task.tol, order)
-        follow, level = has_steps(model) or model.labels.mean.kinks, FINEST_TAU
+        order = 15  # nodes of a panel along a proximal map
+        kappa, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
+        # the rule over tau that follows a target's kinks as they move is the finest
+        follow, level = has_steps(model) or model.labels.mean.kinks, 4
     else:
         shared = (shared_table(model, level, task.folded) for level in count())
         level, given = next(

@@ -1,4 +1,4 @@
-"""The labels given kappa, on quadrature nodes: what (6.1)-(6.3) need beside ``Table``.
+"""The labels given N values of kappa, on T nodes: what (6.1)-(6.3) need beside ``Table``.
 
 Given kappa, tau ~ N(0, 1) in the K' directions of the target that are left, and y follows the
 law of the labels at z = Gamma kappa + L tau.  The integral over tau is split where the target
@@ -8,9 +8,9 @@ E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the
 known in closed form, and its steps are kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,32 +18,87 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
 from ..equivalence import Table, jumps, known_layers, tabulate
-from ..problem import Model, remainder
-from .labels import Labels, Steps
+from ..problem import LabelNoise, Model, remainder
 
-# Rules that all points of a model share, the coarsest first.  Nodes over kappa, trapezoidal;
-KAPPA = (24, 36, 54, 80, 128)
-# over tau likewise,
-TAU = (20, 24, 30, 38, 48)
-# or, where the target has kinks, on each panel, with half the interval;
-SPLIT = ((9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3))
-PANEL = 5.7  # longest of those panels
-# on each panel along a proximal map;
-ORDERS = (6, 7, 8, 9, 10)
-# for each of several directions.
-TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
-LONGEST = 2.0  # spacing of trapezoidal nodes, in widths of the thinnest layer known
-LARGEST = 3 * 2**20  # nodes: 300 ms for one evaluation
-ROUNDING, TINY = 1e-12, 1e-300  # relative, of what is symmetric; a size that is none
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
-OUTERMOST = 13.0  # arguments at which the values of a piecewise constant target are read
+
+
+class Sizes(NamedTuple):
+    """Of the rules that all points of a model share: trapezoidal nodes over kappa and over tau, or
+    nodes on each panel between the target's kinks, with half the interval; and those on each panel
+    along a proximal map."""
+
+    kappa: int
+    tau: int
+    split: tuple[int, float]
+    order: int
+
+
+LEVELS = (
+    Sizes(24, 20, (9, 7.0), 6),
+    Sizes(36, 24, (10, 7.4), 7),
+    Sizes(54, 30, (12, 7.7), 8),
+    Sizes(80, 38, (14, 8.0), 9),
+    Sizes(128, 48, (17, 8.3), 10),
+)
+# Trapezoidal nodes over each of several directions, of kappa or of tau, by their number.
+TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
+
+
+class Steps(NamedTuple):
+    """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
+    at ``edges`` (N, b)."""
+
+    edges: Array
+    values: Array
+
+
+class ConditionalLabels(NamedTuple):
+    """The law of the labels given each of N kappa.
+
+    Attributes
+    ----------
+    tau, weights, mean : arrays (N, T, K'), (N, T), (N, T)
+        Nodes, weights that sum to 1, and E[y | z].  Labels +-1 are 1 with probability
+        (1 + mean) / 2.
+    variances, shares : arrays (M,)
+        Of the Gaussians that are mixed around the mean of real labels.
+    binary : bool
+        Whether labels are +-1.
+    order : int
+        Nodes a panel along a proximal map, for losses that need it.
+    noise : LabelNoise, optional
+        What the Gaussians are a mixture for.
+    steps : Steps, optional
+        Of E[y | z], where it is piecewise constant and one direction tau is left.
+    """
+
+    tau: Array
+    weights: Array
+    mean: Array
+    variances: Array
+    shares: Array
+    binary: bool
+    order: int
+    noise: LabelNoise | None = None
+    steps: Steps | None = None
+
+    def at(self, rows: slice) -> "ConditionalLabels":
+        """Given those kappa alone."""
+        steps = self.steps
+        return self._replace(
+            tau=self.tau[rows],
+            weights=self.weights[rows],
+            mean=self.mean[rows],
+            steps=steps and Steps(steps.edges[rows], steps.values),
+        )
 
 
 class LabelTable(NamedTuple):
     """The features' moments, and the labels given the same kappa."""
 
     table: Table
-    labels: Labels
+    labels: ConditionalLabels
 
 
 @lru_cache(maxsize=256)
@@ -58,7 +113,7 @@ def is_odd(model: Model) -> bool:
     z = draw.standard_normal((model.geometry.gamma.shape[0], 24))
     pairs = [(there.offsets, -back.offsets), (there.mu1, back.mu1), (there.mu2sq, back.mu2sq)]
     pairs += [(there.loadings, -back.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
-    return all(np.abs(a - b).max() <= ROUNDING * np.abs(a).max(initial=TINY) for a, b in pairs)
+    return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
 
 
 def has_steps(model: Model) -> bool:
@@ -70,7 +125,7 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     """The tables that all points of a model share, the coarsest first, up to the largest: those
     whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
     kappa > 0 where the rest is the same."""
-    for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
+    for level in range(len(TENSORS.get(model.geometry.r.shape[1], LEVELS))):
         table = shared_table(model, level, folded)
         if table is not None:
             yield table
@@ -80,11 +135,11 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
 def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
     many."""
-    spikes = model.geometry.r.shape[1]
-    nodes, weights = trapezoid_tensor(TENSORS.get(spikes, KAPPA)[level], spikes)
+    spikes, sizes = model.geometry.r.shape[1], _sizes(level)
+    nodes, weights = trapezoid_tensor(_count(level, spikes, sizes.kappa), spikes)
     if spikes == 1:
         widths = [width for _, width in known_layers(model)]
-        if jumps(model) or nodes[1, 0] - nodes[0, 0] > LONGEST * min(widths, default=np.inf):
+        if jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
     if folded:
@@ -92,12 +147,12 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
         nodes, weights = nodes[half], 2 * weights[half]
     table = tabulate(model, Rule(nodes, weights))
     over_tau = tau_rule(model, table.kappa, level)
-    if over_tau.weights.size > LARGEST:
+    if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
-    return LabelTable(table, labels_at(model, table.kappa, over_tau, _at(ORDERS, level)))
+    return LabelTable(table, labels_at(model, table.kappa, over_tau, sizes.order))
 
 
-def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
+def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> ConditionalLabels:
     """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T), for
     ``order`` nodes a panel along a proximal map."""
     law, alignment = model.labels, model.geometry.gamma
@@ -108,7 +163,7 @@ def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> Labels:
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
     along = np.einsum("tk,nmk->tnm", remainder(alignment), tau)
-    return Labels(
+    return ConditionalLabels(
         tau,
         weights,
         mean=np.asarray(law.mean(*((alignment @ kappa)[:, :, None] + along))),
@@ -129,10 +184,10 @@ def tau_rule(model: Model, kappa: Array, level: int) -> Rule:
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if target.kinks:
-        n, half_width = _at(SPLIT, level)
-        split = gauss_legendre(n, tau_kinks(model, kappa), half_width, PANEL)
+        n, half_width = _sizes(level).split
+        split = gauss_legendre(n, tau_kinks(model, kappa), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(_at(TENSORS.get(free, TAU), level), free)
+    rule = trapezoid_tensor(_count(level, free, _sizes(level).tau), free)
     shape = (N, *rule.nodes.shape)
     return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))
 
@@ -143,8 +198,14 @@ def tau_kinks(model: Model, kappa: Array) -> Array:
     return np.asarray((kinks - (alignment @ kappa).T) / remainder(alignment)[0, 0])
 
 
-def _at(sizes: Sequence[Any], level: int) -> Any:
-    return sizes[min(level, len(sizes) - 1)]
+def _sizes(level: int) -> Sizes:
+    return LEVELS[min(level, len(LEVELS) - 1)]
+
+
+def _count(level: int, directions: int, single: int) -> int:
+    """Trapezoidal nodes over each of several directions, or over a single one."""
+    counts = TENSORS.get(directions, (single,))
+    return counts[min(level, len(counts) - 1)]
 
 
 def _steps(model: Model, kappa: Array) -> Steps | None:
@@ -154,7 +215,8 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     if not (target.kinks and rest.any()):
         return None
     kinks = np.asarray(target.kinks)
-    ends = np.concatenate([[min(-OUTERMOST, kinks[0] - 1)], kinks, [max(OUTERMOST, kinks[-1] + 1)]])
+    # arguments further out are met with probability 1e-38
+    ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
     inside = np.linspace(0, 1, 18)[1:-1]
     values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
     if np.ptp(values, axis=1).any():

@@ -26,18 +26,10 @@ from ..errors import InvalidArgument
 from ..problem import FINITE, called, imported, names_code, number
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
-LOGISTIC_STEPS = 5  # of Newton's method for its proximal map: the last changes t by rounding
-FAR_OUT = 1e30  # where a loss has nothing left but its leading power
-KINDS = ("residual", "margin")  # what t is
 # What a loss may be given as, for messages.
 SPECIFICATIONS = (
     "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
     "as it is or as module:name"
-)
-NO_EXPONENTIAL = (
-    "the exponential loss is not offered: its derivative grows faster than the polynomials for "
-    "which features may be replaced by Gaussian ones, and its test error is carried by inputs that "
-    "no sample contains (take logistic, whose tail for large margins is the same)"
 )
 
 
@@ -107,7 +99,7 @@ class Loss:
     pieces: Pieces | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in ("residual", "margin"):
             raise InvalidArgument("kind", self.kind, "residual or margin")
         for points in ("kinks", "bends"):
             places = np.ravel(getattr(self, points))
@@ -146,7 +138,7 @@ class Loss:
     @cached_property
     def is_square(self) -> bool:
         """Whether this is ridge regression's loss."""
-        return self.kind == "residual" and self.pieces == SQUARE_PIECES
+        return self.kind == "residual" and self.pieces == LOSSES["square"].pieces
 
     @property
     def jumps(self) -> bool:
@@ -168,14 +160,15 @@ class Loss:
     def growth(self) -> tuple[float, float]:
         """k and C where rho(t) grows as C abs(t)^k far out, C the mean of either side; infinite
         where it grows faster than all powers."""
+        start = 1e30  # there a loss has nothing left but its leading power
         with np.errstate(all="ignore"):
-            t = FAR_OUT * np.array([1.0, 2.0, 4.0])
+            t = start * np.array([1.0, 2.0, 4.0])
             sides = np.asarray(self.value(t), float), np.asarray(self.value(-t), float)
             near, middle, last = (sides[0] + sides[1]) / 2
             k = np.log2((last - middle) / (middle - near))
         if not np.isfinite(last):
             return np.inf, np.inf
-        return float(k), float(near / FAR_OUT**k)
+        return float(k), float(near / start**k)
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """l(y, f), elementwise."""
@@ -261,7 +254,7 @@ def _logistic_prox(t0: Array, V: Array) -> Array:
     positive = 2 * t0 + V >= 0
     start = np.where(positive, t0, -t0 - V)
     t = start + wrightomega(np.log(np.maximum(V, 1e-300)) - start)
-    for _ in range(LOGISTIC_STEPS):
+    for _ in range(5):  # the last changes t by rounding
         chance = expit(-t)
         t -= (t - start - V * chance) / (1 + V * chance * (1 - chance))
     return np.where(positive, t, -t)
@@ -273,7 +266,6 @@ def _logistic_curvature(t: Array) -> Array:
     return np.asarray(small / (1 + small) ** 2)
 
 
-SQUARE_PIECES = Pieces((), ((0.0, 0.0, 1.0),))
 PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
 LOSSES = {
     # t^2 / 2; prox t0 / (1 + V)
@@ -322,7 +314,13 @@ def loss(spec: Any) -> Loss:
     if text in LOSSES:
         return LOSSES[text]
     if name == "exponential":
-        raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}; {NO_EXPONENTIAL}")
+        why = (
+            "the exponential loss is not offered: its derivative grows faster than the polynomials "
+            "for which features may be replaced by Gaussian ones, and its test error is carried by "
+            "inputs that no sample contains (take logistic, whose tail for large margins is the "
+            "same)"
+        )
+        raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}; {why}")
     if name in PARAMETER_LOSSES:
         try:
             value = float(parameter)

@@ -22,22 +22,19 @@ from ..saddle_point import Field, Overlaps, field_on, responses_of
 from .averages import average, scores
 from .coordinates import Coordinates
 from .evaluation import GivenUp, Task
-from .label_tables import UNLIKELY, LabelTable, has_steps, labels_at, tau_kinks, tau_rule
-from .labels import Labels
+from .label_tables import (
+    UNLIKELY,
+    ConditionalLabels,
+    LabelTable,
+    has_steps,
+    labels_at,
+    tau_kinks,
+    tau_rule,
+)
 
 REACH = 7.5  # of kappa: the Gaussian weight beyond is 1e-13
-# over kappa, beside known layers
-FIRST_BREAKS = (-REACH, -5.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 5.0, REACH)
-FIRST_TAU_PANELS = 8  # at each kappa, beside the kinks of the target
-MOST_KAPPA_PANELS = 400
 MOST_NODES = 2**20  # of kappa and tau together: a pass over them takes some .2 s
 TAU_LEVEL = 2  # of rules over tau that no panels are fitted to
-# Least scores and slopes, of what they would be if every prediction had to move by its size.
-UNSEEN, UNSEEN_SLOPE = 1e-6, 1e-2
-# The spread of predictions given kappa blurs a jump of E s: panels see that if the jump's average
-# is as accurate as that spread over the predictions' size.  No finer accuracy is asked for so.
-FINEST = 1e-9
-TINY = 1e-300
 
 
 def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> LabelTable:
@@ -69,7 +66,7 @@ def has_panels(model: Model) -> bool:
 def average_over_tau(
     model: Model,
     kappa: Array,
-    values: Callable[[Labels, NDArray[np.int64]], Array],
+    values: Callable[[ConditionalLabels, NDArray[np.int64]], Array],
     tol: Array,
     order: int,
 ) -> tuple[Panels, Array] | None:
@@ -84,7 +81,7 @@ def average_over_tau(
 
     # they end at the target's kinks
     end = np.sqrt(np.maximum(UNLIKELY - kappa[0] ** 2, 1.0))[:, None]
-    even = end * np.linspace(-1, 1, FIRST_TAU_PANELS + 1)
+    even = end * np.linspace(-1, 1, 9)
     kinks = np.clip(tau_kinks(model, kappa), -end, end)
     first = between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
     return adapt_gaussian(at_nodes, first, tol, MOST_NODES // NODES.size)
@@ -101,7 +98,7 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
         """The features' moments at the nodes of ``panels``, and the local field."""
         nodes = panels.nodes.ravel()
         table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
-        return table, field_on(table, responses_of(table), overlaps).resolved
+        return table, field_on(responses_of(table), overlaps)
 
     def given_kappa(table: Table, field: Field) -> Array:
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):
@@ -114,7 +111,7 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     def over_tau(kappa: Array, field: Field, factors: Array) -> Array:
         """The same times ``factors``, on panels over tau that are fitted at every kappa (1, N)."""
 
-        def at_nodes(labels: Labels, owner: NDArray[np.int64]) -> Array:
+        def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
             there, tau = field.at(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, there, check, each_tau=True)
             new = average("residual", labels, loss, there.unmoved, check, each_tau=True)[2]
@@ -147,7 +144,7 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that
     accuracy = min(accuracy, blurred) if closed else accuracy
-    panels, _ = _found(adapt_gaussian(values, first, accuracy, MOST_KAPPA_PANELS))
+    panels, _ = _found(adapt_gaussian(values, first, accuracy, most=400))
     kappa = Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS)))
     if closed:
         return kappa, tau_rule(model, kappa.nodes[None], TAU_LEVEL)
@@ -162,7 +159,7 @@ def _bounds(first: Table) -> Callable[[Table], Array]:
     (6.2)-(6.3), in units of their averages on the ``first`` table, and 1 for the loss: functions of
     a table, (5, 1, N)."""
     combine = Coordinates(first).combine
-    loading_size = np.maximum((first.loadings**2) @ first.weights, TINY)[..., None]
+    loading_size = np.maximum((first.loadings**2) @ first.weights, 1e-300)[..., None]
 
     def power(table: Table) -> Array:
         return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
@@ -181,16 +178,18 @@ def _bounds(first: Table) -> Callable[[Table], Array]:
 
 def _units(values: Array, table: Table, field: Field) -> tuple[Array, float]:
     """What the ``values`` (5, P, N) amount to over all kappa, (5, P, 1), and the accuracy at which
-    nodes see how a jump of E s is blurred."""
+    nodes see how a jump of E s is blurred: the spread of predictions given kappa, over their size.
+    """
     sizes = np.abs(values) @ table.weights
     variance, square = field.power @ table.weights, field.centre**2 @ table.weights
     size = np.sqrt(variance + square)  # of predictions
     # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope
-    blurred = np.clip(np.sqrt(variance) / size, FINEST, 1).min()
-    # layers that none of these nodes sees may hold most of E s^2, and all of E s'
-    root = np.maximum(np.sqrt(sizes[2]), UNSEEN * size / (field.response @ table.weights))
-    slope = np.maximum(sizes[1], UNSEEN_SLOPE * root / size)
-    new = np.maximum(sizes[4], TINY)
+    blurred = np.clip(np.sqrt(variance) / size, 1e-9, 1).min()
+    # Layers that none of these nodes sees may hold most of E s^2, and all of E s': no less than
+    # parts of what they would be if every prediction had to move by its size.
+    root = np.maximum(np.sqrt(sizes[2]), 1e-6 * size / (field.response @ table.weights))
+    slope = np.maximum(sizes[1], 1e-2 * root / size)
+    new = np.maximum(sizes[4], 1e-300)
     return np.stack([root, slope, root**2, root, new])[..., None], float(blurred)
 
 
@@ -198,7 +197,8 @@ def first_panels(model: Model, folded: bool) -> Panels:
     """Panels over kappa to begin with, of one integral: they end at layers that are known, and are
     ``folded`` to kappa > 0 where the rest is the same."""
     layers = [at for at, _ in known_layers(model) if abs(at) < REACH]
-    breaks = np.unique([*FIRST_BREAKS, *layers])
+    inner = (1.0, 2.0, 3.0, 5.0, REACH)
+    breaks = np.unique([0.0, *inner, *(-x for x in inner), *layers])
     return between(breaks[None, breaks >= 0] if folded else breaks[None])
 
 

@@ -19,15 +19,6 @@ from .equations import Equations
 from .evaluation import Evaluation, GivenUp, Task
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
-from .solve import solve_points
-
-ROUGH_FIT = 1e-2, 7  # accuracy, and nodes a panel along a proximal map
-ROUGH_TOLERANCE = 1e-5  # of the unknowns along a path: layers are where they say
-EASY = (0.1, 100.0, 0.01)  # penalties from which a path may start
-# Between the penalties, or numbers of samples, of a path: at first, and at least, as nearer ones
-# would take too many.
-FACTOR, SHORTEST = 4.0, 1.05
-FEW = 6  # iterations: the next step may be twice as long
 
 
 def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
@@ -53,7 +44,7 @@ def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Ov
         away = np.abs(places[:, solved] - places[:, row]).max(axis=0)
         nearest = solved[[np.argmin(away)]]
         yield task.at(nearest), found.overlaps_at(nearest)
-    for lam in EASY:
+    for lam in (0.1, 100.0, 0.01):
         there = task.at(row)._replace(lam=np.array([lam]))
         near = _rough(there, there.ridge().overlaps)
         if near is not None:
@@ -67,7 +58,7 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
     length = np.abs(end - start).max()
     table = table_at(task.model, 0, "auto")
     assert table is not None
-    coordinates, done, step = Coordinates(table), 0.0, np.log(FACTOR)
+    coordinates, done, step = Coordinates(table), 0.0, np.log(4)
     at = coordinates.pack(near)
     slope = np.zeros_like(at)
     while done < length:
@@ -79,9 +70,9 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
             near, iterations = trial
             before, at = at, coordinates.pack(near)
             slope, done = (at - before) / (ahead - done), ahead
-            step *= 2 if iterations <= FEW else 1
-        elif (step := (ahead - done) / 2) < np.log(SHORTEST):
-            return None
+            step *= 2 if iterations <= 6 else 1
+        elif (step := (ahead - done) / 2) < np.log(1.05):
+            return None  # it would take too many
     # once more, on nodes that are fitted to a solution there
     last = _rough(task, near)
     return None if last is None else last[0]
@@ -91,8 +82,9 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes that are fitted to those near it, and the iterations
     they took; None where there are none, or would be too many nodes."""
     shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
+    tol = 1e-5  # of the unknowns: layers are where they say
     try:
-        given = next(shared, None) if shared else fitted_table(task, near, *ROUGH_FIT)
+        given = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
             raise
@@ -100,5 +92,5 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     if given is None:
         return None
     equations = Equations(given, task.loss, task.check_time)
-    overlaps, result = solve_points(equations, task.alpha, task.lam, near, tol=ROUGH_TOLERANCE)
-    return (overlaps, int(result.iterations[0])) if result.residual[0] <= ROUGH_TOLERANCE else None
+    overlaps, result = equations.solve(task.alpha, task.lam, near, tol=tol)
+    return (overlaps, int(result.iterations[0])) if result.residual[0] <= tol else None

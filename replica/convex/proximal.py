@@ -26,18 +26,9 @@ OF_PIECES = {"score": average_score, "residual": average_proximal}
 
 FAR = 7.0  # standard deviations of t0, beyond which a Gaussian holds 3e-12
 LONGEST_PANEL = 5.0  # in the standard deviations of t0
-# Panels that are added when the distance from a bend grows by a factor e.
-GRADED_PANELS = 0.7
-# The panels' ends are looked for on cells: so much of a factor e in that distance each, and no
-# fewer or more than these.
-CELL_LENGTH, FEWEST_CELLS, MOST_CELLS = 0.1, 3, 16
-MOST_PANELS = 384
-# Standard deviations of t0 that ends of the range may be off by: they need not be exact, but an end
-# that jumps from pass to pass would hinder the iteration.
-END_SLACK = 1e-3
 
 
-class Curve(NamedTuple):
+class Graph(NamedTuple):
     """Points (..., L) of the graph: t0, t, the score g of (6.1), dg / dt0, and the length of t0
     that each stands for."""
 
@@ -48,31 +39,32 @@ class Curve(NamedTuple):
     length: Array
 
 
-def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points with t0 between ``low`` and ``high``.
 
     All arrays (..., 1), with ``order`` points a panel, short for a density of t0 that changes over
     ``sd``.
     """
-    # ends need not be exact, where nothing of the densities is or another part begins
-    first, last = loss.proximal(np.stack([low, high]), V, END_SLACK * sd)
+    # ends need not be exact, where nothing of the densities is or another part begins; but one that
+    # jumps from pass to pass would hinder the iteration
+    first, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
     curves = [
         _between(loss, V, np.clip(start, first, last), np.clip(end, first, last), sd, order)
         for start, end in pairwise((-np.inf, *loss.kinks, np.inf))
     ]
     for kink, start, end in loss.flats(V) if loss.jumps else ():
         curves.append(_at(kink, V, np.clip(start, low, high), np.clip(end, low, high), sd, order))
-    return Curve(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
+    return Graph(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
 
 
-def at_points(what: Averaged, loss: Loss, curve: Curve) -> Array:
+def at_points(what: Averaged, loss: Loss, curve: Graph) -> Array:
     """What is ``Averaged``, at points (3, ..., L)."""
     if what == "residual":
         return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
     return np.stack([curve.score, curve.slope, curve.score**2])
 
 
-def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Curve:
+def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Graph:
     """Points with t from ``first`` to ``last``, where rho is smooth."""
     # longest at a bend, in t; in proportion to the distance away from it
     bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
@@ -80,11 +72,12 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     grid = np.clip(np.sort(grid, axis=-1), first, last)
     inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
     t0 = grid + V * loss.derivative(inside)  # not beyond a kink
-    bent = sum(np.arcsinh((grid - bend) / (longest * GRADED_PANELS)) for bend in bends)
-    t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + GRADED_PANELS * bent, grid))
+    graded = 0.7  # panels that are added when the distance from a bend grows by a factor e
+    bent = sum(np.arcsinh((grid - bend) / (longest * graded)) for bend in bends)
+    t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + graded * bent, grid))
     second, score = loss.second(t), -np.asarray(loss.derivative(t), dtype=float)
     stretch = 1 + V * second
-    return Curve(t - V * score, t, score, -second / stretch, length * stretch)
+    return Graph(t - V * score, t, score, -second / stretch, length * stretch)
 
 
 def _around(at: float, scale: float, first: Array, last: Array) -> Array:
@@ -92,15 +85,15 @@ def _around(at: float, scale: float, first: Array, last: Array) -> Array:
     in proportion to the distance further away."""
     a, b = (np.arcsinh((end - at) / scale) for end in (first, last))
     longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
-    cells = int(np.clip(np.ceil(longest / CELL_LENGTH), FEWEST_CELLS, MOST_CELLS))
+    cells = int(np.clip(np.ceil(10 * longest), 3, 16))
     return np.asarray(at + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
 
 
-def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Curve:
+def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points with t0 from ``low`` to ``high``, where t stays at a kink."""
     panels = _panels((high - low) / (LONGEST_PANEL * sd))
     t0, length = composite(order, low + (high - low) * np.linspace(0, 1, panels + 1))
-    return Curve(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
 
 
 def _even(along: Array, grid: Array) -> Array:
@@ -121,4 +114,4 @@ def _even(along: Array, grid: Array) -> Array:
 def _panels(lengths: Array) -> int:
     """How many panels cover the longest of ``lengths``, which count panels."""
     longest = lengths.max(initial=1.0, where=np.isfinite(lengths))
-    return int(np.clip(np.ceil(longest), 1, MOST_PANELS))
+    return int(np.clip(np.ceil(longest), 1, 384))

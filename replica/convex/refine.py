@@ -9,38 +9,25 @@ followed along a path (``paths``).
 """
 
 import time
+from functools import partial
 
 import numpy as np
 
 from solvers.results import Array, Rows, largest
 
-from ..saddle_point import Overlaps, relative_change
+from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .averages import Losses
 from .common_bias import slope_in_bias
-from .equations import Equations
+from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
-from .solve import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, solve_points
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
 # within it; beside each, the nodes of a panel along a proximal map.
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
-# Two tables may miss nearly the same: their error is taken to be larger than what they differ by.
-SAFETY = 3.0
-# Points that share panels: with more of them these have many nodes that most need not, with fewer
-# numpy's overhead is most of the time.
-TOGETHER = 8
-CLOSE = 1e-2  # tolerance of the unknowns, of that of the quadrature
-# On shared tables points stay while the error falls to less than this part of the last one, as it
-# does on panels; that of the first table, which is not known, is taken to be
-GAIN, COARSE = 0.2, 0.02
-# What changes of errors are relative to is no less than these parts, as sums may cancel, or vanish:
-# of a squared error that part of the labels' power, of the training loss that of the loss on new
-# samples.
-SMALLEST_SQUARE, SMALLEST_TRAIN_LOSS = 1e-4, 1e-2
 
 
 def solve_convex(task: Task, time_limit: float) -> Evaluation:
@@ -55,8 +42,10 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
         rows = np.flatnonzero(found.open & found.converged)
         # neighbours have their layers at nearly the same places
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
-        for i in range(0, len(rows), TOGETHER):
-            _on_fitted_panels(task, found, rows[i : i + TOGETHER])
+        # with more points panels have many nodes that most need not, with fewer numpy's overhead is
+        # most of the time
+        for few in np.split(rows, range(8, len(rows), 8)):
+            _on_fitted_panels(task, found, few)
     solve_near = _on_fitted_panels if panels else _on_shared_tables
     for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
         alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
@@ -74,7 +63,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on the tables that all share, as long as each is much better than the last."""
     shared = shared_tables(task.model, task.folded)
-    error = np.full(len(task.alpha), COARSE)
+    error = np.full(len(task.alpha), 0.02)  # that of the first table is not known
 
     def equations(level: int, rows: Rows) -> Equations | None:
         given = next(shared, None)
@@ -82,10 +71,10 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
 
     def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
         new, before = ~found.converged[rows], error[rows]
-        _solve_on(task, found, rows, last, given)
+        _solve_on(task, found, given, rows, last)
         now, on = found.quadrature_error[rows], found.open[rows]
-        if has_panels(task.model):
-            on &= found.converged[rows] & (new | (now < GAIN * before))
+        if has_panels(task.model):  # on them the error falls to less than this part of the last
+            on &= found.converged[rows] & (new | (now < 0.2 * before))
         error[rows] = np.where(new, before, now)
         return rows[on]
 
@@ -104,29 +93,25 @@ def _on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
         given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
         return Equations(given, task.loss, task.check_time)
 
-    def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
-        _solve_on(task, found, rows, last, given)
-        return rows[found.open[rows] & found.converged[rows]]
-
-    on_growing_tables(found, rows, equations, solve_on)
+    on_growing_tables(found, rows, equations, partial(_solve_on, task, found))
 
 
 def _solve_on(
-    task: Task, found: Evaluation, rows: Rows, last: Equations | None, equations: Equations
-) -> None:
-    """Solve points that are ``found`` on the ``last`` table on the next.
+    task: Task, found: Evaluation, equations: Equations, rows: Rows, last: Equations | None
+) -> Rows:
+    """Solve points that are ``found`` on the ``last`` table on the next: those that may go on.
 
     What that changed is their quadrature error: the largest change of a coordinate or, where these
     agree, of a test or training error relative to itself.
     """
     part, before = task.at(rows), found.overlaps_at(rows)
-    close = min(CLOSE * task.tol, COORDINATE_TOLERANCE)
+    close = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
     count = pack(before).shape[1]  # mu_0 that are dependent on one table need not be on another
     if found.past is None or found.past.shape[3] != count:
         found.past = np.zeros((len(found.open), MEMORY, 2, count))
     past = found.past[rows]
-    overlaps, result = solve_points(equations, part.alpha, part.lam, before, past, tol=close)
+    overlaps, result = equations.solve(part.alpha, part.lam, before, past, tol=close)
     found.past[rows] = past
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
@@ -147,14 +132,15 @@ def _solve_on(
         was = last.errors(Overlaps(*(each[near] for each in before)))
         changed = _difference(equations, was, found, rows[near])
         change[near] = np.maximum(change[near], changed)
-    error = SAFETY * change
+    error = 3 * change  # two tables may miss nearly the same
     found.put(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
+    return rows[found.open[rows] & found.converged[rows]]
 
 
 def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
     """Conjugates, errors, losses and the slope in the bias of points that are solved."""
     overlaps = found.overlaps_at(rows)
-    _, conjugates = equations.update(part.alpha, part.lam, overlaps)
+    _, conjugates, _ = equations.update(part.alpha, part.lam, overlaps)
     test, losses = equations.errors(overlaps)
     found.put(
         rows,
@@ -172,16 +158,18 @@ def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) ->
 def _difference(
     equations: Equations, was: tuple[Array, Losses], found: Evaluation, rows: Rows
 ) -> Array:
-    """The largest change of an error, (R,), relative to itself."""
+    """The largest change of an error, (R,), relative to itself; as sums may cancel, or vanish, to
+    no less than a part of the labels' power, or, of the training loss, of the loss on new samples.
+    """
     table, (test, losses) = equations.table, was
     power = table.weights @ (table.power + table.noise)
-    scale = SMALLEST_SQUARE * power
+    scale = SMALLEST_ERROR * power
     loss = found.loss_error[rows]
     with np.errstate(all="ignore"):
         changes = [
             relative_change(test, found.test_error[rows], scale),
             relative_change(losses.train_square, found.train_error[rows], scale),
-            relative_change(losses.train, found.train_loss[rows], SMALLEST_TRAIN_LOSS * loss),
+            relative_change(losses.train, found.train_loss[rows], 1e-2 * loss),
             relative_change(losses.test, loss, 0.0),
         ]
         return np.asarray(np.max(changes, axis=0))

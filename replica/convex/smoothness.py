@@ -7,34 +7,31 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 
+from solvers.chebyshev import to_coefficients
 from solvers.piecewise import Pieces
 from solvers.results import Array
 
 Function = Callable[[Array], Array]
 
-PROBED = 1e3  # distance from the outermost kinks up to which a loss is compared with its pieces
-# Where in a piece, as shares of it: denser towards its ends, where a loss that only seems quadratic
-# would show.
-PROBES = np.concatenate(
-    [0.5 * 10.0 ** -np.arange(5.0, 0, -1), [0.5], 1 - 0.5 * 10.0 ** -np.arange(1.0, 6)]
-)
 PROBE_ACCURACY = 1e-10  # relative, to which values and slopes agree with those of a quadratic
-# A polynomial of degree FIT_ORDER - 1 on a stretch of t of length BEND_STRETCH beside a bend fits
-# the slope of a loss of width 1, such as tanh or that of sqrt(1 + t^2), to FIT_ERROR of its change.
-BEND_STRETCH, FIT_ORDER, FIT_ERROR = 3.0, 9, 2e-3
-NARROWEST_BEND = 2.0**-20  # width, below which a bend is taken for a kink
-PROXIMAL_STEPS = 100  # at most, of the Newton iterations, which take a few
+# On a stretch of t of this length beside a bend a polynomial of degree 8 fits the slope of a loss
+# of width 1, such as tanh or that of sqrt(1 + t^2), to 2e-3 of its change.
+BEND_STRETCH = 3.0
 
 
 def quadratic_pieces(
     value: Function, derivative: Function, kinks: tuple[float, ...]
 ) -> Pieces | None:
     """A loss with ``kinks`` as a piecewise quadratic function, or None if it is not one."""
-    ends = (kinks[0] - PROBED, *kinks, kinks[-1] + PROBED)
+    ends = (kinks[0] - 1e3, *kinks, kinks[-1] + 1e3)
+    # denser towards the ends of a piece, where a loss that only seems quadratic would show
+    near = 0.5 * 10.0 ** -np.arange(5.0, 0, -1)
+    shares = np.concatenate([near, [0.5], 1 - near[::-1]])
     coefficients = []
     for low, high in pairwise(ends):
-        t = low + (high - low) * PROBES
+        t = low + (high - low) * shares
         slopes = np.asarray(derivative(t), dtype=float)
         values = np.asarray(value(t), dtype=float)
         q = float((slopes[-1] - slopes[0]) / (t[-1] - t[0]))
@@ -54,9 +51,8 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
     largest power of 1/2 for which a polynomial fits it on either side of each, on a stretch in
     proportion to that length.  Sides with one of the ``kinks``, where panels end anyway, are not
     asked."""
-    nodes = np.cos(np.pi * (np.arange(FIT_ORDER) + 0.5) / FIT_ORDER)
-    between = np.linspace(-0.99, 0.99, 41)
-    fit = np.linalg.solve(np.vander(nodes, FIT_ORDER).T, np.vander(between, FIT_ORDER).T)
+    nodes, between = chebpts1(9), np.linspace(-0.99, 0.99, 41)
+    fit = to_coefficients(9).T @ chebvander(between, 8).T
 
     def fits(end: float, stretch: float) -> bool:
         t, there = (end + stretch * (1 + x) / 2 for x in (nodes, between))
@@ -64,12 +60,12 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
             return True
         with np.errstate(all="ignore"):
             known, slopes = (np.asarray(derivative(x), float) for x in (t, there))
-        allowed = FIT_ERROR * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
+        allowed = 2e-3 * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
         return bool(np.abs(known @ fit - slopes).max() <= allowed)
 
     width = 1.0
     for bend in bends:
-        while width > NARROWEST_BEND and not all(
+        while width > 2.0**-20 and not all(  # narrower ones count as kinks
             fits(bend, side * BEND_STRETCH * width) for side in (-1, 1)
         ):
             width /= 2
@@ -94,7 +90,7 @@ def proximal_by_newton(
         low, high = np.where(stays, kink, low), np.where(stays, kink, high)
     t = np.clip(t0 - V * at_start / (1 + V * second(t0)), low, high)
     last, done = high - low, np.zeros(t.shape, dtype=bool)
-    for _ in range(PROXIMAL_STEPS):
+    for _ in range(100):  # it takes a few
         excess = t - t0 + V * np.asarray(derivative(t), dtype=float)
         near = np.abs(excess) < slack
         low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)

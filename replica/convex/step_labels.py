@@ -23,7 +23,7 @@ from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
-from .labels import Labels
+from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
 
@@ -113,7 +113,7 @@ class Classes(NamedTuple):
     at_edges: tuple[Array, Array]
 
 
-def classes(labels: Labels, kind: str, field: Field) -> Classes:
+def classes(labels: ConditionalLabels, kind: str, field: Field) -> Classes:
     """What averages over labels with ``steps`` are made of, for a loss of that ``kind``."""
     assert labels.steps is not None
     edges, values = labels.steps
@@ -137,7 +137,7 @@ def classes(labels: Labels, kind: str, field: Field) -> Classes:
     return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
 
 
-def averages_of_steps(what: Averaged, labels: Labels, loss: Loss, field: Field) -> Array:
+def averages_of_steps(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """E s, -E s', E s^2 and E tau s, or E t, E t^2 and E rho(t), given kappa: (4 or 3, P, N)."""
     of = classes(labels, loss.kind, field)
     if loss.pieces is None:

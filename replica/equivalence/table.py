@@ -247,7 +247,10 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
         nodes, shape = points.reshape(spikes, -1).T, points.shape[1:]
     else:
         raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")
-    return tabulate(model, Rule(nodes, np.full(len(nodes), 1 / max(len(nodes), 1)))), shape
+    if not len(nodes):  # what is measured by the largest moment needs one
+        one = np.zeros((1, *nodes.shape[1:]))
+        return tabulate(model, Rule(one, np.ones(1))).at(slice(0), np.empty(0)), shape
+    return tabulate(model, Rule(nodes, np.full(len(nodes), 1 / len(nodes)))), shape
 
 
 @lru_cache(maxsize=256)

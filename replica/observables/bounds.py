@@ -112,7 +112,7 @@ class Bounds(Displayed):
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
         """The offsets and loadings at kappa, as many as ``weights`` (n,), weighted."""
         table, shape = at_points(self.model.with_bias(bias), kappa)
-        columns = np.concatenate([table.offsets, table.loadings.reshape(-1, table.weights.size)])
+        columns = np.concatenate([table.offsets, *table.loadings])
         return (weights @ columns[: len(weights)]).reshape(shape)
 
 

@@ -3,11 +3,12 @@
 from . import ridge
 from .damped import solve_damped
 from .local_field import THINNEST_FIELD, Field, Scores, field_on, remaining, scores_of_ridge
+from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
 from .residual import check, relative_change, solve_and_check
 from .responses import Responses, Susceptibility
-from .ridge import RESPONSE_TOLERANCE, responses_of
+from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, newton_system, penalty_on_m
 from .special import norm_variance
@@ -15,6 +16,7 @@ from .sweep import sweep
 
 __all__ = [
     "RESPONSE_TOLERANCE",
+    "SMALLEST_ERROR",
     "THINNEST_FIELD",
     "Conjugates",
     "Errors",

@@ -7,7 +7,6 @@ like any other solution.  ``ridge`` solves the same equations at once.
 """
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,36 +14,32 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Rows
 
 from ..equivalence import Table
-from .local_field import Field, Scores, errors_of_ridge, field_on, scores_of_ridge
+from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .overlaps import Conjugates, Overlaps
 from .responses import Susceptibility
 from .ridge import Points, responses_of
 from .signal import Signal, ridge_signal
 from .sweep import sweep
 
-DAMPING = 0.5
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds of a point
-TOLERANCE = 1e-12  # of every unknown, relative
-SMALLEST = 1e-3  # overlaps m, theta, psi may vanish; their unit is 1
 
 
 def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
     """The points (alpha, lam), arrays of shape (P,)."""
     responses, score = responses_of(table), partial(scores_of_ridge, table)
     A, K = table.loadings.shape[:2]
-    shapes = [(A, A), (A,), (len(table.offsets),), (A, K), (A, len(table.g)), (A, A), (A,)]
-    ends, unit = np.cumsum([np.prod(shape, dtype=int) for shape in shapes]), np.eye(A)
-
-    def flat(values: list[Any]) -> Array:
-        """Numbers of each overlap, side by side."""
-        each = zip(values, shapes, strict=True)
-        return np.concatenate([np.broadcast_to(x, shape).ravel() for x, shape in each])
+    unit, one = np.eye(A), np.ones(A)
+    m, theta, psi = (
+        np.full(shape, 0.1) for shape in (len(table.offsets), (A, K), (A, len(table.g)))
+    )
+    first = Overlaps(unit, one, m, theta, psi, unit, one)  # of every point
+    ends = np.cumsum([part.size for part in first])[:-1]
 
     def unpack(x: Array) -> Overlaps:
-        each = zip(np.split(x, ends[:-1], axis=1), shapes, strict=True)
-        return Overlaps(*(part.reshape(len(x), *shape) for part, shape in each))
+        each = zip(np.split(x, ends, axis=1), first, strict=True)
+        return Overlaps(*(part.reshape(len(x), *like.shape) for part, like in each))
 
-    def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates]:
+    def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
             return ridge_signal(table, s.slope * table.weights, alpha[rows], V2, M)
 
@@ -52,17 +47,18 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
 
     def damped(x: Array, rows: Rows) -> Array:
         after = [part.reshape(len(x), -1) for part in image(x, rows)[0]]
-        return DAMPING * x + (1 - DAMPING) * np.concatenate(after, axis=1)
+        return x / 2 + np.concatenate(after, axis=1) / 2
 
     def size(x: Array) -> Array:
         """Such that what a damped step changes is, relative to it, the undamped residual."""
-        return (1 - DAMPING) * np.maximum(np.abs(x), SMALLEST * may_vanish)
+        return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
-    may_vanish = flat([1 - unit, 0, 1, 1, 1, 1 - unit, 0])
-    start = np.tile(flat([unit, 1, 0.1, 0.1, 0.1, unit, 1]), (len(alpha), 1))
+    flat = np.concatenate([part.ravel() for part in first])
+    start = np.tile(flat, (len(alpha), 1))
+    may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and what is between two groups
     with np.errstate(all="ignore"):  # rows that diverge are flagged
-        found = fixed_point(damped, start, tol=TOLERANCE, size=size, max_iterations=MOST_SWEEPS)
-        overlaps = unpack(found.value)
-        _, conjugates = image(found.value, np.arange(len(alpha)))
-        errors = errors_of_ridge(table, score(field_on(table, responses, overlaps)))
-    return Points(overlaps, conjugates, errors, found.residual, found.iterations, found.status)
+        found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
+        _, conjugates, s = image(found.value, np.arange(len(alpha)))
+        errors = errors_of_ridge(table, s)
+    account = found.residual, found.iterations, found.status
+    return Points(unpack(found.value), conjugates, errors, *account)

@@ -81,23 +81,15 @@ class Field(NamedTuple):
         return Field(*(part[:, kappa] for part in self))
 
     @property
-    def resolved(self) -> "Field":
-        """The same with a variance and a response that rounding leaves positive."""
-        power = np.maximum(self.power, THINNEST_FIELD**2 * self.centre**2 + 1e-300)
-        return self._replace(power=power, response=np.maximum(self.response, UNMOVED))
-
-    @property
     def unmoved(self) -> "Field":
         """The same for new samples, which training did not see."""
         return self._replace(response=np.full_like(self.response, UNMOVED))
 
 
-def field_on(
-    table: Table, responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None
-) -> Field:
-    """C, P, S^2 and V at every point and node of ``table``, whose ``responses`` are given; or for
-    one point alone at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7),
-    (4.1)"""
+def field_on(responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None) -> Field:
+    """C, P, S^2 and V at every point and node of the table of ``responses``; or for one point alone
+    at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7), (4.1)"""
+    table = responses.table
 
     def combined(rows: Array, moments: Array) -> Array:
         """The moments (n, N) with the weights ``rows`` (P, n), or those of all parts."""
@@ -106,17 +98,15 @@ def field_on(
         every = np.tile(owner, moments.shape[1] // owner.size)
         return np.einsum("nr,rn->n", rows[every], moments)[None]
 
-    output = combined(output_weights(o), table.regressors)
+    readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
+    output = combined(readout, table.regressors)
     centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
     pull = np.stack(slopes, axis=-1)
     power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
     response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
-    return Field(centre, pull, power, response)
-
-
-def output_weights(o: Overlaps) -> Array:
-    """m and the overlaps with special directions, (P, F): what ``regressors`` are combined with."""
-    return np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
+    # rounding leaves both positive
+    power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)
+    return Field(centre, pull, power, np.maximum(response, UNMOVED))
 
 
 def remaining(field: Field) -> Array:

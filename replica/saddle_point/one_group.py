@@ -32,21 +32,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from solvers.chebyshev import HalfLine
-from solvers.results import Array
+from solvers.newton import LONGEST_STEP
+from solvers.results import Array, Status
 
 from ..equivalence import OneGroup
 
-TOLERANCE = 1e-13  # of log V1 and log V2: some hundred times rounding
-ROUNDING = 1e-15  # residuals of (i), (ii) this small are nothing but rounding
-SOLVED = 1e-10  # largest residual at which a short step is that of a solution
-LONGEST = 3.0  # step in a logarithm: a factor of 20
-SWEEPS = 2  # steps of the map before Newton's: they bring (1, 1) into the right decades
-LIMIT = 100  # evaluations: from there Newton needs about four
-SMALLEST_ERROR = 1e-4  # of the target's power: with no less an error is compared
-SMALLEST_OVERLAP = 1e-4  # theta, chi, psi, in what they add to the output, of the target's size
-SINGULAR = 1e-13  # what is left of the row norms beside u counts as nothing, relative to all
+RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
+# Errors are sums that may cancel, and theta, chi and psi may vanish.  An error is compared with no
+# less than this part of what it is without a readout, and an overlap with no less than this part of
+# what would make the output as large as the target.
+SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
 
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
+STATUSES = np.array(
+    [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
+)
 
 # Points times nodes that Python does itself, 70 microseconds each: in all as long as numba takes to
 # be imported and to load what it has compiled before.
@@ -152,15 +152,16 @@ def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: b
 @compiled
 def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
     """W1, V2, evaluations and status.  Eqs. (4.1)-(4.4), (16.6)"""
+    sweeps, limit = 2, 100  # of the map, from (1, 1) into the right decades; and evaluations
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
         c, _ = effective(t, t.rows, alpha * E.Ra * V2)
         V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
     slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
-    for count in range(SWEEPS + 1, LIMIT + 1):
+    for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
         bulk = bulk_at(t, t.rows, T1, T2)
         error, there, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
@@ -170,16 +171,17 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
             W1, V2, slopes, residual = T1, T2, there, size(error)
             back1, back2 = solve_pair(slopes, error)
             length = distance = size((back1, back2))
-            shortened = LONGEST / max(length, LONGEST)
+            shortened = LONGEST_STEP / max(length, LONGEST_STEP)
             step1, step2 = -shortened * back1, -shortened * back2
         else:
             step1, step2 = step1 / 2, step2 / 2
             length = size((step1, step2))
         if not isfinite(length):
             return W1, V2, count, NOT_FINITE
-        if length <= TOLERANCE or residual <= ROUNDING:
-            return W1, V2, count, CONVERGED if residual < SOLVED else NO_PROGRESS
-    return W1, V2, LIMIT, ITERATION_LIMIT
+        if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
+            # far from any root, a step becomes this short by halving alone
+            return W1, V2, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
+    return W1, V2, limit, ITERATION_LIMIT
 
 
 @compiled
@@ -253,7 +255,8 @@ def network_signal(
     uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2
     tilt = (C.ud - q * zeta * C.uz * C.dz) / uu
     rest = dd - tilt**2 * uu
-    root, norm_root = sqrt(scale * uu), sqrt(scale * rest) if rest > SINGULAR * dd else 0.0
+    # where the norms do not move beside u, rest is rounding
+    root, norm_root = sqrt(scale * uu), sqrt(scale * rest) if rest > 1e-13 * dd else 0.0
     _, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
     gram02, _, _, _ = norm_averages(t, rows, V1, V2, 0.0, 0.0)
     share, norm_share = gram01 / pivot, gram02 / pivot

@@ -1,6 +1,7 @@
 """How far a solution is from solving the equations of ridge regression.  docs/theory.md 4"""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -8,22 +9,14 @@ from solvers.linear import solve_rows
 from solvers.results import Array, largest
 
 from ..equivalence import Table
-from .local_field import Field, Scores, errors_of_ridge, field_on, scores_of_ridge
+from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
+from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
 from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses, Susceptibility
 from .ridge import Points, compiled_points, responses_of, solve_points
 from .rows import TabulatedRows
 from .signal import Signal
 from .sweep import sweep
-
-# Of the target's power: an error of a point is a sum that may cancel, and is compared with no less
-# than that part of the terms it is a sum of.
-SMALLEST_ERROR = 1e-4
-# Of theta and psi that would make the output as large as the target: they may vanish.
-SMALLEST_OVERLAP = 1e-4
-# Of the sum of the |m mu_0|, which cancel where mu_0 are nearly dependent: with the tolerance of a
-# residual, 1e-10, this is their rounding.
-ROUNDED_TERMS = 1e-6
 
 
 def solve_and_check(
@@ -57,13 +50,13 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     the residual; on a coarser one, it estimates that table's quadrature error.
     """
     responses, o, hats = responses_of(table), points.overlaps, points.conjugates
-    s = scores_of_ridge(table, field_on(table, responses, o))
 
     def signal(_: Scores, __: Field, ___: Array, M: Susceptibility) -> Signal:
         # conjugates are what samples, each by a large sum, leave: overlaps are of those kept
         return Signal(o.m, M.answer(hats.special), hats.m, hats.special)
 
-    again, hats_again = sweep(responses, alpha, lam, o, lambda _: s, signal)
+    score = partial(scores_of_ridge, table)
+    again, hats_again, s = sweep(responses, alpha, lam, o, score, signal)
     changes = [
         *_of_pairs(responses, again, o, hats_again, hats),
         *_of_signal(table, s, again, o, hats),
@@ -92,11 +85,7 @@ def _of_pairs(
 
 
 def _of_signal(
-    table: Table,
-    s: Scores,
-    again: Overlaps,
-    o: Overlaps,
-    hats: Conjugates,
+    table: Table, s: Scores, again: Overlaps, o: Overlaps, hats: Conjugates
 ) -> Iterator[Array]:
     """Changes of the conjugates of m and of the overlaps with special directions, and of these,
     each compared with no less than what would be of the target's size, or that part of it.
@@ -108,7 +97,9 @@ def _of_signal(
     kept = np.concatenate([hats.m, hats.special.reshape(P, -1)], axis=1)
     terms = np.vecdot(np.abs(o.m), of_regressors[:, : len(table.offsets)])[:, None]
     size = of_regressors * np.sqrt(power)
-    floor = np.maximum(size, ROUNDED_TERMS * of_regressors * terms)
+    # |m mu_0| cancel where mu_0 are nearly dependent: this is their rounding, over a residual of
+    # 1e-10
+    floor = np.maximum(size, 1e-6 * of_regressors * terms)
     yield relative_change(moments - kept, 0, floor)
     with np.errstate(divide="ignore"):
         unit = (power / size)[:, len(table.offsets) :].reshape(hats.special.shape)

@@ -30,13 +30,6 @@ from solvers.results import Array, Result, Status, largest
 
 from ..equivalence import Table
 
-# Further iterations from which on Newton's method is cheaper: it takes a few steps.
-PATIENCE = 8
-# Relative change below which the iteration's contraction tells how far it has to go: before, V may
-# grow by a constant factor for decades, or creep, and Newton's method does not find the solution.
-CLOSE = 0.02
-NEWTON_STEPS = 40  # at most: 10 are many, and one of 48 groups takes a third of a second
-
 
 @lru_cache(maxsize=64)
 def _upper(groups: int) -> tuple[Array, Array]:
@@ -254,7 +247,10 @@ class Responses(ABC):
             ones = np.ones((len(alpha), self.groups))
             start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
             start = self.image(self.conjugates(start, alpha), lam)
-            limits: dict[str, Any] = {"patience": PATIENCE, "near": CLOSE}
+            # Newton's method takes as long as 8 further steps.  The contraction tells how far it is
+            # once V changes by less than .02: before, V may grow by a constant factor for decades,
+            # or creep, and Newton's method does not find the solution.
+            limits: dict[str, Any] = {"patience": 8, "near": 0.02}
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
@@ -271,7 +267,7 @@ class Responses(ABC):
             size=self.magnitude,
             signed=signed,
             tol=max(tol, 1e-13),
-            max_iterations=NEWTON_STEPS,
+            max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
         )
         error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
         found = first.continued(slow, replace(second, residual=largest(error)))

@@ -12,24 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.results import Array, Status
+from solvers.results import Array
 
 from ..equivalence import Table
 from . import one_group
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
+from .one_group import RESPONSE_TOLERANCE, STATUSES
 from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses
 from .rows import TabulatedRows
 from .signal import ridge_signal
-from .sweep import sources
-
-RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
-# what the compiled solver's numbers mean
-STATUSES = np.array(
-    [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
-)
+from .sweep import sources, unpacked
 
 
 class Points(NamedTuple):
@@ -87,15 +82,14 @@ def compiled_points(
     hats = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
     special_hat = np.column_stack([hats, found.psi_hat])[:, None]
     psi, m, m_hat = found.psi[:, None, None], found.m[:, None], found.m_hat[:, None]
-    (V1, V2), (Q1, q2), (V1_hat, V2_hat), (X1, X2) = (
-        (first[:, None, None], second[:, None])
-        for first, second in (
-            (found.V1, found.V2), (found.Q1, found.q2), (found.V1_hat, found.V2_hat),
-            (found.X1, found.X2),
-        )
-    )  # fmt: skip
-    overlaps = Overlaps(V1, V2, m, theta[:, None], psi, Q1, q2)
-    conjugates = Conjugates(V1_hat, V2_hat, m_hat, special_hat, X1, X2)
+
+    def pair(first: Array, second: Array) -> tuple[Array, Array]:
+        return first[:, None, None], second[:, None]
+
+    V, Q = pair(found.V1, found.V2), pair(found.Q1, found.q2)
+    V_hat, X = pair(found.V1_hat, found.V2_hat), pair(found.X1, found.X2)
+    overlaps = Overlaps(*V, m, theta[:, None], psi, *Q)
+    conjugates = Conjugates(*V_hat, m_hat, special_hat, *X)
     status = STATUSES[found.status.astype(np.int64)]
     account = found.residual, found.iterations.astype(np.int64), status
     return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error
@@ -110,38 +104,30 @@ def trained_readout(
     complex steps.
     """
     table = responses.table
-    V1, V2 = responses.unpack(V)
-    R = responses.shrinkage(V)
+    V2, R = responses.unpack(V)[1], responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     W = R * table.weights
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    # Eqs. (4.5), (4.6)
-    m, special, m_hat, special_hat = ridge_signal(table, W, alpha, V2, susceptibility)
-    theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
-    signal = responses.signal_sources(V, susceptibility, alpha, special_hat)
+    signal = ridge_signal(table, W, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
+    own = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
 
     W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0 = conditional_error(table, m, special)
-    if signal.Q1.any():
-        error0 += responses.pack(signal.Q1, np.zeros_like(V2)) @ responses.coefficients
+    error0 = conditional_error(table, signal.m, signal.special)
+    if own.Q1.any():
+        error0 += responses.pack(own.Q1, np.zeros_like(V2)) @ responses.coefficients
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = sources(table, W * error0, alpha, m_hat, signal.X2)  # Eq. (4.8)
+    X = sources(table, W * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
-    X1, X2 = sources(table, W * error, alpha, m_hat, signal.X2)  # Eq. (4.8)
+    X = sources(table, W * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-        Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)
+        Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
     error = error0 + Q @ responses.coefficients  # Eq. (4.7)
-    Q1, q2 = responses.unpack(Q)
-    Q1 += signal.Q1 + psi @ psi.swapaxes(1, 2)
-
-    overlaps = Overlaps(V1, V2, m, theta, psi, Q1, q2)
-    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, special_hat, X1, X2)
     test = error @ table.weights - table.noise  # Eq. (4.11)
     train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
-    return overlaps, conjugates, Errors(test, train)
+    return *unpacked(responses, V, V_hat, signal, own, X, Q), Errors(test, train)
 
 
 def responses_of(table: Table) -> Responses:

@@ -16,8 +16,7 @@ from solvers.results import Array
 from .pencil import Rows
 from .special import Special
 
-PANELS, POINTS = 11, 14  # of the tables, and Chebyshev points in each
-NEAR, FAR = np.exp(10.0), np.exp(-12.0)  # between 1 / NEAR and 1 / FAR of q c: logarithmic
+POINTS = 14  # Chebyshev points in each panel of the tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +46,14 @@ class TabulatedRows:
         return np.triu_indices(len(self.rows.basis) + 1)
 
     @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The tables are logarithmic between the inverses of these q."""
+        return np.exp(10.0) * self.c, np.exp(-12.0) * self.c
+
+    @cached_property
     def _places(self) -> tuple[Array, Array]:
         """q at the Chebyshev points of all panels (panels, points), and in their middles."""
-        return HalfLine.points(PANELS, POINTS, NEAR * self.c, FAR * self.c)
+        return HalfLine.points(11, POINTS, *self._ends)
 
     @cached_property
     def _values(self) -> Array:
@@ -76,7 +80,7 @@ class TabulatedRows:
     def table(self) -> HalfLine:
         """c_e and C, k functions."""
         series = self._values[..., :POINTS] @ to_coefficients(POINTS).T
-        return HalfLine(series, NEAR * self.c, FAR * self.c)
+        return HalfLine(series, *self._ends)
 
     @cached_property
     def _errors(self) -> Array:

@@ -20,7 +20,6 @@ from solvers.results import Array
 from .pencil import Rows
 
 DELTA = 1  # its place among the special directions
-NO_NORMS = 1e-30  # variance of norms that rows start from, in the place of 0
 
 
 class _Seen:
@@ -118,7 +117,7 @@ class Special:
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * size, layers * size)
         last = np.arange(A) - size + DELTA * A  # of delta: what rows start from
-        H[:, last, last] -= 1 / max(rows.initial_norms, NO_NORMS)
+        H[:, last, last] -= 1 / max(rows.initial_norms, 1e-30)  # of norms that are all equal, 0
         self.back = -np.linalg.solve(H[:, size:, size:], H[:, size:, :size])
         self.C = H[:, :size, :size] + H[:, :size, size:] @ self.back
 

@@ -14,7 +14,7 @@ from solvers.results import Array
 from ..equivalence import Table
 from .local_field import Field, Scores, field_on
 from .overlaps import Conjugates, Overlaps
-from .responses import Responses, Susceptibility
+from .responses import Responses, SignalSources, Susceptibility
 from .signal import Signal
 
 Score = Callable[[Field], Scores]
@@ -24,8 +24,8 @@ SignalStep = Callable[[Scores, Field, Array, Susceptibility], Signal]
 
 def sweep(
     responses: Responses, alpha: Array, lam: Array, o: Overlaps, score: Score, signal: SignalStep
-) -> tuple[Overlaps, Conjugates]:
-    """The overlaps that follow from overlaps ``o``, and the conjugates on the way.
+) -> tuple[Overlaps, Conjugates, Scores]:
+    """The overlaps that follow from overlaps ``o``, and on the way the conjugates and the scores.
 
     Parameters
     ----------
@@ -38,21 +38,34 @@ def sweep(
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
-    table, field = responses.table, field_on(responses.table, responses, o)  # Eqs. (4.1), (6.1)
+    table, field = responses.table, field_on(responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
-    V1, V2 = responses.unpack(V)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    m, special, m_hat, special_hat = signal(s, field, V2, susceptibility)  # Eqs. (4.5), (6.2)
-    theta, psi = np.split(special, [table.loadings.shape[1]], axis=2)
-    own = responses.signal_sources(V, susceptibility, alpha, special_hat)
-    X1, X2 = sources(table, s.square * table.weights, alpha, m_hat, own.X2)  # Eqs. (4.8), (6.3)
-    Q = responses.second_moments_at(V_hat, lam, responses.pack(X1, X2), V)  # Eq. (4.9)
+    new = signal(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
+    own = responses.signal_sources(V, susceptibility, alpha, new.special_hat)
+    X = sources(table, s.square * table.weights, alpha, new.m_hat, own.X2)  # Eqs. (4.8), (6.3)
+    Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)
+    return *unpacked(responses, V, V_hat, new, own, X, Q), s
+
+
+def unpacked(
+    responses: Responses,
+    V: Array,
+    V_hat: Array,
+    signal: Signal,
+    own: SignalSources,
+    X: tuple[Array, Array],
+    Q: Array,
+) -> tuple[Overlaps, Conjugates]:
+    """All overlaps and conjugates from packed ones, with what the ``signal`` adds to Q1 by its
+    ``own`` sources and psi.  Eq. (4.9)"""
+    theta, psi = np.split(signal.special, [responses.table.loadings.shape[1]], axis=2)
     Q1, q2 = responses.unpack(Q)
     Q1 += own.Q1 + psi @ psi.swapaxes(1, 2)
-    conjugates = Conjugates(*responses.unpack(V_hat), m_hat, special_hat, X1, X2)
-    return Overlaps(V1, V2, m, theta, psi, Q1, q2), conjugates
+    overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
+    return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
 
 
 def sources(

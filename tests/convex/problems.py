@@ -80,7 +80,7 @@ def change_on(given: LabelTable, of, point) -> float:
     coordinates in one pass, and of errors relative to themselves."""
     equations, o = Equations(given, of), overlaps_of(point)
     pack = equations.coordinates.pack
-    after, _ = equations.update(np.array([point.alpha]), np.array([point.lam]), o)
+    after, *_ = equations.update(np.array([point.alpha]), np.array([point.lam]), o)
     test, lost = equations.errors(o)
     pairs = [(test, point.test_error), (lost.test, point.loss_error)]
     pairs += [(lost.train, point.train_loss), (lost.train_square, point.train_error)]

@@ -9,7 +9,6 @@ from replica import SpikedRandomFeatures
 from replica.convex import classification_error
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
-from replica.convex.solve import solve_points
 from replica.saddle_point import ridge
 from solvers.rules import trapezoid
 from tests.convex.problems import MODELS, SIGN, by_nodes, change_on, labels_on
@@ -32,7 +31,7 @@ def test_steps_are_summed_exactly(model, loss):
     given = labels_on(model, trapezoid(54, 7.9))
     labels, of, summed = given.labels, replica.loss(loss), by_nodes(loss)
     equations = Equations(given, of)
-    overlaps, _ = solve_points(equations, ONE, 0.1 * ONE)
+    overlaps, _ = equations.solve(ONE, 0.1 * ONE)
     field = equations.field(overlaps)
     assert labels.steps is not None
     exact = scores(labels, summed, field)

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 import replica
 from replica.convex.averages import losses, scores
-from replica.convex.labels import Labels, Steps
+from replica.convex.label_tables import ConditionalLabels, Steps
 from replica.saddle_point import Field
 from solvers.rules import composite
 
@@ -19,7 +19,7 @@ def labels_at(edges, values, binary, variances=(0.0,), shares=(1.0,)):
     """Labels at one kappa, without nodes of tau."""
     mixed = np.array(variances), np.array(shares)
     steps = Steps(np.array([edges]), np.array(values))
-    return Labels(ONE[..., None], ONE, ONE, *mixed, binary, 9, steps=steps)
+    return ConditionalLabels(ONE[..., None], ONE, ONE, *mixed, binary, 9, steps=steps)
 
 
 def by_panels(labels, of, C, P, power, V):

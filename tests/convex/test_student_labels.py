@@ -10,7 +10,7 @@ import replica
 from replica import Loss, solve
 from replica.convex.averages import losses, scores
 from replica.convex.equations import Equations
-from replica.convex.labels import Labels
+from replica.convex.label_tables import ConditionalLabels
 from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
@@ -43,7 +43,7 @@ def test_averages_by_brute_force(of, nu, V):
     mean = np.sin(2 * tau)
     noise = label_noise(f"student:{nu}:{sigma}")
     variances, shares = np.array(noise.components).T
-    labels = Labels(
+    labels = ConditionalLabels(
         *(tau[None, :, None], weights[None], mean[None], variances, shares),
         *(False, 14, noise),
     )
@@ -88,7 +88,7 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     table = tabulate(WAVE, Rule(np.linspace(-9, 9, 401), np.ones(401)))
     weights = np.exp(-(table.kappa[0] ** 2) / 2)
     weights /= weights.sum()
-    field = field_on(table, responses_of(table), overlaps_of(point)).resolved
+    field = field_on(responses_of(table), overlaps_of(point))
     tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
     rest = np.sqrt(1 - 0.8**2)
     x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)

@@ -120,7 +120,7 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     chosen = likely[np.linspace(0, likely.size - 1, 5).astype(int)]
     kappa = Rule(table.kappa[0, chosen], np.ones(chosen.size))
     dense = labels_on(model, kappa, 8, 16.4 / 2400)
-    field = field_on(dense.table, responses_of(dense.table), overlaps_of(point)).resolved
+    field = field_on(responses_of(dense.table), overlaps_of(point))
     for at, k in enumerate(chosen):
         here = type(field)(*(part[:, [at]] for part in field))
         found = scores(labels.at(slice(k, k + 1)), of, here)

@@ -229,6 +229,9 @@ def test_learned_function_makes_the_error(readout):
     error = w @ (square + learned.variance(z) + learned.target_variance(z))
     error -= 2 * w @ (learned.point.overlaps.psi[:, 0] @ table.mu1 * table.g[0])
     assert error == pytest.approx(learned.point.test_error, rel=1e-10)
+    bounds = replica.bounds(model)
+    functions = learned.mean, learned.variance, learned.target_mean, bounds.lower_function
+    assert all(function(np.empty((3, 0))).shape == (3, 0) for function in functions)
 
 
 def test_large_penalty_learns_the_upper_function():

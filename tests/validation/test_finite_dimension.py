@@ -10,7 +10,6 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.convex.label_tables import shared_table
-from replica.convex.solve import solve_points
 from replica.saddle_point import Overlaps, field_on, penalty_on_m
 from validation import draw, simulate
 from validation.fit import fit_convex_readout
@@ -35,8 +34,8 @@ def with_fluctuation(point, monkeypatch):
     of docs/readout.md in them, for one group."""
     terms = np.zeros(2)
 
-    def field(table, responses, overlaps, owner=None):
-        plain, square = field_on(table, responses, overlaps, owner), table.offsets[0] ** 2
+    def field(responses, overlaps, owner=None):
+        plain, square = field_on(responses, overlaps, owner), responses.table.offsets[0] ** 2
         return plain._replace(
             response=plain.response + terms[0] * square, power=plain.power + terms[1] * square
         )
@@ -58,7 +57,7 @@ def with_fluctuation(point, monkeypatch):
         penalty = penalty_on_m(table, alpha, o.V2)[0, 0]
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))
         terms[:] = V, V**2 * n * (s.square[0] @ mu_0_square + penalty * q2 / o.V2[0, 0])
-        o, _ = solve_points(equations, alpha, lam, o)
+        o, _ = equations.solve(alpha, lam, o)
     test, losses = equations.errors(o)
     return np.sqrt(terms[1]), test[0], losses.test[0]
 
