@@ -14,7 +14,7 @@ at fixed V1_hat, w C w of group b, and K dC/dK.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -216,9 +216,19 @@ class CorrelatedGroups(Groups):
         assert isinstance(table.covariance, Rows)
         self.rows = table.covariance
 
-    def averages_at(self, K: Array) -> Array:
-        """The averages x (P, n) that real K implies."""
-        return self.rows.averages(K)
+    def averages_at(self, K: Array, near: Array | None = None) -> Array:
+        """The averages x (P, n) that real K implies, from a guess."""
+        return self._last(K.shape, K.tobytes()) if near is None else self.rows.averages(K, near)
+
+    @cached_property
+    def _last(self) -> Callable[[tuple[int, ...], bytes], Array]:
+        """The averages of K from no guess, kept: at a solution several equations ask for them."""
+
+        @lru_cache(maxsize=1)
+        def averages(shape: tuple[int, ...], K: bytes) -> Array:
+            return self.rows.averages(np.frombuffer(K).reshape(shape))
+
+        return averages
 
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C, and o (P, 2AT, A) with dC = o^T dx o."""
@@ -233,6 +243,10 @@ class CorrelatedGroups(Groups):
         of_S = U[:, rows, :, None] * U[:, columns, None]
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
         return PencilEquations(rest, by_x, self.rows.products(squares, U), of_S)
+
+    def lacking(self, at: GroupResolvent) -> Array:
+        """What the equations for x lack of being met alone, (P, n)."""
+        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
 
     def response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""

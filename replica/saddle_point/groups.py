@@ -65,9 +65,8 @@ class Groups(Responses):
         smallest[invalid], Lam[invalid], V1_hat[invalid] = 1.0, 1.0, 0.0
         guess = smallest if near is None else self.unpack(self.from_analytic(near))[1]
         V2 = np.where(np.isfinite(guess) & (guess > 0), guess, smallest)
-        x = np.empty((len(V2), 0)) if near is None else self.averages_in(near)
-        known = x.shape[1] > 0
-        if not known:
+        x = None if near is None else self.averages_in(near)
+        if x is None or not x.shape[1]:
             x = self.averages_at(self.scale(V2) * V1_hat)
         n = x.shape[1]
         invalid |= ~np.isfinite(x).all(axis=1)
@@ -75,21 +74,22 @@ class Groups(Responses):
 
         def system(U: Array, rows: Rows) -> tuple[Array, Callable[[Array], Array]]:
             V2, size = U[:, n:], self._size(U[:, :n])
-            # far away linear steps lead x out of its branch: without a guess it is that of V2
-            at = self.resolvent(self.scale(V2) * V1_hat[rows], U[:, :n] if known else None)
-            of = self.averages(at)
+            K, x = self.scale(V2) * V1_hat[rows], U[:, :n]
+            if near is None:  # far away linear steps lead x out of its branch
+                x = self.averages_at(K, x)
+            at = self.resolvent(K, x)
             total = V2 * Lam[rows] + np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
             with np.errstate(invalid="ignore"):  # where Newton may try, the total may be negative
                 of_V2 = np.log(total / pi)
-            off = np.concatenate([of.rest / size, of_V2], axis=1)
+            off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
 
             def slopes(some: Array) -> Array:
                 here = GroupResolvent(*(part[some] for part in at))
-                by = PencilEquations(*(part[some] for part in of))
-                _, by_x, by_V2 = self._trace(here, by)
+                of = self.averages(here)
+                _, by_x, by_V2 = self._trace(here, of)
                 by_V2[:, range(self.groups), range(self.groups)] += (V2 * Lam[rows])[some]
-                by_K = self._by_log_V2(by, here) / size[some, :, None]
-                first = np.concatenate([by.by_x, by_K], axis=2)
+                by_K = self._by_log_V2(of, here) / size[some, :, None]
+                first = np.concatenate([of.by_x, by_K], axis=2)
                 second = np.concatenate([by_x * size[some, :, None], by_V2], axis=2)
                 return np.concatenate([first, second / total[some, :, None]], axis=1)
 
@@ -103,8 +103,8 @@ class Groups(Responses):
         found = newton(system, start, size=size, signed=signed, tol=1e-14)
         x, V2 = found.value[:, :n], found.value[:, n:]
         scale = self.scale(V2)
-        if not known:
-            x = self.averages_at(scale * V1_hat)
+        if near is None:
+            x = self.averages_at(scale * V1_hat, x)
         V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
         U = np.concatenate([x, V], axis=1)
         U[invalid | ~(found.residual < 1e-10)] = np.nan  # more than rounding
@@ -231,8 +231,9 @@ class Groups(Responses):
         W = W * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
 
-    def averages_at(self, K: Array) -> Array:
-        """The averages x (P, n) that real K implies; of isotropic rows there are none."""
+    def averages_at(self, K: Array, near: Array | None = None) -> Array:
+        """The averages x (P, n) that real K implies, from a guess; of isotropic rows there are
+        none."""
         return np.empty((len(K), 0))
 
     def effective(self, x: Array) -> tuple[Array, Array]:
@@ -244,6 +245,10 @@ class Groups(Responses):
         """The equations for x."""
         none = np.empty((len(at.x), 0, self.groups, self.groups))
         return PencilEquations(at.x, none[..., 0, :0], none, none)
+
+    def lacking(self, at: GroupResolvent) -> Array:
+        """What the equations for x lack of being met alone, (P, n)."""
+        return at.x
 
     def scale(self, V2: Array) -> Array:
         """sqrt(tau_a tau_b), (P, A, A)."""
