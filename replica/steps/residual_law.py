@@ -224,7 +224,10 @@ def _beside(
 
 def _too_quick(labels: LabelLaw) -> QuadratureError:
     """What is raised where no rule is fine enough."""
-    return QuadratureError(f"target {labels.target.name}: it varies too quickly")
+    return QuadratureError(
+        f"the averages over the batch of a later step: target {labels.target.name} less the "
+        "network's output varies too quickly at these rates"
+    )
 
 
 def _with_noise(
