@@ -8,14 +8,10 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point.correlated import CorrelatedGroups
+from tests.problems import step
 from validation import simulate
 from validation.draws import gradient_step
 from validation.draws.features import sphere_rows
-
-
-def step(**changes):
-    fields = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes
-    return replica.GradientStep(**fields)
 
 
 @pytest.mark.slow
