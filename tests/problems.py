@@ -21,6 +21,12 @@ RAGGED = SpikedRandomFeatures(  # three groups that have nothing in common
     fractions=[0.2, 0.5, 0.3], gamma=0.7, beta=1.3, noise=0.1,
 )  # fmt: skip
 
+
+def step(**changes):
+    """One giant step of a network whose own theory is far from its sRF's."""
+    return GradientStep(**dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes)
+
+
 POINTS = dict(alpha=np.array([0.3, 1.0, 1.3, 3.0]), lam=np.array([0.1, 1e-4, 0.01, 1.0]))
 
 # Of the same points twice: a process does its first few in Python and the rest by compiled code,

@@ -204,19 +204,6 @@ def test_interrupt(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "user.py"]
 
 
-def test_version(capsys):
-    assert theory("--version") == 0
-    assert capsys.readouterr().out.strip() == "0.1.0"
-
-
-@pytest.mark.slow
-def test_workers_make_the_same_points(capsys):
-    line = f"{STEP} --beta .5,1 --alpha 1 --lam .1"
-    two, one = (document(capsys, f"{line} --workers {n}")["points"] for n in (2, 1))
-    expected = [pytest.approx(point["test_error"], rel=ORDER_OF_SUMS) for point in one]
-    assert [point["test_error"] for point in two] == expected
-
-
 def test_workers_and_time_limit(capsys):
     assert "--workers must be a whole number" in refusal(capsys, f"{POINT} --workers 0")
     sharp = "curve --student tanh --target sin --r 1e4 --c 1 --gamma .8 --alpha 1 --lam .1"

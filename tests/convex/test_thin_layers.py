@@ -187,8 +187,7 @@ def test_a_tolerance_means_what_it_says(model, alpha, lam, loss):
         pytest.param(0.01, None, 0.0, marks=pytest.mark.slow),
         *(
             pytest.param(delta, "student:3:0.5", noise, marks=pytest.mark.slow)
-            for delta in (0.1, 0.01)
-            for noise in (0.0, 0.09)
+            for delta, noise in ((0.1, 0.0), (0.01, 0.09))
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""A simulation on a local dask cluster that fails in one of six ways; run by its test.
+"""A simulation on a local dask cluster that fails in one of six ways, or loses a worker; run by its
+test.
 
 A process of its own, since dask opens servers and threads that would outlive a test.
 """
@@ -71,6 +72,8 @@ def main(fault, store):
             return
         if fault == "scheduler":
             scheduler.kill()
+        elif fault == "kill":
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
         elif fault == "client":
             client.close()
         elif fault == "cluster":

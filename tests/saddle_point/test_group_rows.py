@@ -11,11 +11,7 @@ from replica.saddle_point import ridge
 from replica.saddle_point.correlated import CorrelatedGroups
 from replica.steps.network import _group_rows
 from replica.steps.row_samples import Kinds
-
-
-def step(**changes):
-    fields = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes
-    return replica.GradientStep(**fields)
+from tests.problems import step
 
 
 @pytest.mark.parametrize(

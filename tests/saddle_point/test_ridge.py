@@ -48,3 +48,13 @@ def test_a_spike_of_any_size(student):
         point = replica.solve(model, alpha=1.3, lam=0.03, raise_on_failure=True)
         errors.append(point.test_error)
     assert errors[:-1] == pytest.approx(errors[-1:] * 3, rel=2e-8)
+
+
+def test_a_spike_of_next_to_nothing():
+    """Its length underflows, and the width of the layers over it is infinite."""
+    of = dict(student="relu", target="sin", c=1.0, gamma=0.8)
+    small, none = (
+        replica.solve(replica.SpikedRandomFeatures(r=r, **of), alpha=1.3, lam=0.03).test_error
+        for r in (5e-324, 0.0)
+    )
+    assert small == pytest.approx(none, rel=1e-10)

@@ -8,11 +8,7 @@ import replica
 from replica.equivalence import table_at
 from tests.oracles import equations_network as literal
 from tests.oracles import equations_rows
-
-
-def step(**changes):
-    fields = dict(student="tanh", target="tanh", alpha0=0.5, eta=3.0) | changes
-    return replica.GradientStep(**fields)
+from tests.problems import errors, step
 
 
 @pytest.mark.parametrize(
@@ -64,18 +60,14 @@ def test_equations_as_they_stand(changes, beta, alpha, lam, row_norms):
     assert point.train_error == pytest.approx(train, rel=3e-9)
 
 
-@pytest.mark.parametrize("lam", [1e-6, 0.1, 100.0])
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("changes", [dict(alpha0=np.inf), dict(eta=0.0)])
-def test_without_noise_in_the_gradient_rows_are_isotropic(changes, alpha, lam):
-    """b = 0; at equal norms the network is then the sRF."""
-    for beta in (0.5, 1.0, 2.0):
-        problem = step(target="sin", **changes)
-        network = replica.solve(problem.network(beta=beta, row_norms=False), alpha=alpha, lam=lam)
-        srf = replica.solve(problem.srf(beta=beta), alpha=alpha, lam=lam)
-        # the accuracy asked of both
-        assert network.test_error == pytest.approx(srf.test_error, rel=1e-10)
-        assert network.train_error == pytest.approx(srf.train_error, rel=1e-10)
+def test_without_noise_in_the_gradient_rows_are_isotropic(changes, beta):
+    """b = 0; at equal norms the network is then the sRF, to the accuracy asked of both."""
+    problem = step(target="sin", **changes)
+    at = dict(alpha=[0.3, 1.0, 4.0] * 3, lam=np.repeat([1e-6, 0.1, 100.0], 3))
+    network = errors(problem.network(beta=beta, row_norms=False), **at)
+    assert network == pytest.approx(errors(problem.srf(beta=beta), **at), rel=1e-10)
 
 
 def test_ever_less_noise_in_the_gradient():
@@ -98,10 +90,7 @@ def test_ever_less_noise_in_the_gradient():
 def test_a_single_readout_value_is_a_learning_rate():
     halved = step(eta=6.0, readout=0.5).network(beta=1.0)
     plain = step(eta=3.0).network(beta=1.0)
-    # the same equations to rounding
-    assert replica.solve(halved, alpha=1.0, lam=0.1).test_error == pytest.approx(
-        replica.solve(plain, alpha=1.0, lam=0.1).test_error, rel=1e-12
-    )
+    assert errors(halved) == pytest.approx(errors(plain), rel=1e-12)  # rounding
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Newton's method in logarithms: answers, refusals."""
+"""Newton's method in logarithms and in the complex plane: answers, refusals."""
 
 import numpy as np
 import pytest
 
+from solvers.continuation import newton_complex
 from solvers.newton import newton
 
 
@@ -64,3 +65,13 @@ def test_newton_singular_row_does_not_spoil_the_others():
 def test_newton_refuses_a_bad_start():
     with pytest.raises(ValueError, match="positive"):
         newton(power_balance, [[0.0, 1.0]])
+
+
+def test_newton_in_the_complex_plane_gives_up():
+    """x^2 + 1 from far away on the real axis: no root within reach."""
+
+    def system(x, rows):
+        return x**2 + 1, (2 * x)[..., None]
+
+    _, settled, _ = newton_complex(system, np.array([[0.5 + 0j], [1j]]), reach=0.3)
+    assert settled.tolist() == [False, True]

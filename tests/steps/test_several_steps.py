@@ -181,13 +181,6 @@ def test_even_target_and_infinite_batches_leave_no_spike():
     assert step.srf(beta=1.0).r == 0
 
 
-def test_cosines_of_rows():
-    """A row has squared length r^2 + c."""
-    step = GradientStep(student="relu", target="tanh", alpha0=2, eta=1.3, noise=0.1)
-    (after,) = after_each_step(step)
-    assert after.weight_cosines[0] == after.r * after.gamma[0] / np.hypot(after.r, after.c**0.5)
-
-
 @pytest.mark.parametrize("name", ["tanh", "relu", "gelu"])
 def test_slope_statistics(name):
     """E sigma'' and Var sigma' against differences and a dense rule."""

@@ -129,24 +129,6 @@ def test_what_cannot_travel_stays_here(caplog):
     assert "Could not pickle the task" in caplog.text
 
 
-@pytest.mark.slow
-def test_dask_with_a_worker_killed(reference, tmp_path):
-    """Cells of a worker that is killed are run by another; the result is the same."""
-    pytest.importorskip("distributed")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.validation.dask_kill", tmp_path],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found["killed"]) == 1
-    assert found["begun"] > OPTIONS["seeds"]  # the cell it was on was begun twice
-    np.testing.assert_array_equal(found["test_error"], reference.test_error)
-
-
 # Kill and resume, through the command line
 
 

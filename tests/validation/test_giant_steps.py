@@ -134,19 +134,17 @@ def test_alignment_of_noisy_labels(law, of):
 def test_network_after_each_of_three_steps():
     """docs/theory.md 13: (r, c, gamma) within 2 % and the test error within 5 % after every step,
     the network's own departure from its sRF (some 4 % at the third) included."""
-    draws, errors = 8, []
+    size = dict(dimension=700, beta=1.0)
+    draws, errors = 16, []
     parameters = [
-        [
-            np.hstack(spike(layer))
-            for layer in list(trajectory(THREE, dimension=1400, beta=1, rng=s))[1:]
-        ]
+        [np.hstack(spike(layer)) for layer in list(trajectory(THREE, **size, rng=s))[1:]]
         for s in range(draws)
     ]
     expected = np.array([(after.r, after.c, *after.gamma) for after in after_each_step(THREE)])
     np.testing.assert_allclose(np.mean(parameters, axis=0), expected, rtol=0.02)
     for count in (1, 2, 3):
         step = replace(THREE, steps=[(2, 1)] * count)
-        found = simulate(step, alpha=1.0, lam=0.05, dimension=1400, seeds=draws, beta=1.0, rng=1)
+        found = simulate(step, alpha=1.0, lam=0.05, **size, seeds=draws, rng=1)
         theory = solve(step.srf(beta=1.0), alpha=1.0, lam=0.05).test_error
         errors.append(float(found.test_mean[0, 0]) / theory - 1)
     assert np.abs(errors).max() < 0.05, errors
@@ -224,10 +222,11 @@ def test_mistakes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("samples", "draws"), [(3326, 10), (29532, 4), (262144, 2)])
+@pytest.mark.parametrize(("samples", "draws"), [(3326, 4), (29532, 2), (262144, 1)])
 def test_published_single_step_errors(samples, draws):
     """Test errors of the published notebook (arXiv:2305.18270), mean and standard deviation of
-    ten draws each; ours from another initialisation.  Within three combined deviations."""
+    ten draws each; ours from another initialisation.  Within three combined deviations of one draw
+    each, which more draws of ours would not lower."""
     layer, readout = initial_layer(
         student="relu", target=TEACHERS, dimension=512, width=1024, rng=0
     )
@@ -236,8 +235,7 @@ def test_published_single_step_errors(samples, draws):
         for seed in range(draws)
     ]
     mean, deviation = PUBLISHED[samples]
-    own = max(np.std(found, ddof=1), deviation) if draws < 10 else np.std(found)
-    assert abs(np.mean(found) - mean) < 3 * np.hypot(own, deviation)
+    assert abs(np.mean(found) - mean) < 3 * np.sqrt(2) * deviation
 
 
 # Commands
