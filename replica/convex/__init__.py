@@ -1,9 +1,11 @@
 """The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
-from .classification import classification_error
+from .averages import losses, scores
+from .classification import classification_error, wrong_at_nodes
 from .common_bias import objective, slope_in_bias
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .held_nodes import errors_near
+from .labels import Labels
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 from .solve import LOSS_RESIDUAL_TOLERANCE
@@ -14,13 +16,17 @@ __all__ = [
     "LOSS_RESIDUAL_TOLERANCE",
     "Evaluation",
     "GivenUp",
+    "Labels",
     "Loss",
     "Task",
     "classification_error",
     "errors_near",
     "loss",
+    "losses",
     "objective",
     "on_growing_tables",
+    "scores",
     "slope_in_bias",
     "solve_convex",
+    "wrong_at_nodes",
 ]

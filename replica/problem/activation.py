@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermeval
 from numpy.typing import ArrayLike
 
 from solvers.quadrature import QuadratureError, refine
@@ -239,7 +240,31 @@ class Activation:
         QuadratureError
             If the numerical integral does not settle.
         """
+        return self.hermite_average(2, s, c)
 
+    def hermite_average(self, degree: int, s: ArrayLike, c: ArrayLike) -> Array:
+        """E He_k(z) sigma(s + sqrt(c) z), k the ``degree``, elementwise.  Eq. (20.1)
+
+        Where moments have a closed form by differences of these, as it is sqrt(c) times the
+        derivative in s of that of degree k - 1.
+
+        Raises
+        ------
+        QuadratureError
+            If the numerical integral does not settle.
+        """
+        if self.closed_form is not None:
+            s, root = np.broadcast_arrays(np.asarray(s, dtype=float), np.sqrt(c))
+            unit = np.where(root > 0, root, 1.0)
+
+            def before(t: Array) -> Array:
+                if degree == 2:
+                    return self.moments(unit * t, unit**2).first
+                return self.hermite_average(degree - 1, unit * t, unit**2)
+
+            return np.where(root > 0, difference(before, (), s / unit), 0.0)
+
+        polynomial = np.eye(degree + 1)[degree]
         # A saturating function is known in its tail relative to its size at +-1, or to the largest.
         least = np.abs(self(np.append(s, [-1.0, 1.0]))).max()
 
@@ -247,7 +272,7 @@ class Activation:
             z, w = rule
             f = self(x)
             size = np.sqrt(np.vecdot(f**2, w).max())
-            return np.vecdot(f, (z**2 - 1) * w), max(size, least, 1e-300)
+            return np.vecdot(f, hermeval(z, polynomial) * w), max(size, least, 1e-300)
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 

@@ -1,0 +1,157 @@
+"""Strata of a given first layer, from its weights and biases.  Eq. (20.1)
+
+Inputs of a component are x ~ N(m, Sigma).  Given kappa = U^T x along the special directions U,
+those of the target and all along which rows are not small, pre-activations are Gaussian: with
+z ~ N(0, I) the standardised kappa,
+
+    W x + t = s(z) + g,   s = t + W m + R z,   R = Cov(W x, z),   Cov g = B = W Sigma W^T - R R^T.
+
+A stratum is a component and a node z of a quadrature rule.  Features there are expanded in Hermite
+polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one's variance
+is taken to be independent of the others.  docs/theory.md 20
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from solvers.results import Array
+from solvers.rules import Rule
+
+from ..problem import Activation
+from .strata import Degree, HermiteStrata
+
+LIGHTEST = 1e-14  # of nodes that are kept: tails beyond hold nothing
+# Of E sigma^2, what the modes of a degree leave out.
+RANK_TOLERANCE = 1e-11
+# Least part of a neuron's moments, of the largest, that is not a combination of others'.
+SKELETON_TOLERANCE = 1e-6
+FIRST_NODES, FEWEST_NODES = 128, 2  # to find combinations at; over the neurons that are kept
+
+
+class Component(NamedTuple):
+    """A Gaussian component of the inputs: its share, its mean (d,), and its covariance (d, d), or
+    None for the identity."""
+
+    share: float
+    mean: Array
+    covariance: Array | None
+
+
+class Conditioned(NamedTuple):
+    """A component of the inputs, given z ~ N(0, I) of its r directions.
+
+    Attributes
+    ----------
+    shift, loadings : (p,), (p, r)
+        t + W m, and R.
+    remaining : (p, p)
+        B, the covariance of pre-activations given z.
+    origin, axes : (K,), (K, r)
+        kappa = origin + axes z.
+    """
+
+    shift: Array
+    loadings: Array
+    remaining: Array
+    origin: Array
+    axes: Array
+
+
+def condition(
+    weights: Array, biases: Array, directions: Array, component: Component
+) -> Conditioned:
+    """Pre-activations given the projections on ``directions`` (d, K), orthonormal.
+
+    Directions along which the component does not vary have no z.
+    """
+    _, mean, covariance = component
+    spread = directions if covariance is None else covariance @ directions
+    values, vectors = np.linalg.eigh(directions.T @ spread)
+    kept = values > 1e-12 * values.max(initial=0.0)
+    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    # the symmetric root, which nearly equal values leave as it is
+    turn = vectors.T if kept.all() else np.eye(root.size)
+    axes, standard = (vectors * root) @ turn, (vectors / root) @ turn
+    loadings = weights @ spread @ standard  # z = standard^T (kappa - origin)
+    covered = weights if covariance is None else weights @ covariance
+    remaining = covered @ weights.T - loadings @ loadings.T
+    shift = biases + weights @ mean
+    return Conditioned(shift, loadings, remaining, directions.T @ mean, axes)
+
+
+def layer_strata(
+    given: Conditioned, student: Activation, rule: Rule, share: float = 1.0, k_max: int = 2
+) -> HermiteStrata:
+    """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
+
+    Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
+    all nodes; those of the others are combinations of these, which are found at few nodes.
+    """
+    nodes, shares = heavy(rule)
+    c = np.maximum(np.diagonal(given.remaining), 0.0)
+
+    def moments(at: Array | slice, of: Array | slice) -> Array:
+        s = given.shift[of] + nodes[at] @ given.loadings[of].T
+        return hermite_moments(student, s, c[of], k_max)
+
+    chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
+    *degrees, power = moments(slice(None), chosen)
+    root, (basis, turned) = np.sqrt(shares)[:, None], np.linalg.qr(modes.T)
+    unit = RANK_TOLERANCE * float((shares @ power @ modes).sum())
+    expanded = []
+    for each in degrees:
+        left, sizes, right = np.linalg.svd(root * each @ turned.T, full_matrices=False)
+        missing = np.cumsum(sizes[::-1] ** 2)[::-1]  # by this mode and those after it
+        kept = max(1, int(np.count_nonzero(missing > unit)))
+        along = left[:, :kept] * sizes[:kept] / root
+        expanded.append(Degree(along, right[:kept] @ basis.T))
+    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    correlation = given.remaining / np.outer(scale, scale)
+    return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
+
+
+def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
+    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
+    (k_max + 2, *shape of s)."""
+    mean, first, variance = student.moments(s, c)
+    found, factorial = [mean, first], 1.0
+    for k in range(2, k_max + 1):
+        factorial *= k
+        found.append(student.hermite_average(k, s, c) / np.sqrt(factorial))
+    return np.stack([*found, variance + first**2 + mean**2])
+
+
+def heavy(rule: Rule) -> Rule:
+    """The nodes (N, K) that have any weight."""
+    kept = rule.weights > LIGHTEST
+    return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
+
+
+def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, Array]:
+    """Few neurons (r,) of whose moments, at any node, those of all are combinations: (r, p).
+
+    ``moments`` maps some of the nodes to (k, n, p).  Nodes are drawn, half of them by their
+    ``shares`` (N,), until they are far more than the neurons that are kept.
+    """
+    draw, count, N = np.random.default_rng(0), FIRST_NODES, shares.size
+    while True:
+        at = np.arange(N)
+        if count < N:
+            by_share = draw.choice(N, count // 2, replace=False, p=shares)
+            at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
+        values = moments(at)
+        values = values / np.sqrt((values**2).mean(axis=(1, 2), keepdims=True) + 1e-300)
+        R, order = qr(values.reshape(-1, values.shape[2]), mode="r", pivoting=True)
+        sizes = np.abs(np.diagonal(R))
+        rank = int(np.count_nonzero(sizes > SKELETON_TOLERANCE * sizes[0]))
+        if count >= N or FEWEST_NODES * rank <= at.size:
+            break
+        count *= 2
+    modes = np.empty((rank, values.shape[2]))
+    modes[:, order] = np.concatenate(
+        [np.eye(rank), solve_triangular(R[:rank, :rank], R[:rank, rank:])], axis=1
+    )
+    return order[:rank], modes
