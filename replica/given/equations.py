@@ -1,18 +1,19 @@
-"""The readout's saddle point over strata, for the square and any other convex loss.  Section 20.
+"""The readout's saddle point over strata, for the square and any other convex loss.
 
-The unknowns are the law of the local field omega, the output for a new input of stratum nu: its
-mean C, its variance v and its response V.  The scores s of (6.1), averaged given the stratum, tell
-what the samples ask of the readout:
+The readout, over the data it may be trained on, has a mean a-bar and a covariance T, and responds
+to a sample by G.  The output for a new input of stratum nu, the local field omega, has then a mean
+C, a variance v and a response V; and the scores s of (6.1), averaged given the stratum, tell what
+the samples ask of the readout:
 
-    scores  ->  G, a-bar, T  (20.6)-(20.7)  ->  C, V, v.
+    C, v, V  ->  scores  ->  a-bar, T, G  ->  C, v, V.                                 (20.6)-(20.7)
 
-For the square loss, s = (y - omega) / (1 + V), these are (20.2)-(20.4).  n samples, p features
-over sqrt(p), and the penalty lambda of (1.2).  docs/theory.md 20
+For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4).  n samples, p features over
+sqrt(p), and the penalty lambda of (1.2).  docs/theory.md 20
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,22 @@ from solvers.results import Array
 
 from ..saddle_point import Field, Scores
 from .strata import Strata
+
+
+class Posterior(NamedTuple):
+    """The law of the readout over its training data.
+
+    Attributes
+    ----------
+    response, covariance : (p, p)
+        G and T.
+    mean : (p,)
+        a-bar over sqrt(p).
+    """
+
+    response: Any
+    covariance: Any
+    mean: Any
 
 
 @dataclass(frozen=True)
@@ -43,60 +60,53 @@ class Equations:
     lam: float
     scores: Callable[[Field], Scores]
 
-    def resolvent(self, slope: Array) -> Any:
-        """G, (p, p), of scores with the slope -E s' (N,)."""
+    def response(self, slope: Array) -> Any:
+        """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
         total = self.strata.mix(self.ratio * self.strata.shares * slope)
         total += self.lam * namespace(total).eye(self.strata.width)
         return inverse(total)
 
-    def response(self, G: Any) -> Array:
-        """V, (N,)."""
-        # Eq. (20.2), (20.7)
-        return self.strata.trace(G) / self.strata.width
-
-    def readout(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:
-        """The mean of the readout over sqrt(p), (p,), of scores with E s and -E s' (N,)."""
-        shares = self.strata.shares
+    def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:
+        """a-bar over sqrt(p), (p,), of scores with E s and -E s' (N,) at C (N,)."""
+        shares = self.ratio * self.strata.shares
         # Eq. (20.3), (20.6)
-        force = self.strata.mix_means(shares * (mean + slope * centre))
-        force = force + self.strata.mix_along_labels(shares * slope)
-        return G @ force * self.ratio
+        pull = self.strata.mix_means(shares * (mean + slope * centre))
+        return G @ (pull + self.strata.mix_along_labels(shares * slope))
 
-    def variance(self, G: Any, square: Array) -> Array:
-        """tr (S + mu mu^T) T / p, (N,): what the readout's own variance adds to that of the field,
-        for scores with E s^2 (N,)."""
+    def covariance(self, G: Any, square: Array) -> Any:
+        """T, (p, p), of scores with E s^2 (N,)."""
         # Eq. (20.4), (20.7)
-        T = G @ self.strata.mix(self.ratio * self.strata.shares * square) @ G
-        return self.response(T)
+        return G @ self.strata.mix(self.ratio * self.strata.shares * square) @ G
 
-    def mean_field(self, readout: Any) -> tuple[Array, Array, Array]:
-        """C, the covariance of omega with the label, and the variance x S x of the mean readout's
-        output, (N,) each."""
-        of = self.strata
-        return of.mean(readout), of.along_labels(readout), of.quadratic(readout)
+    def trace(self, matrix: Any) -> Array:
+        """tr (S + mu mu^T) X / p, (N,): V for G, and what T adds to v."""
+        return self.strata.trace(matrix) / self.strata.width
 
     @property
     def ratio(self) -> float:
         """n / p."""
         return self.samples / self.strata.width
 
+    def posterior(self, field: Field) -> Posterior:
+        """The readout that the scores of a ``field`` make."""
+        mean, slope, square = (part[0] for part in self.scores(field)[:3])
+        G = self.response(slope)
+        a = self.mean(G, mean, slope, field.centre[0])
+        return Posterior(G, self.covariance(G, square), a)
+
+    def field(self, posterior: Posterior) -> Field:
+        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
+        label."""
+        G, T, a = posterior
+        # Eq. (20.7)
+        power = self.strata.quadratic(a) + self.trace(T)
+        rows = self.strata.mean(a), self.strata.along_labels(a)[:, None], power, self.trace(G)
+        return Field(*(row[None] for row in rows)).resolved
+
     def sweep(self, field: Field) -> Field:
         """Every unknown from its own equation, at the scores of ``field``."""
-        mean, slope, square = (part[0] for part in self.scores(field)[:3])
-        G = self.resolvent(slope)
-        readout = self.readout(G, mean, slope, field.centre[0])
-        parts = *self.mean_field(readout), self.variance(G, square), self.response(G)
-        return self.assemble(*parts)
-
-    @staticmethod
-    def assemble(
-        centre: Array, covariance: Array, own: Array, variance: Array, response: Array
-    ) -> Field:
-        """The law of omega, from its mean, its covariance with the label, the two parts of its
-        variance, and its response."""
-        rows = (part[None] for part in (centre, covariance[:, None], own + variance, response))
-        return Field(*rows).resolved
+        return self.field(self.posterior(field))
 
 
 def relative_change(after: Field, before: Field) -> float:

@@ -20,14 +20,12 @@ from scipy.linalg import qr, solve_triangular
 from solvers.results import Array
 from solvers.rules import Rule
 
-from ..problem import Activation
+from ..problem import Activation, triangular_root
 from .strata import Degree, HermiteStrata
 
 LIGHTEST = 1e-14  # of nodes that are kept: tails beyond hold nothing
-# Of E sigma^2, what the modes of a degree leave out.
-RANK_TOLERANCE = 1e-11
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
-SKELETON_TOLERANCE = 1e-6
+SKELETON_TOLERANCE = 1e-5
 FIRST_NODES, FEWEST_NODES = 128, 2  # to find combinations at; over the neurons that are kept
 
 
@@ -50,7 +48,7 @@ class Conditioned(NamedTuple):
     remaining : (p, p)
         B, the covariance of pre-activations given z.
     origin, axes : (K,), (K, r)
-        kappa = origin + axes z.
+        kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
 
     shift: Array
@@ -69,13 +67,8 @@ def condition(
     """
     _, mean, covariance = component
     spread = directions if covariance is None else covariance @ directions
-    values, vectors = np.linalg.eigh(directions.T @ spread)
-    kept = values > 1e-12 * values.max(initial=0.0)
-    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    # the symmetric root, which nearly equal values leave as it is
-    turn = vectors.T if kept.all() else np.eye(root.size)
-    axes, standard = (vectors * root) @ turn, (vectors / root) @ turn
-    loadings = weights @ spread @ standard  # z = standard^T (kappa - origin)
+    axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
+    loadings = weights @ spread @ np.linalg.pinv(axes).T
     covered = weights if covariance is None else weights @ covariance
     remaining = covered @ weights.T - loadings @ loadings.T
     shift = biases + weights @ mean
@@ -83,9 +76,16 @@ def condition(
 
 
 def layer_strata(
-    given: Conditioned, student: Activation, rule: Rule, share: float = 1.0, k_max: int = 2
+    given: Conditioned,
+    student: Activation,
+    rule: Rule,
+    share: float = 1.0,
+    k_max: int = 2,
+    rank_tol: float = 1e-8,
 ) -> HermiteStrata:
     """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
+
+    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
@@ -99,15 +99,14 @@ def layer_strata(
 
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
-    root, (basis, turned) = np.sqrt(shares)[:, None], np.linalg.qr(modes.T)
-    unit = RANK_TOLERANCE * float((shares @ power @ modes).sum())
+    basis, turned = np.linalg.qr(modes.T)
+    least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
     for each in degrees:
-        left, sizes, right = np.linalg.svd(root * each @ turned.T, full_matrices=False)
-        missing = np.cumsum(sizes[::-1] ** 2)[::-1]  # by this mode and those after it
-        kept = max(1, int(np.count_nonzero(missing > unit)))
-        along = left[:, :kept] * sizes[:kept] / root
-        expanded.append(Degree(along, right[:kept] @ basis.T))
+        along = each @ turned.T
+        sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
+        kept = vectors[:, np.cumsum(sizes) > least]  # the others together hold less
+        expanded.append(Degree(along @ kept, kept.T @ basis.T))
     scale = np.sqrt(np.where(c > 0, c, 1.0))
     correlation = given.remaining / np.outer(scale, scale)
     return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))

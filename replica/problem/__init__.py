@@ -18,7 +18,7 @@ from .checks import (
 )
 from .describe import as_made, attributes, describe
 from .expressions import Expression
-from .geometry import Geometry, remainder
+from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .moments import ConditionalMoments, Moments
@@ -71,5 +71,6 @@ __all__ = [
     "remainder",
     "takes",
     "target",
+    "triangular_root",
     "zeros",
 ]

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.polynomial.hermite_e import hermeval
 from numpy.typing import ArrayLike
 
+from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError, refine
 from solvers.results import Array
 from solvers.rules import Rule
@@ -245,8 +247,8 @@ class Activation:
     def hermite_average(self, degree: int, s: ArrayLike, c: ArrayLike) -> Array:
         """E He_k(z) sigma(s + sqrt(c) z), k the ``degree``, elementwise.  Eq. (20.1)
 
-        Where moments have a closed form by differences of these, as it is sqrt(c) times the
-        derivative in s of that of degree k - 1.
+        It is sqrt(c) times the derivative in s of that of degree k - 1, and so found where moments
+        have a closed form.
 
         Raises
         ------
@@ -254,15 +256,15 @@ class Activation:
             If the numerical integral does not settle.
         """
         if self.closed_form is not None:
+            # the derivative of E z sigma, by a polynomial in t = s / sqrt(c) around it
             s, root = np.broadcast_arrays(np.asarray(s, dtype=float), np.sqrt(c))
             unit = np.where(root > 0, root, 1.0)
-
-            def before(t: Array) -> Array:
-                if degree == 2:
-                    return self.moments(unit * t, unit**2).first
-                return self.hermite_average(degree - 1, unit * t, unit**2)
-
-            return np.where(root > 0, difference(before, (), s / unit), 0.0)
+            points, derivative = chebpts1(16), chebder(to_coefficients(16), degree - 1)
+            weights = np.ravel(chebval(0.0, derivative))
+            total = np.zeros(s.shape)
+            for weight, x in zip(weights, points, strict=True):
+                total += weight * self.moments(s + unit * x, unit**2).first
+            return np.where(root > 0, total, 0.0)
 
         polynomial = np.eye(degree + 1)[degree]
         # A saturating function is known in its tail relative to its size at +-1, or to the largest.

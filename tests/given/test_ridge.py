@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from replica.convex import LOSSES
+from replica.given.evaluate import errors_at
 from replica.given.layer import Component, condition, layer_strata
-from replica.given.solve import solve_field
+from replica.given.models import Stratified, labels_of
+from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, MomentStrata, StratumLabels
 from replica.problem import activation
-from replica.saddle_point import errors_of_ridge, scores_of_ridge
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
@@ -18,12 +19,11 @@ TIGHT = 1e-12
 
 def errors(strata, labels, samples, lam, tol=TIGHT):
     """Test and training error."""
-    field, residual, _, status = solve_field(
-        strata, labels, None, LOSSES["square"], samples, lam, tol=tol
-    )
-    assert status is Status.CONVERGED
-    assert residual < 1e3 * tol
-    return np.ravel(errors_of_ridge(labels, scores_of_ridge(labels, field)))
+    given = Stratified(strata, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    solved = solve_point(given, LOSSES["square"], samples, lam, tol=tol)
+    assert solved.status is Status.CONVERGED
+    assert solved.residual < 1e3 * tol
+    return errors_at(given, solved, LOSSES["square"])[:2]
 
 
 def rows(draw, p, d, loading=1.0):
@@ -70,7 +70,7 @@ def test_one_stratum_is_ridge_regression_with_a_covariance(samples):
 @pytest.mark.parametrize("k_max", [1, 2, 3])
 def test_low_rank_is_the_literal_equations(layer, student, k_max):
     weights, biases, directions, rule = layer
-    strata, labels = of_layer(layer, student, k_max=k_max)
+    strata, labels = of_layer(layer, student, k_max=k_max, rank_tol=1e-12)
     smooth = activation(student)
     mu, S = layer_moments(weights, biases, smooth, directions, rule.nodes, k_max)
     none = np.zeros_like(mu)
@@ -128,8 +128,8 @@ def test_many_samples_give_the_least_squares_of_the_population(layer):
 def test_what_did_not_converge_says_so(layer):
     strata, labels = of_layer(layer)
     bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.power)
-    status = solve_field(bad, labels, None, LOSSES["square"], 60, 0.05)[3]
-    assert status is Status.NOT_FINITE
+    given = Stratified(bad, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
 
 
 def test_heavy_tails_of_a_rule_do_not_count(layer):

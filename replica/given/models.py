@@ -1,0 +1,275 @@
+"""What is given: a first layer, or a sample of features.  docs/theory.md 20
+
+Both are cut into strata, at levels of growing accuracy: more nodes, more Hermite degrees.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+from solvers.rules import Rule, gauss_hermite, tensor
+from solvers.split import split_at_planes
+
+from ..convex import Labels
+from ..errors import InvalidArgument
+from ..problem import FINITE, Activation, LabelLaw, activation, label_noise, number, target
+from .layer import Component, Conditioned, condition, heavy, layer_strata
+from .sample import sample_strata
+from .strata import JoinedStrata, Strata, StratumLabels
+
+# Nodes a direction of z, for one to five of them, at each level; and those a panel where the
+# target has kinks, of one or two directions.
+HERMITE = {1: (32, 64, 128), 2: (16, 28, 48), 3: (10, 14, 20), 4: (6, 8, 11), 5: (4, 6, 7)}
+SPLIT = {1: (8, 11, 14), 2: (5, 7, 9)}
+DEGREES, RANKS = (2, 3, 4), (1e-7, 1e-8, 1e-9)  # k_max and the tolerance of ranks at each level
+ORDER = 10  # nodes a panel along a proximal map
+LEAST_SHARE = 0.05  # of the rows' squares, beside the target's directions, along a special one
+
+
+class Stratified(NamedTuple):
+    """Strata and the labels in them: their moments, and their law for losses other than the
+    square.  Labels of a ``channel`` are +-1 at random."""
+
+    strata: Strata
+    moments: StratumLabels
+    labels: Labels
+    channel: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstLayer:
+    """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
+
+    Parameters
+    ----------
+    weights : array (p, d)
+        W, from any training; the samples of the readout must not have been used for it.
+    bias : float or array (p,)
+    student : str, callable or Activation
+        sigma; see :func:`replica.activation`.  It must be continuous.
+    target : str, callable, Activation or MultiIndex
+        sigma_*, of T directions.
+    directions : array (d,) or (d, T)
+        The target's, orthonormal.
+    noise : float
+        Variance Delta of the label noise.
+    label_noise : str, optional
+        What labels add beside it, or the channel they come through.
+    inputs : optional
+        Gaussian components of the inputs: an object with ``fractions`` (J,), ``means`` (J, d) and
+        ``covariances`` (J, d, d), or None for identities.  One N(0, I) unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, or directions are not orthonormal.
+    """
+
+    weights: Array
+    student: Activation
+    target: Any
+    directions: Array
+    bias: Any = 0.0
+    noise: float = 0.0
+    label_noise: Any = None
+    inputs: Any = None
+
+    def __post_init__(self) -> None:
+        weights = _finite("weights", self.weights, 2)
+        p, d = weights.shape
+        directions = _finite("directions", self.directions, None)
+        directions = directions[:, None] if directions.ndim == 1 else directions
+        student, of = activation(self.student, "student"), target(self.target)
+        bias = np.asarray(self.bias, dtype=float)
+        if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
+            raise InvalidArgument("bias", self.bias, f"a number, or one for each of {p} neurons")
+        if directions.shape != (d, of.dimension):
+            allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
+            raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
+        overlap = directions.T @ directions
+        if np.abs(overlap - np.eye(of.dimension)).max() > 1e-6:
+            raise InvalidArgument(
+                "directions",
+                f"inner products {overlap.round(3).tolist()}",
+                "unit vectors that are orthogonal to each other (numpy.linalg.qr makes them so)",
+            )
+        for kink in student.kinks:
+            below, above = student(np.array([kink - 1e-9, kink + 1e-9]))
+            if abs(above - below) > 1e-6:
+                raise InvalidArgument("student", student.name, "continuous: its features jump")
+        checked = {
+            "weights": weights,
+            "student": student,
+            "target": of,
+            "directions": directions,
+            "bias": np.broadcast_to(bias, p),
+            "noise": number("noise", self.noise, 0, FINITE, "a variance, 0 or more"),
+            "label_noise": label_noise(self.label_noise),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return len(self.weights)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.weights.shape[1])
+
+    @cached_property
+    def law(self) -> LabelLaw:
+        """The law of the labels."""
+        return LabelLaw(self.target, self.noise, self.label_noise)
+
+    @cached_property
+    def components(self) -> Sequence[Component]:
+        """Those of the inputs."""
+        if self.inputs is None:
+            return [Component(1.0, np.zeros(self.dimension), None)]
+        means, covariances = self.inputs.means, self.inputs.covariances
+        each = [None] * len(means) if covariances is None else covariances
+        rows = zip(self.inputs.fractions, means, each, strict=True)
+        return [Component(float(share), mean, covariance) for share, mean, covariance in rows]
+
+    @cached_property
+    def special(self) -> Array:
+        """Special directions (d, K), orthonormal: the target's, and those that hold a large share
+        of the rows beside them, as their singular values tell."""
+        known = self.directions
+        rest = self.weights - (self.weights @ known) @ known.T
+        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        room = max(HERMITE) - known.shape[1]
+        found = int(np.count_nonzero(sizes[:room] ** 2 > LEAST_SHARE * (sizes**2).sum()))
+        return np.concatenate([known, vectors[:found].T], axis=1)
+
+    @cached_property
+    def _conditioned(self) -> Sequence[Conditioned]:
+        """Every component, given the special directions."""
+        given = self.weights, self.bias, self.special
+        return [condition(*given, component) for component in self.components]
+
+    def stratified(self, level: int) -> Stratified | None:
+        """The strata of one level; None past the last."""
+        if level >= len(DEGREES):
+            return None
+        parts, h = [], []
+        arguments = self.special.T @ self.directions  # (K, T)
+        for component, given in zip(self.components, self._conditioned, strict=True):
+            rule = heavy(self._rule(given, level))
+            finer = component.share, DEGREES[level], RANKS[level]
+            parts.append(layer_strata(given, self.student, rule, *finer))
+            kappa = given.origin + rule.nodes @ given.axes.T
+            h.append(self.law.mean(*(kappa @ arguments).T))
+        strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
+        mean, law = np.concatenate(h), self.law
+        noise = 0.0 if law.channel else law.variance
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
+        variances, shares = np.array(law.gaussians).T
+        labels = labels_of(mean, variances, shares, binary=law.binary)
+        return Stratified(strata, moments, labels._replace(noise=law.added), law.channel)
+
+    def _rule(self, given: Conditioned, level: int) -> Rule:
+        """Nodes for z of a component: on either side of the target's kinks, where it has some."""
+        r = given.axes.shape[1]
+        arguments = self.directions.T @ self.special  # (T, K)
+        planes = self.law.mean.planes
+        normals = np.array([v for v, _ in planes]).reshape(-1, len(arguments)) @ arguments
+        offsets = np.array([t for _, t in planes]) - normals @ given.origin
+        normals = normals @ given.axes
+        crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
+        lead = 1 + np.flatnonzero(np.abs(normals[crossed]).max(axis=0, initial=0.0) > 1e-9)
+        first = int(lead.max(initial=0))
+        if not first or first not in SPLIT:
+            return tensor(*[gauss_hermite(HERMITE[r][level])] * r)
+        split = split_at_planes(SPLIT[first][level], normals[crossed, :first], offsets[crossed])
+        if r == first:
+            return split
+        rest = tensor(*[gauss_hermite(HERMITE[r][level])] * (r - first))
+        nodes = [np.repeat(split.nodes, rest.weights.size, axis=0)]
+        nodes.append(np.tile(rest.nodes, (split.weights.size, 1)))
+        return Rule(np.concatenate(nodes, axis=1), np.outer(split.weights, rest.weights).ravel())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureSample:
+    """Given features, of which samples are drawn for the readout.  docs/theory.md 20
+
+    Parameters
+    ----------
+    features : array (N, p)
+        Of a network of any depth, or data; the readout gets them over sqrt(p).
+    labels : array (N,)
+    strata : array (N,), optional
+        What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
+        labels +-1 unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
+        are given, or a stratum has too few samples for its covariance.
+    """
+
+    features: Array
+    labels: Array
+    strata: Any = None
+
+    def __post_init__(self) -> None:
+        features = _finite("features", self.features, 2)
+        labels = _finite("labels", self.labels, 1)
+        if len(labels) != len(features):
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
+        binary = bool((np.abs(labels) == 1).all())
+        if self.strata is None and not binary:
+            allowed = "given where labels are not +-1: bins of the label, or classes"
+            raise InvalidArgument("strata", None, allowed)
+        strata = labels if self.strata is None else np.asarray(self.strata)
+        if strata.shape != labels.shape:
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
+        for name, value in (("features", features), ("labels", labels), ("strata", strata)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.features.shape[1])
+
+    def stratified(self, level: int) -> Stratified | None:
+        """The strata, of which there is one level."""
+        if level:
+            return None
+        strata, moments = sample_strata(self.features, self.labels, self.strata)
+        binary = bool((np.abs(self.labels) == 1).all())
+        return Stratified(
+            strata, moments, labels_of(moments.h, np.zeros(1), np.ones(1), binary=binary)
+        )
+
+
+def labels_of(mean: Array, variances: Array, shares: Array, *, binary: bool) -> Labels:
+    """The law of labels with the ``mean`` (N,) in every stratum: that of ``convex`` with no
+    direction tau left."""
+    nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1))
+    return Labels(*nodes, mean[:, None], variances, shares, binary=binary, order=ORDER)
+
+
+def _finite(name: str, values: Any, axes: int | None) -> Array:
+    """An array of finite numbers with that many axes."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, values, "an array of numbers") from None
+    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
+        allowed = f"an array with {axes or '1 or 2'} axes"
+        raise InvalidArgument(name, f"shape {array.shape}", allowed)
+    if not np.isfinite(array).all():
+        raise InvalidArgument(name, "inf or nan", "finite")
+    return array
