@@ -23,6 +23,9 @@ from solvers.results import Array
 from ..saddle_point import Field, Scores
 from .strata import Strata
 
+LEAST = 1e-10  # of the mean over strata, below which V and v are rounding
+SMALL = 1e-4  # of the mean square of omega, that a change is compared with at least
+
 
 class Posterior(NamedTuple):
     """The law of the readout over its training data.
@@ -100,22 +103,33 @@ class Equations:
         label."""
         G, T, a = posterior
         # Eq. (20.7)
-        power = self.strata.quadratic(a) + self.trace(T)
-        rows = self.strata.mean(a), self.strata.along_labels(a)[:, None], power, self.trace(G)
-        return Field(*(row[None] for row in rows)).resolved
+        power = self.positive(self.strata.quadratic(a) + self.trace(T))
+        response = self.positive(self.trace(G))
+        rows = self.strata.mean(a), self.strata.along_labels(a)[:, None], power, response
+        return Field(*(row[None] for row in rows))
+
+    def positive(self, x: Array) -> Array:
+        """What is positive (N,) where moments of low rank leave it so: in strata in which all
+        features vanish they are off by rounding."""
+        return np.maximum(x, LEAST * (self.strata.shares @ np.abs(x)))
 
     def sweep(self, field: Field) -> Field:
         """Every unknown from its own equation, at the scores of ``field``."""
         return self.field(self.posterior(field))
 
+    def change(self, after: Field, before: Field) -> float:
+        """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
+        less than a part of its mean over all strata."""
+        size = np.sqrt(self.size2(before))
+        changes = [
+            (after.centre - before.centre) / size,
+            (after.pull - before.pull)[..., 0] / size,
+            (after.power - before.power) / size**2,
+            after.response / before.response - 1,
+        ]
+        return float(np.max(np.abs(changes)))
 
-def relative_change(after: Field, before: Field) -> float:
-    """Largest change of an unknown: of V relative to itself, of C and v to E omega^2."""
-    size = np.sqrt(before.centre**2 + before.power)
-    changes = [
-        (after.centre - before.centre) / size,
-        (after.pull - before.pull)[..., 0] / size,
-        (after.power - before.power) / size**2,
-        after.response / before.response - 1,
-    ]
-    return float(np.max(np.abs(changes)))
+    def size2(self, field: Field) -> Array:
+        """E omega^2, or some part of its mean over all strata where that is larger, (1, N)."""
+        square = field.centre**2 + field.power
+        return np.asarray(np.maximum(square, SMALL * (square @ self.strata.shares)[:, None]))

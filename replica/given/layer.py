@@ -23,7 +23,7 @@ from solvers.rules import Rule
 from ..problem import Activation, triangular_root
 from .strata import Degree, HermiteStrata
 
-LIGHTEST = 1e-14  # of nodes that are kept: tails beyond hold nothing
+LIGHTEST = 1e-12  # of nodes that are kept: tails beyond hold nothing
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
 FIRST_NODES, FEWEST_NODES = 128, 2  # to find combinations at; over the neurons that are kept

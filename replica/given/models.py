@@ -25,7 +25,7 @@ from .strata import JoinedStrata, Strata, StratumLabels
 # target has kinks, of one or two directions.
 HERMITE = {1: (32, 64, 128), 2: (16, 28, 48), 3: (10, 14, 20), 4: (6, 8, 11), 5: (4, 6, 7)}
 SPLIT = {1: (8, 11, 14), 2: (5, 7, 9)}
-DEGREES, RANKS = (2, 3, 4), (1e-7, 1e-8, 1e-9)  # k_max and the tolerance of ranks at each level
+DEGREES, RANKS = (2, 4, 6), (1e-7, 1e-8, 1e-9)  # k_max and the tolerance of ranks at each level
 ORDER = 10  # nodes a panel along a proximal map
 LEAST_SHARE = 0.05  # of the rows' squares, beside the target's directions, along a special one
 

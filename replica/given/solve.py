@@ -15,7 +15,7 @@ from solvers.results import Array, Result, Rows, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import Equations, Posterior, relative_change
+from .equations import Equations, Posterior
 from .models import Stratified
 from .strata import StratumLabels
 
@@ -76,16 +76,16 @@ def _ridge(
     def image(x: Array, rows: Rows) -> Array:
         nonlocal G
         G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(equations.trace(G))[None]
+        return np.log(equations.positive(equations.trace(G)))[None]
 
     V = _first_responses(equations) if start is None else equations.trace(start.response)
-    found = _iterated(image, np.log(V), tol)
+    found = _iterated(image, np.log(equations.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     a = equations.mean(G, moments.h * slope, slope, 0.0)  # E s + C / (1 + V) is h / (1 + V)
     T, taken = _covariance(equations, moments, G, a, slope, tol * ERRORS_TOLERANCE)
     field = equations.field(Posterior(G, T, a))._replace(response=np.exp(found.value))
     posterior = equations.posterior(field)
-    residual = relative_change(equations.field(posterior), field)
+    residual = equations.change(equations.field(posterior), field)
     iterations = int(found.iterations[0]) + taken + 1
     return Solved(field, posterior, residual, iterations, found.status[0])
 
@@ -138,7 +138,7 @@ def _convex(equations: Equations, start: Posterior, tol: float) -> Solved:
     def size(x: Array) -> Array:
         field = _unpack(x)
         ones = np.ones_like(field.centre)
-        return np.concatenate([ones, np.sqrt(field.centre**2 + field.power), ones], axis=1)
+        return np.concatenate([ones, np.sqrt(equations.size2(field)), ones], axis=1)
 
     with np.errstate(all="ignore"):
         found = _iterated(image, _pack(equations.field(start))[0], tol, size)

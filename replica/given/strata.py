@@ -9,7 +9,7 @@ Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, 
 any library that follows the array standard, on a device.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -176,7 +176,13 @@ class HermiteStrata:
 
     def mix_along_labels(self, weights: Array) -> Any:
         """0."""
-        return namespace(self.correlation).zeros_like(self.correlation[0])
+        return namespace(self.correlation).zeros_like(self.correlation[0, :])
+
+    def on(self, convert: Callable[[Array], Any]) -> "HermiteStrata":
+        """The same, with what is over neurons as ``convert`` makes it: arrays on a device."""
+        degrees = [Degree(along, convert(modes)) for along, modes in self.degrees]
+        power = Degree(self.power.along, convert(self.power.modes))
+        return HermiteStrata(self.shares, degrees, convert(self.correlation), power)
 
 
 @dataclass(frozen=True)
