@@ -19,6 +19,7 @@ from .solve import Solved, solve_point
 
 TOLERANCE = 1e-4  # relative, of errors, that strata are asked for
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
+SMALLEST = 1e-4  # of the labels' power, of an error that a change is compared with
 
 
 class Errors(NamedTuple):
@@ -102,7 +103,7 @@ def _point(
         start = solved.posterior
         first = first or start
         errors = errors_at(given, solved, loss)
-        change = _change(before, errors) if before else np.inf
+        change = _change(before, errors, given) if before else np.inf
         before, level = errors, level + 1
         if change <= tol:
             status = Status.CONVERGED
@@ -126,11 +127,13 @@ def _level(
     return levels[level]
 
 
-def _change(before: Errors, now: Errors) -> float:
-    """Largest relative change of an error; those that are not defined have none."""
-    after, earlier = np.array(now), np.array(before)
-    known = ~np.isnan(after)
-    return float(np.max(np.abs(after[known] - earlier[known]) / np.abs(after[known])))
+def _change(before: Errors, now: Errors, given: Stratified) -> float:
+    """Largest change of an error that is defined, relative to it, and to no less than a small part
+    of the labels' power."""
+    moments, after = given.moments, np.array(now)
+    power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
+    size = np.maximum(np.abs(after), SMALLEST * power)
+    return float(np.nanmax(np.abs(after - np.array(before)) / size))
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> Errors:

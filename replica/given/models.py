@@ -21,11 +21,38 @@ from .layer import Component, Conditioned, condition, heavy, layer_strata
 from .sample import sample_strata
 from .strata import JoinedStrata, Strata, StratumLabels
 
-# Nodes a direction of z, for one to five of them, at each level; and those a panel where the
-# target has kinks, of one or two directions.
-HERMITE = {1: (32, 64, 128), 2: (16, 28, 48), 3: (10, 14, 20), 4: (6, 8, 11), 5: (4, 6, 7)}
-SPLIT = {1: (8, 11, 14), 2: (5, 7, 9)}
-DEGREES, RANKS = (2, 4, 6), (1e-7, 1e-8, 1e-9)  # k_max and the tolerance of ranks at each level
+
+class Level(NamedTuple):
+    """How finely inputs are cut into strata.
+
+    Attributes
+    ----------
+    nodes, panel, others : int
+        Most nodes along each of the target's directions; on each panel of one, where the target
+        has kinks; and along the only direction beside them, of several fewer.
+    strata : int
+        About how many.
+    k_max : int
+        Hermite degree of the features.
+    rank_tol : float
+        Part of E sigma^2 that modes of a degree may leave out.
+    """
+
+    nodes: int
+    panel: int
+    others: int
+    strata: int
+    k_max: int
+    rank_tol: float
+
+
+LEVELS = (
+    Level(32, 8, 8, 2**10, 2, 1e-7),
+    Level(64, 11, 10, 2**12, 4, 1e-8),
+    Level(128, 14, 12, 2**14, 6, 1e-9),
+)
+MOST_SPLIT = 2  # directions of a target whose panels end at its kinks
+MOST_SPECIAL = 5  # directions
 ORDER = 10  # nodes a panel along a proximal map
 LEAST_SHARE = 0.05  # of the rows' squares, beside the target's directions, along a special one
 
@@ -145,7 +172,7 @@ class FirstLayer:
         known = self.directions
         rest = self.weights - (self.weights @ known) @ known.T
         sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
-        room = max(HERMITE) - known.shape[1]
+        room = max(0, MOST_SPECIAL - known.shape[1])
         found = int(np.count_nonzero(sizes[:room] ** 2 > LEAST_SHARE * (sizes**2).sum()))
         return np.concatenate([known, vectors[:found].T], axis=1)
 
@@ -157,14 +184,15 @@ class FirstLayer:
 
     def stratified(self, level: int) -> Stratified | None:
         """The strata of one level; None past the last."""
-        if level >= len(DEGREES):
+        if level >= len(LEVELS):
             return None
         parts, h = [], []
         arguments = self.special.T @ self.directions  # (K, T)
         for component, given in zip(self.components, self._conditioned, strict=True):
-            rule = heavy(self._rule(given, level))
-            finer = component.share, DEGREES[level], RANKS[level]
-            parts.append(layer_strata(given, self.student, rule, *finer))
+            finer = LEVELS[level]
+            rule = heavy(self._rule(given, finer))
+            options = component.share, finer.k_max, finer.rank_tol
+            parts.append(layer_strata(given, self.student, rule, *options))
             kappa = given.origin + rule.nodes @ given.axes.T
             h.append(self.law.mean(*(kappa @ arguments).T))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
@@ -175,26 +203,30 @@ class FirstLayer:
         labels = labels_of(mean, variances, shares, binary=law.binary)
         return Stratified(strata, moments, labels._replace(noise=law.added), law.channel)
 
-    def _rule(self, given: Conditioned, level: int) -> Rule:
-        """Nodes for z of a component: on either side of the target's kinks, where it has some."""
-        r = given.axes.shape[1]
+    def _rule(self, given: Conditioned, level: Level) -> Rule:
+        """Nodes for z of a component.  As its axes are triangular, the target's directions have the
+        first of them; there they are on either side of the target's kinks, where it has some."""
+        T, r = self.directions.shape[1], given.axes.shape[1]
+        first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0) > 1e-9))
+        others = round(level.others / np.sqrt(max(r - first, 1)))
+        rest = [gauss_hermite(others)] * (r - first)
         arguments = self.directions.T @ self.special  # (T, K)
         planes = self.law.mean.planes
-        normals = np.array([v for v, _ in planes]).reshape(-1, len(arguments)) @ arguments
+        normals = np.array([v for v, _ in planes]).reshape(-1, T) @ arguments
         offsets = np.array([t for _, t in planes]) - normals @ given.origin
-        normals = normals @ given.axes
+        normals = (normals @ given.axes)[:, :first]
         crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        lead = 1 + np.flatnonzero(np.abs(normals[crossed]).max(axis=0, initial=0.0) > 1e-9)
-        first = int(lead.max(initial=0))
-        if not first or first not in SPLIT:
-            return tensor(*[gauss_hermite(HERMITE[r][level])] * r)
-        split = split_at_planes(SPLIT[first][level], normals[crossed, :first], offsets[crossed])
-        if r == first:
-            return split
-        rest = tensor(*[gauss_hermite(HERMITE[r][level])] * (r - first))
-        nodes = [np.repeat(split.nodes, rest.weights.size, axis=0)]
-        nodes.append(np.tile(rest.nodes, (split.weights.size, 1)))
-        return Rule(np.concatenate(nodes, axis=1), np.outer(split.weights, rest.weights).ravel())
+        if crossed.any() and first <= MOST_SPLIT:
+            own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
+        else:
+            most = (level.strata / others ** len(rest)) ** (1 / max(first, 1))
+            own = tensor(*[gauss_hermite(min(level.nodes, int(most)))] * first)
+        if not rest:
+            return own
+        beside = tensor(*rest)
+        nodes = np.repeat(own.nodes, beside.weights.size, axis=0)
+        nodes = np.concatenate([nodes, np.tile(beside.nodes, (own.weights.size, 1))], axis=1)
+        return Rule(nodes, np.outer(own.weights, beside.weights).ravel())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
