@@ -116,11 +116,10 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
     """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
     (k_max + 2, *shape of s)."""
     mean, first, variance = student.moments(s, c)
-    found, factorial = [mean, first], 1.0
-    for k in range(2, k_max + 1):
-        factorial *= k
-        found.append(student.hermite_average(k, s, c) / np.sqrt(factorial))
-    return np.stack([*found, variance + first**2 + mean**2])
+    found = [mean[None], first[None]]
+    if k_max > 1:
+        found.append(student.hermite_coefficients(k_max, s, c))
+    return np.concatenate([*found, (variance + first**2 + mean**2)[None]])
 
 
 def heavy(rule: Rule) -> Rule:
