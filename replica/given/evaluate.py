@@ -14,8 +14,10 @@ from solvers.threads import one_thread
 from ..convex import Loss, losses, wrong_at_nodes
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .equations import Posterior
-from .models import FeatureSample, FirstLayer, Stratified
+from .first_layer import FirstLayer
+from .sample import FeatureSample
 from .solve import Solved, solve_point
+from .strata import Stratified
 
 TOLERANCE = 1e-4  # relative, of errors, that strata are asked for
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have

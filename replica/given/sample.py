@@ -5,16 +5,78 @@ The sample stands for the population: shares, means, covariances and labels are 
 moments.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .strata import MomentStrata, StratumLabels
+from ..problem import finite_array
+from .labels import StratumLabels, labels_of
+from .strata import MomentStrata, Stratified
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
 FEWEST = 3.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureSample:
+    """Given features, of which samples are drawn for the readout.  docs/theory.md 20
+
+    Parameters
+    ----------
+    features : array (N, p)
+        Of a network of any depth, or data; the readout gets them over sqrt(p).
+    labels : array (N,)
+    strata : array (N,), optional
+        What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
+        labels +-1 unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
+        are given, or a stratum has too few samples for its covariance.
+    """
+
+    features: Array
+    labels: Array
+    strata: Any = None
+
+    def __post_init__(self) -> None:
+        features = finite_array("features", self.features, 2)
+        labels = finite_array("labels", self.labels, 1)
+        if len(labels) != len(features):
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
+        binary = bool((np.abs(labels) == 1).all())
+        if self.strata is None and not binary:
+            allowed = "given where labels are not +-1: bins of the label, or classes"
+            raise InvalidArgument("strata", None, allowed)
+        strata = labels if self.strata is None else np.asarray(self.strata)
+        if strata.shape != labels.shape:
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
+        for name, value in (("features", features), ("labels", labels), ("strata", strata)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.features.shape[1])
+
+    def stratified(self, level: int) -> Stratified | None:
+        """The strata, of which there is one level."""
+        if level:
+            return None
+        strata, moments = sample_strata(self.features, self.labels, self.strata)
+        binary = bool((np.abs(self.labels) == 1).all())
+        return Stratified(
+            strata, moments, labels_of(moments.h, np.zeros(1), np.ones(1), binary=binary)
+        )
 
 
 def sample_strata(

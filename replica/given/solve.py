@@ -16,8 +16,8 @@ from solvers.results import Array, Result, Rows, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import Equations, Posterior
-from .models import Stratified
-from .strata import StratumLabels
+from .labels import StratumLabels
+from .strata import Stratified
 
 PAST = 6  # changes that Anderson's method combines
 MOST_SWEEPS = 200

@@ -18,29 +18,8 @@ import numpy as np
 from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
-
-class StratumLabels(NamedTuple):
-    """Moments of the labels in N strata.
-
-    Attributes
-    ----------
-    weights : (N,)
-        The strata's shares omega, of sum 1.
-    h, spread : (N,)
-        Mean and variance of E[y | x].
-    noise : float
-        Variance Delta of what is added to that.
-    """
-
-    weights: Array
-    h: Array
-    spread: Array
-    noise: float
-
-    @property
-    def g(self) -> Array:
-        """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
-        return np.ones((1, self.h.size))
+from ..convex import Labels
+from .labels import StratumLabels
 
 
 class Strata(Protocol):
@@ -74,6 +53,16 @@ class Strata(Protocol):
 
     def mix_along_labels(self, weights: Array) -> Any:
         """sum_nu w e, (p,)."""
+
+
+class Stratified(NamedTuple):
+    """Strata and the labels in them: their moments, and their law for losses other than the
+    square.  Labels of a ``channel`` are +-1 at random."""
+
+    strata: Strata
+    moments: StratumLabels
+    labels: Labels
+    channel: bool = False
 
 
 class Degree(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from replica.convex import LOSSES
+from replica.given import FirstLayer
 from replica.given.evaluate import errors_at
-from replica.given.models import FirstLayer
 from replica.given.solve import solve_point
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import replica
 from replica.convex import loss
+from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
-from replica.given.models import FeatureSample, FirstLayer
 from replica.problem import activation
 from tests.given.simulated import (
     class_errors,

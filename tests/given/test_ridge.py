@@ -5,10 +5,10 @@ import pytest
 
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
+from replica.given.labels import StratumLabels, labels_of
 from replica.given.layer import Component, condition, layer_strata
-from replica.given.models import Stratified, labels_of
 from replica.given.solve import solve_point
-from replica.given.strata import JoinedStrata, MomentStrata, StratumLabels
+from replica.given.strata import JoinedStrata, MomentStrata, Stratified
 from replica.problem import activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor

@@ -1,7 +1,5 @@
-"""What is given: a first layer, or a sample of features.  docs/theory.md 20
-
-Both are cut into strata, at levels of growing accuracy: more nodes, more Hermite degrees.
-"""
+"""A given first layer, cut into strata at levels of growing accuracy: more nodes, more Hermite
+degrees.  docs/theory.md 20"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +12,20 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor
 from solvers.split import split_at_planes
 
-from ..convex import Labels
 from ..errors import InvalidArgument
-from ..problem import FINITE, Activation, LabelLaw, activation, label_noise, number, target
+from ..problem import (
+    FINITE,
+    Activation,
+    LabelLaw,
+    activation,
+    finite_array,
+    label_noise,
+    number,
+    target,
+)
+from .labels import StratumLabels, labels_of
 from .layer import Component, Conditioned, condition, heavy, layer_strata
-from .sample import sample_strata
-from .strata import JoinedStrata, Strata, StratumLabels
+from .strata import JoinedStrata, Stratified
 
 
 class Level(NamedTuple):
@@ -53,18 +59,7 @@ LEVELS = (
 )
 MOST_SPLIT = 2  # directions of a target whose panels end at its kinks
 MOST_SPECIAL = 5  # directions
-ORDER = 10  # nodes a panel along a proximal map
 LEAST_SHARE = 0.05  # of the rows' squares, beside the target's directions, along a special one
-
-
-class Stratified(NamedTuple):
-    """Strata and the labels in them: their moments, and their law for losses other than the
-    square.  Labels of a ``channel`` are +-1 at random."""
-
-    strata: Strata
-    moments: StratumLabels
-    labels: Labels
-    channel: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,9 +101,9 @@ class FirstLayer:
     inputs: Any = None
 
     def __post_init__(self) -> None:
-        weights = _finite("weights", self.weights, 2)
+        weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
-        directions = _finite("directions", self.directions, None)
+        directions = finite_array("directions", self.directions, None)
         directions = directions[:, None] if directions.ndim == 1 else directions
         student, of = activation(self.student, "student"), target(self.target)
         bias = np.asarray(self.bias, dtype=float)
@@ -227,81 +222,3 @@ class FirstLayer:
         nodes = np.repeat(own.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (own.weights.size, 1))], axis=1)
         return Rule(nodes, np.outer(own.weights, beside.weights).ravel())
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FeatureSample:
-    """Given features, of which samples are drawn for the readout.  docs/theory.md 20
-
-    Parameters
-    ----------
-    features : array (N, p)
-        Of a network of any depth, or data; the readout gets them over sqrt(p).
-    labels : array (N,)
-    strata : array (N,), optional
-        What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
-        labels +-1 unless given.
-
-    Raises
-    ------
-    InvalidArgument
-        If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
-        are given, or a stratum has too few samples for its covariance.
-    """
-
-    features: Array
-    labels: Array
-    strata: Any = None
-
-    def __post_init__(self) -> None:
-        features = _finite("features", self.features, 2)
-        labels = _finite("labels", self.labels, 1)
-        if len(labels) != len(features):
-            allowed = f"one for each of the {len(features)} rows of features"
-            raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
-        binary = bool((np.abs(labels) == 1).all())
-        if self.strata is None and not binary:
-            allowed = "given where labels are not +-1: bins of the label, or classes"
-            raise InvalidArgument("strata", None, allowed)
-        strata = labels if self.strata is None else np.asarray(self.strata)
-        if strata.shape != labels.shape:
-            allowed = f"one for each of the {len(features)} rows of features"
-            raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
-        for name, value in (("features", features), ("labels", labels), ("strata", strata)):
-            object.__setattr__(self, name, value)
-
-    @property
-    def width(self) -> int:
-        """p."""
-        return int(self.features.shape[1])
-
-    def stratified(self, level: int) -> Stratified | None:
-        """The strata, of which there is one level."""
-        if level:
-            return None
-        strata, moments = sample_strata(self.features, self.labels, self.strata)
-        binary = bool((np.abs(self.labels) == 1).all())
-        return Stratified(
-            strata, moments, labels_of(moments.h, np.zeros(1), np.ones(1), binary=binary)
-        )
-
-
-def labels_of(mean: Array, variances: Array, shares: Array, *, binary: bool) -> Labels:
-    """The law of labels with the ``mean`` (N,) in every stratum: that of ``convex`` with no
-    direction tau left."""
-    nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1))
-    return Labels(*nodes, mean[:, None], variances, shares, binary=binary, order=ORDER)
-
-
-def _finite(name: str, values: Any, axes: int | None) -> Array:
-    """An array of finite numbers with that many axes."""
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidArgument(name, values, "an array of numbers") from None
-    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        allowed = f"an array with {axes or '1 or 2'} axes"
-        raise InvalidArgument(name, f"shape {array.shape}", allowed)
-    if not np.isfinite(array).all():
-        raise InvalidArgument(name, "inf or nan", "finite")
-    return array
