@@ -15,8 +15,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.linalg import qr, solve_triangular
 
+from solvers.chebyshev import to_coefficients
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -26,6 +28,7 @@ from .strata import Degree, HermiteStrata
 LIGHTEST = 1e-12  # of nodes that are kept: tails beyond hold nothing
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
+MOST_POINTS = 256  # of a series; where more are needed, moments are computed at every node
 FIRST_NODES, FEWEST_NODES = 128, 2  # to find combinations at; over the neurons that are kept
 
 
@@ -92,10 +95,11 @@ def layer_strata(
     """
     nodes, shares = heavy(rule)
     c = np.maximum(np.diagonal(given.remaining), 0.0)
+    reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
+    table = MomentTable(student, given.shift, reach, c, k_max)
 
     def moments(at: Array | slice, of: Array | slice) -> Array:
-        s = given.shift[of] + nodes[at] @ given.loadings[of].T
-        return hermite_moments(student, s, c[of], k_max)
+        return table.at(given.shift[of] + nodes[at] @ given.loadings[of].T, of)
 
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
@@ -110,6 +114,39 @@ def layer_strata(
     scale = np.sqrt(np.where(c > 0, c, 1.0))
     correlation = given.remaining / np.outer(scale, scale)
     return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
+
+
+class MomentTable:
+    """The moments of every neuron as Chebyshev series in its shift, from ``centre`` - ``reach`` to
+    ``centre`` + ``reach``, (p,) each: they are smooth on the scale sqrt(c)."""
+
+    def __init__(
+        self, student: Activation, centre: Array, reach: Array, c: Array, k_max: int
+    ) -> None:
+        self.student, self.centre, self.c, self.k_max = student, centre, c, k_max
+        self.reach = np.maximum(reach, 1e-300)
+        # exp(-c k^2 / 2) of a wave k that as many points see is 1e-10
+        with np.errstate(divide="ignore"):
+            points = 7 * self.reach / np.sqrt(c) + 16
+        self.known = points <= MOST_POINTS
+        count = int(points[self.known].max(initial=1.0))
+        s = centre + np.multiply.outer(chebpts1(count), self.reach)
+        values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
+        self.series = np.zeros((count, k_max + 2, len(c)))
+        self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+
+    def at(self, s: Array, of: Array | slice) -> Array:
+        """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
+        neurons = np.arange(self.c.size)[of]
+        found = np.empty((self.k_max + 2, *s.shape))
+        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1)
+        for j, i in enumerate(neurons):
+            if self.known[i]:
+                basis = chebvander(x[:, j], len(self.series) - 1)
+                found[:, :, j] = (basis @ self.series[..., i]).T
+            else:
+                found[:, :, j] = hermite_moments(self.student, s[:, j], self.c[i], self.k_max)
+        return found
 
 
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
