@@ -76,9 +76,10 @@ def evaluate(
     side, as each is solved from the one before."""
     levels: list[Stratified] = []
     start: Posterior | None = None
-    rows = []
+    rows, level = [], 0
     for n, penalty in zip(samples, lam, strict=True):
-        found, start = _point(model, levels, (float(n), float(penalty)), loss, start, tol)
+        at = float(n), float(penalty)
+        found, start, level = _point(model, levels, at, loss, start, level, tol)
         rows.append(found)
     return Points(*(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -89,32 +90,34 @@ def _point(
     at: tuple[float, float],
     loss: Loss,
     start: Posterior | None,
+    level: int,
     tol: float,
-) -> tuple[tuple[Any, ...], Posterior | None]:
-    """One point, on the first of the ``levels``, which grow, on which its errors stand still; and
-    the readout on the first of them, to start the next point from."""
-    iterations, change, before, first = 0, np.inf, None, None
-    level, status = 0, Status.QUADRATURE
+) -> tuple[tuple[Any, ...], Posterior | None, int]:
+    """One point, on the first of the ``levels``, which grow, from ``level`` on, on which its errors
+    stand still; and where to start the next point: its readout, and the level before the last."""
+    iterations, change, before, posterior = 0, np.inf, None, start
+    status = Status.QUADRATURE
     while (given := _level(model, levels, level)) is not None:
-        solved = solve_point(given, loss, *at, start)
+        solved = solve_point(given, loss, *at, posterior)
         iterations, strata = iterations + solved.iterations, given.strata.shares.size
-        if not solved.residual <= RESIDUAL_TOLERANCE or solved.status is not Status.CONVERGED:
+        if solved.status is not Status.CONVERGED:
             status = solved.status
-            status = Status.NO_PROGRESS if status is Status.CONVERGED else status
             break
-        start = solved.posterior
-        first = first or start
+        if not solved.residual <= RESIDUAL_TOLERANCE:
+            status = Status.NO_PROGRESS
+            break
+        posterior, level = solved.posterior, level + 1
         errors = errors_at(given, solved, loss)
         change = _change(before, errors, given) if before else np.inf
-        before, level = errors, level + 1
+        before = errors
         if change <= tol:
             status = Status.CONVERGED
             break
-    if isinstance(model, FeatureSample) and before is not None:
+    if isinstance(model, FeatureSample) and status is Status.QUADRATURE:
         status, change = Status.CONVERGED, 0.0
     known = before if status is Status.CONVERGED and before else Errors(*[np.nan] * 5)
     account = solved.residual, change, iterations, strata, status
-    return (*known, *account), first
+    return (*known, *account), posterior, max(0, level - 2)
 
 
 def _level(

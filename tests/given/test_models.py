@@ -214,3 +214,22 @@ def test_a_stratum_needs_several_samples_a_feature():
     sample = FeatureSample(features=draw, labels=np.where(np.arange(40) < 30, 1.0, -1.0))
     with pytest.raises(replica.InvalidArgument, match="at least 30 samples in every stratum"):
         sample.stratified(0)
+
+
+def test_what_is_not_known_to_the_tolerance_is_flagged():
+    layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
+    found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-16)
+    assert [status.name for status in found.status] == ["QUADRATURE"] * 2
+    assert np.isnan(found.test_error).all()
+    assert (found.quadrature_error > 1e-16).all()
+    assert not found.converged.any()
+
+
+def test_points_are_those_solved_alone(after_step):
+    weights, direction = after_step
+    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
+    samples, lam = np.array([100.0, 400.0, 900.0]), np.array([0.1, 0.1, 0.01])
+    together = evaluate(layer, samples, lam, loss("square"))
+    for i in range(3):
+        alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
+        assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
