@@ -23,9 +23,6 @@ from solvers.results import Array
 from ..saddle_point import Field, Scores
 from .strata import Strata
 
-LEAST = 1e-10  # of the mean over strata, below which V and v are rounding
-SMALL = 1e-4  # of the mean square of omega, that a change is compared with at least
-
 
 class Posterior(NamedTuple):
     """The law of the readout over its training data.
@@ -44,7 +41,7 @@ class Posterior(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Equations:
+class StrataEquations:
     """The saddle point of one readout.
 
     Attributes
@@ -111,7 +108,7 @@ class Equations:
     def positive(self, x: Array) -> Array:
         """What is positive (N,) where moments of low rank leave it so: in strata in which all
         features vanish they are off by rounding."""
-        return np.maximum(x, LEAST * (self.strata.shares @ np.abs(x)))
+        return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)))
 
     def sweep(self, field: Field) -> Field:
         """Every unknown from its own equation, at the scores of ``field``."""
@@ -132,4 +129,4 @@ class Equations:
     def size2(self, field: Field) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (1, N)."""
         square = field.centre**2 + field.power
-        return np.asarray(np.maximum(square, SMALL * (square @ self.strata.shares)[:, None]))
+        return np.asarray(np.maximum(square, 1e-4 * (square @ self.strata.shares)[:, None]))

@@ -21,10 +21,9 @@ from .strata import Stratified
 
 TOLERANCE = 1e-4  # relative, of errors, that strata are asked for
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
-SMALLEST = 1e-4  # of the labels' power, of an error that a change is compared with
 
 
-class Errors(NamedTuple):
+class ReadoutErrors(NamedTuple):
     """Errors of one readout: of the target and of the label, in the loss, and of the class."""
 
     test_error: float
@@ -34,7 +33,7 @@ class Errors(NamedTuple):
     classification_error: float
 
 
-class Points(NamedTuple):
+class ReadoutPoints(NamedTuple):
     """P points, arrays (P,): their errors, NaN where they are not known, and the account.
 
     Attributes
@@ -71,7 +70,7 @@ def evaluate(
     lam: Array,
     loss: Loss,
     tol: float = TOLERANCE,
-) -> Points:
+) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,); neighbours best stand side by
     side, as each is solved from the one before."""
     levels: list[Stratified] = []
@@ -81,7 +80,7 @@ def evaluate(
         at = float(n), float(penalty)
         found, start, level = _point(model, levels, at, loss, start, level, tol)
         rows.append(found)
-    return Points(*(np.array(column) for column in zip(*rows, strict=True)))
+    return ReadoutPoints(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def _point(
@@ -115,7 +114,7 @@ def _point(
             break
     if isinstance(model, FeatureSample) and status is Status.QUADRATURE:
         status, change = Status.CONVERGED, 0.0
-    known = before if status is Status.CONVERGED and before else Errors(*[np.nan] * 5)
+    known = before if status is Status.CONVERGED and before else ReadoutErrors(*[np.nan] * 5)
     account = solved.residual, change, iterations, strata, status
     return (*known, *account), posterior, max(0, level - 2)
 
@@ -132,16 +131,16 @@ def _level(
     return levels[level]
 
 
-def _change(before: Errors, now: Errors, given: Stratified) -> float:
+def _change(before: ReadoutErrors, now: ReadoutErrors, given: Stratified) -> float:
     """Largest change of an error that is defined, relative to it, and to no less than a small part
     of the labels' power."""
     moments, after = given.moments, np.array(now)
     power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
-    size = np.maximum(np.abs(after), SMALLEST * power)
+    size = np.maximum(np.abs(after), 1e-4 * power)
     return float(np.nanmax(np.abs(after - np.array(before)) / size))
 
 
-def errors_at(given: Stratified, solved: Solved, loss: Loss) -> Errors:
+def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     """The errors of a solution.  Eq. (20.5)"""
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
@@ -150,7 +149,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> Errors:
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
     if loss.is_square and not given.channel:
-        return Errors(test, train, (test + moments.noise) / 2, train / 2, wrong)
+        return ReadoutErrors(test, train, (test + moments.noise) / 2, train / 2, wrong)
     mean = losses(labels, moments.weights, loss, field)
     of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
-    return Errors(test, *of_loss, wrong)
+    return ReadoutErrors(test, *of_loss, wrong)

@@ -57,9 +57,6 @@ LEVELS = (
     Level(64, 11, 10, 2**12, 4, 1e-8),
     Level(128, 14, 12, 2**14, 6, 1e-9),
 )
-MOST_SPLIT = 2  # directions of a target whose panels end at its kinks
-MOST_SPECIAL = 5  # directions
-LEAST_SHARE = 0.05  # of the rows' squares, beside the target's directions, along a special one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,12 +160,12 @@ class FirstLayer:
     @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those that hold a large share
-        of the rows beside them, as their singular values tell."""
+        of the rows beside them, a twentieth, as their singular values tell; five at most."""
         known = self.directions
         rest = self.weights - (self.weights @ known) @ known.T
         sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
-        room = max(0, MOST_SPECIAL - known.shape[1])
-        found = int(np.count_nonzero(sizes[:room] ** 2 > LEAST_SHARE * (sizes**2).sum()))
+        room = max(0, 5 - known.shape[1])
+        found = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
         return np.concatenate([known, vectors[:found].T], axis=1)
 
     @cached_property
@@ -211,7 +208,7 @@ class FirstLayer:
         offsets = np.array([t for _, t in planes]) - normals @ given.origin
         normals = (normals @ given.axes)[:, :first]
         crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        if crossed.any() and first <= MOST_SPLIT:
+        if crossed.any() and first <= 2:
             own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
         else:
             most = (level.strata / others ** len(rest)) ** (1 / max(first, 1))

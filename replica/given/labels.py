@@ -8,8 +8,6 @@ from solvers.results import Array
 
 from ..convex import Labels
 
-ORDER = 10  # nodes a panel along a proximal map
-
 
 class StratumLabels(NamedTuple):
     """Moments of the labels in N strata.
@@ -39,4 +37,4 @@ def labels_of(mean: Array, variances: Array, shares: Array, *, binary: bool) -> 
     """The law of labels with the ``mean`` (N,) in every stratum: that of ``convex`` with no
     direction tau left."""
     nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1))
-    return Labels(*nodes, mean[:, None], variances, shares, binary=binary, order=ORDER)
+    return Labels(*nodes, mean[:, None], variances, shares, binary=binary, order=10)

@@ -25,11 +25,8 @@ from solvers.rules import Rule
 from ..problem import Activation, triangular_root
 from .strata import Degree, HermiteStrata
 
-LIGHTEST = 1e-12  # of nodes that are kept: tails beyond hold nothing
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
-MOST_POINTS = 256  # of a series; where more are needed, moments are computed at every node
-FIRST_NODES, FEWEST_NODES = 128, 2  # to find combinations at; over the neurons that are kept
 
 
 class Component(NamedTuple):
@@ -128,7 +125,7 @@ class MomentTable:
         # exp(-c k^2 / 2) of a wave k that as many points see is 1e-10
         with np.errstate(divide="ignore"):
             points = 7 * self.reach / np.sqrt(c) + 16
-        self.known = points <= MOST_POINTS
+        self.known = points <= 256
         count = int(points[self.known].max(initial=1.0))
         s = centre + np.multiply.outer(chebpts1(count), self.reach)
         values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
@@ -160,8 +157,8 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
 
 
 def heavy(rule: Rule) -> Rule:
-    """The nodes (N, K) that have any weight."""
-    kept = rule.weights > LIGHTEST
+    """The nodes (N, K) that have any weight: tails beyond hold nothing."""
+    kept = rule.weights > 1e-12
     return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 
@@ -171,7 +168,7 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
     ``moments`` maps some of the nodes to (k, n, p).  Nodes are drawn, half of them by their
     ``shares`` (N,), until they are far more than the neurons that are kept.
     """
-    draw, count, N = np.random.default_rng(0), FIRST_NODES, shares.size
+    draw, count, N = np.random.default_rng(0), 128, shares.size
     while True:
         at = np.arange(N)
         if count < N:
@@ -182,7 +179,7 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
         R, order = qr(values.reshape(-1, values.shape[2]), mode="r", pivoting=True)
         sizes = np.abs(np.diagonal(R))
         rank = int(np.count_nonzero(sizes > SKELETON_TOLERANCE * sizes[0]))
-        if count >= N or FEWEST_NODES * rank <= at.size:
+        if count >= N or 2 * rank <= at.size:
             break
         count *= 2
     modes = np.empty((rank, values.shape[2]))

@@ -15,14 +15,9 @@ from solvers.results import Array, Result, Rows, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import Equations, Posterior
+from .equations import Posterior, StrataEquations
 from .labels import StratumLabels
 from .strata import Stratified
-
-PAST = 6  # changes that Anderson's method combines
-MOST_SWEEPS = 200
-# Of the linear system for the errors, whose solution counts in every stratum, over that of V.
-ERRORS_TOLERANCE = 1e-2
 
 
 class Solved(NamedTuple):
@@ -58,7 +53,7 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features."""
-    equations = partial(Equations, given.strata, samples, lam)
+    equations = partial(StrataEquations, given.strata, samples, lam)
     ridge = equations(partial(scores_of_ridge, given.moments))
     if loss.is_square and not given.channel:
         return _ridge(ridge, given.moments, start, tol)
@@ -68,7 +63,7 @@ def solve_point(
 
 
 def _ridge(
-    equations: Equations, moments: StratumLabels, start: Posterior | None, tol: float
+    equations: StrataEquations, moments: StratumLabels, start: Posterior | None, tol: float
 ) -> Solved:
     """Ridge regression."""
     G: Any = None
@@ -82,7 +77,8 @@ def _ridge(
     found = _iterated(image, np.log(equations.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     a = equations.mean(G, moments.h * slope, slope, 0.0)  # E s + C / (1 + V) is h / (1 + V)
-    T, taken = _covariance(equations, moments, G, a, slope, tol * ERRORS_TOLERANCE)
+    # errors count in every stratum, and their system sees the mean: hence a hundredth
+    T, taken = _covariance(equations, moments, G, a, slope, tol / 100)
     field = equations.field(Posterior(G, T, a))._replace(response=np.exp(found.value))
     posterior = equations.posterior(field)
     residual = equations.change(equations.field(posterior), field)
@@ -91,7 +87,7 @@ def _ridge(
 
 
 def _covariance(
-    equations: Equations, moments: StratumLabels, G: Any, a: Any, slope: Array, tol: float
+    equations: StrataEquations, moments: StratumLabels, G: Any, a: Any, slope: Array, tol: float
 ) -> tuple[Any, int]:
     """T of ridge regression, and how many were made: those of errors epsilon, that are the
     solution of the linear system (20.4).
@@ -105,7 +101,7 @@ def _covariance(
     x, residual, taken = np.zeros_like(seen), root * seen, 0
     direction, size = residual, residual @ residual
     enough = tol**2 * size
-    while size > enough and taken < MOST_SWEEPS:
+    while size > enough and taken < 200:
         image = direction - root * equations.trace(
             equations.covariance(G, slope**2 * direction / root)
         )
@@ -116,7 +112,7 @@ def _covariance(
     return equations.covariance(G, slope**2 * x / root), taken + 1
 
 
-def _first_responses(equations: Equations) -> Array:
+def _first_responses(equations: StrataEquations) -> Array:
     """V (N,) if all directions were alike: that of G = g, g = 1 / (lambda + (n/p) m / (1 + m g)),
     for the mean m of the features' power."""
     lam, ratio, shares = equations.lam, equations.ratio, equations.strata.shares
@@ -126,7 +122,7 @@ def _first_responses(equations: Equations) -> Array:
     return power * 2 / (b + np.sqrt(b**2 + 4 * lam * m))
 
 
-def _convex(equations: Equations, start: Posterior, tol: float) -> Solved:
+def _convex(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Any other loss."""
     posterior = start
 
@@ -166,8 +162,8 @@ def _iterated(
         start[None],
         tol=tol,
         size=size,
-        past=np.zeros((1, PAST, 2, start.size)),
+        past=np.zeros((1, 6, 2, start.size)),
         near=1.0,
         longest=2.0,
-        max_iterations=MOST_SWEEPS,
+        max_iterations=200,
     )
