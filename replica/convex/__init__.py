@@ -1,10 +1,12 @@
 """The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
-from .classification import classification_error
+from .averages import losses, scores
+from .classification import classification_error, wrong_at_nodes
 from .common_bias import objective, slope_in_bias
 from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
 from .held_nodes import errors_near
+from .label_tables import ConditionalLabels
 from .losses import LOSSES, Loss, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 
@@ -12,6 +14,7 @@ __all__ = [
     "LOSSES",
     "LOSS_QUADRATURE_TOLERANCE",
     "LOSS_RESIDUAL_TOLERANCE",
+    "ConditionalLabels",
     "Evaluation",
     "GivenUp",
     "Loss",
@@ -19,8 +22,11 @@ __all__ = [
     "classification_error",
     "errors_near",
     "loss",
+    "losses",
     "objective",
     "on_growing_tables",
+    "scores",
     "slope_in_bias",
     "solve_convex",
+    "wrong_at_nodes",
 ]

@@ -59,7 +59,7 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
         field = field_on(responses_of(table), overlaps)
-        before, value = value, _at_nodes(labels, field).sum(axis=-1) @ table.weights
+        before, value = value, wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
@@ -73,16 +73,16 @@ def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Arra
         return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[1] > 1:
         labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
-        return np.asarray(_at_nodes(labels, field).sum(axis=-1))
+        return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1))
 
     def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
-        return _at_nodes(labels, field.at(owner))
+        return wrong_at_nodes(labels, field.at(owner))
 
     found = average_over_tau(model, kappa, wrong, tol, 1)
     return np.full(kappa.shape, np.nan) if found is None else found[1]
 
 
-def _at_nodes(labels: ConditionalLabels, field: Field) -> Array:
+def wrong_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """What every node of tau adds to P(y f < 0) at every kappa, (P, N, T)."""
     centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
     below = ndtr(-centre / np.sqrt(remaining(field))[..., None])

@@ -9,6 +9,7 @@ from .checks import (
     axis,
     called,
     check_points,
+    finite_array,
     flag,
     logarithms,
     number,
@@ -18,7 +19,7 @@ from .checks import (
 )
 from .describe import as_made, attributes, describe
 from .expressions import Expression
-from .geometry import Geometry, remainder
+from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .moments import ConditionalMoments, Moments
@@ -58,6 +59,7 @@ __all__ = [
     "check_step",
     "check_width",
     "describe",
+    "finite_array",
     "flag",
     "hermite",
     "imported",
@@ -73,5 +75,6 @@ __all__ = [
     "remainder",
     "takes",
     "target",
+    "triangular_root",
     "zeros",
 ]

@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.typing import ArrayLike
+from scipy.special import factorial
 
+from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError, refine
 from solvers.results import Array
 from solvers.rules import Rule
@@ -231,6 +234,38 @@ class Activation:
         QuadratureError
             If the numerical integral does not settle.
         """
+        return np.sqrt(2) * self.hermite_coefficients(2, s, c)[0]
+
+    def hermite_coefficients(self, k_max: int, s: ArrayLike, c: ArrayLike) -> Array:
+        """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 2 ... k_max, (k_max - 1, *shape of s):
+        d_k of (20.1).
+
+        E He_k sigma is sqrt(c) times the derivative in s of that of degree k - 1, and so found
+        where moments have a closed form.
+
+        Raises
+        ------
+        QuadratureError
+            If the numerical integral does not settle.
+
+        Examples
+        --------
+        >>> cubic = Activation(lambda x: x**3)  # He_3 + 3 He_1
+        >>> cubic.hermite_coefficients(3, 0.0, 1.0).round(9) + 0.0
+        array([0.        , 2.44948974])
+        """
+        degrees = np.arange(2, k_max + 1)
+        root_factorial = np.sqrt(factorial(degrees))
+        if self.closed_form is not None:
+            # derivatives of E z sigma, by a polynomial in t = s / sqrt(c) around it
+            s, root = np.broadcast_arrays(np.asarray(s, dtype=float), np.sqrt(c))
+            unit, series = np.where(root > 0, root, 1.0), to_coefficients(16)
+            weights = np.array([chebval(0.0, chebder(series, k - 1)) for k in degrees])
+            weights /= root_factorial[:, None]
+            total = np.zeros((degrees.size, *s.shape))
+            for column, x in zip(weights.T, chebpts1(16), strict=True):
+                total += np.multiply.outer(column, self.moments(s + unit * x, unit**2).first)
+            return np.where(root > 0, total, 0.0)
 
         # A saturating function is known in its tail relative to its size at +-1, or to the largest.
         least = np.abs(self(np.append(s, [-1.0, 1.0]))).max()
@@ -239,7 +274,11 @@ class Activation:
             z, w = rule
             f = self(x)
             size = np.sqrt(np.vecdot(f**2, w).max())
-            return np.vecdot(f, (z**2 - 1) * w), max(size, least, 1e-300)
+            before, polynomial, values = w, z * w, []
+            for k, root in zip(degrees, root_factorial, strict=True):
+                before, polynomial = polynomial, z * polynomial - (k - 1) * before
+                values.append(np.vecdot(f, polynomial) / root)
+            return np.stack(values), max(size, least, 1e-300)
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 

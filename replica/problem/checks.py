@@ -114,6 +114,20 @@ def positive(name: str, values: ArrayLike) -> Array:
     return array
 
 
+def finite_array(name: str, values: Any, axes: int | None) -> Array:
+    """``values`` as an array of finite numbers with that many axes; 1 or 2 unless given."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, values, "an array of numbers") from None
+    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
+        allowed = f"an array with {axes or '1 or 2'} axes"
+        raise InvalidArgument(name, f"shape {array.shape}", allowed)
+    if not np.isfinite(array).all():
+        raise InvalidArgument(name, "inf or nan", "finite")
+    return array
+
+
 def one_positive(name: str, value: Any) -> Array:
     """The one ``value`` of alpha or lam as an array (1,)."""
     if isinstance(value, (list, tuple)) or np.ndim(value):

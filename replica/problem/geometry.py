@@ -127,10 +127,24 @@ def _merged(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
 
 def remainder(alignment: Array) -> Array:
     """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
-    single column of zeros where none is.  Cholesky's, so a smooth function of Gamma."""
-    rest, columns = np.eye(len(alignment)) - alignment @ alignment.T, []
-    for t in range(len(alignment)):
-        if rest[t, t] > 1e-13:
+    single column of zeros where none is.  A smooth function of Gamma."""
+    columns = triangular_root(np.eye(len(alignment)) - alignment @ alignment.T)
+    return columns if columns.size else np.zeros((len(alignment), 1))
+
+
+def triangular_root(matrix: Array) -> Array:
+    """Cholesky's L (T, K') with L L^T = ``matrix``, positive or singular: without the columns of
+    what the rows before determine.
+
+    Examples
+    --------
+    >>> triangular_root(np.array([[4.0, 2.0], [2.0, 1.0]])).tolist()
+    [[2.0], [1.0]]
+    """
+    rest, columns = np.array(matrix), []
+    least = 1e-13 * max(1.0, float(np.diagonal(rest).max(initial=0.0)))
+    for t in range(len(rest)):
+        if rest[t, t] > least:
             columns.append(rest[:, t] / np.sqrt(rest[t, t]))
             rest = rest - np.outer(columns[-1], columns[-1])
-    return np.stack(columns, axis=1) if columns else np.zeros((len(alignment), 1))
+    return np.stack(columns, axis=1) if columns else np.empty((len(rest), 0))

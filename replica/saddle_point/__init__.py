@@ -2,7 +2,16 @@
 
 from . import ridge
 from .damped import solve_damped
-from .local_field import THINNEST_FIELD, Field, Scores, field_on, remaining, scores_of_ridge
+from .local_field import (
+    THINNEST_FIELD,
+    Field,
+    LabelMoments,
+    Scores,
+    errors_of_ridge,
+    field_on,
+    remaining,
+    scores_of_ridge,
+)
 from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
@@ -21,6 +30,7 @@ __all__ = [
     "Conjugates",
     "Errors",
     "Field",
+    "LabelMoments",
     "Overlaps",
     "Responses",
     "Rows",
@@ -29,6 +39,7 @@ __all__ = [
     "Susceptibility",
     "TabulatedRows",
     "check",
+    "errors_of_ridge",
     "field_on",
     "newton_system",
     "norm_variance",

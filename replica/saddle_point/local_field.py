@@ -6,20 +6,43 @@ Given kappa it has mean C and variance S^2, and given tau too it is N(C + P.tau,
     S^2 = m_1^T Q_1 m_1 + m_2 . q_2,    V = m_1^T V_1 m_1 + m_2 . V_2.    docs/theory.md 6
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.results import Array
 
-from ..equivalence import Table
 from .overlaps import Errors, Overlaps
 from .responses import Responses
 
 # Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
 THINNEST_FIELD = 1e-9
 UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
+
+
+class LabelMoments(Protocol):
+    """What the square loss asks of the labels at N nodes: a ``Table`` has it."""
+
+    @property
+    def weights(self) -> Array:
+        """Of the nodes, (N,)."""
+
+    @property
+    def h(self) -> Array:
+        """Mean of the target, (N,)."""
+
+    @property
+    def spread(self) -> Array:
+        """Its variance, (N,)."""
+
+    @property
+    def g(self) -> Array:
+        """Its slope in tau, (K', N)."""
+
+    @property
+    def noise(self) -> float:
+        """Variance of what labels add to it."""
 
 
 class Scores(NamedTuple):
@@ -41,7 +64,7 @@ class Scores(NamedTuple):
         return np.asarray(self.along + field.pull * self.slope[..., None])
 
 
-def scores_of_ridge(table: Table, field: "Field") -> Scores:
+def scores_of_ridge(table: LabelMoments, field: "Field") -> Scores:
     """The averages of the square loss, whose score is (y - omega) / (1 + V), on its ``table``."""
     R, error = 1 / (1 + field.response), table.h - field.centre
     power = error**2 + table.spread + table.noise + field.power  # Eq. (4.7)
@@ -49,7 +72,7 @@ def scores_of_ridge(table: Table, field: "Field") -> Scores:
     return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
 
 
-def errors_of_ridge(table: Table, s: Scores) -> Errors:
+def errors_of_ridge(table: LabelMoments, s: Scores) -> Errors:
     """Test and training error from the averages of ``scores_of_ridge``.  Eq. (4.11)"""
     # s^2 = epsilon / (1 + V)^2
     test = (s.square / s.slope**2) @ table.weights - table.noise

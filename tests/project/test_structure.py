@@ -14,7 +14,8 @@ FLOORS = [
     "solvers",
     "replica.errors", "replica.documents", "replica.display", "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
-    "replica.convex", "replica.spectra", "replica.observables", "replica.reference",
+    "replica.convex", "replica.given", "replica.spectra", "replica.observables",
+    "replica.reference",
     "replica",  # the public face
     "replica.cli", "replica.explore", "replica.__main__",
     "validation.draws", "validation.fit", "validation.run", "validation.measure",

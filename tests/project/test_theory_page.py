@@ -5,8 +5,8 @@ from collections import Counter
 
 from tests.places import DOCS, PAGES, ROOT
 
-# From the first section to the 18th, where it is no argument of a function and no index.
-ONE = r"\((1[0-8]|[1-9])\.([1-9]\d?)\)"
+# From the first section to the 20th, where it is no argument of a function and no index.
+ONE = r"\((20|1\d|[1-9])\.([1-9]\d?)\)"
 CITATION = re.compile(rf"(?<![\w\])]){ONE}(?:\s*[-–]\s*{ONE})?")  # noqa: RUF001
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 

@@ -9,7 +9,10 @@ import numpy as np
 
 from replica.errors import InvalidArgument
 from replica.problem import Activation
+from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
+
+__all__ = ["apply", "check_device", "like", "namespace", "to_device", "to_host"]
 
 
 def check_device(device: str) -> str:
@@ -35,15 +38,6 @@ def check_device(device: str) -> str:
     return device
 
 
-def namespace(x: Any) -> Any:
-    """The functions of the array standard for arrays like ``x``."""
-    if isinstance(x, np.ndarray):
-        return np
-    from array_api_compat import array_namespace
-
-    return array_namespace(x)
-
-
 def to_device(x: Array, device: str) -> Any:
     """A host array in float64 on ``device``; itself on "cpu"."""
     if device == "cpu":
@@ -51,20 +45,6 @@ def to_device(x: Array, device: str) -> Any:
     from array_api_compat import torch
 
     return torch.asarray(x, dtype=torch.float64, device=device)
-
-
-def like(x: Array, other: Any) -> Any:
-    """The host array ``x`` as an array of the library, and on the device, of ``other``."""
-    if isinstance(other, np.ndarray):
-        return x
-    from array_api_compat import device
-
-    return namespace(other).asarray(x, device=device(other))
-
-
-def to_host(x: Any) -> Array:
-    """The numbers of an array of any library as a numpy array."""
-    return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself
 
 
 def apply(function: Activation, x: Any) -> Any:

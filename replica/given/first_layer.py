@@ -1,0 +1,221 @@
+"""A given first layer, cut into strata at levels of growing accuracy: more nodes, more Hermite
+degrees.  docs/theory.md 20"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+from solvers.rules import Rule, gauss_hermite, tensor
+from solvers.split import split_at_planes
+
+from ..errors import InvalidArgument
+from ..problem import (
+    FINITE,
+    Activation,
+    LabelLaw,
+    activation,
+    finite_array,
+    label_noise,
+    number,
+    target,
+)
+from .labels import StratumLabels, labels_of
+from .layer import Component, Conditioned, condition, heavy, layer_strata
+from .strata import JoinedStrata, Stratified
+
+
+class Level(NamedTuple):
+    """How finely inputs are cut into strata.
+
+    Attributes
+    ----------
+    nodes, panel, others : int
+        Most nodes along each of the target's directions; on each panel of one, where the target
+        has kinks; and along the only direction beside them, of several fewer.
+    strata : int
+        About how many.
+    k_max : int
+        Hermite degree of the features.
+    rank_tol : float
+        Part of E sigma^2 that modes of a degree may leave out.
+    """
+
+    nodes: int
+    panel: int
+    others: int
+    strata: int
+    k_max: int
+    rank_tol: float
+
+
+LEVELS = (
+    Level(32, 8, 8, 2**10, 2, 1e-7),
+    Level(64, 11, 10, 2**12, 4, 1e-8),
+    Level(128, 14, 12, 2**14, 6, 1e-9),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstLayer:
+    """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
+
+    Parameters
+    ----------
+    weights : array (p, d)
+        W, from any training; the samples of the readout must not have been used for it.
+    bias : float or array (p,)
+    student : str, callable or Activation
+        sigma; see :func:`replica.activation`.  It must be continuous.
+    target : str, callable, Activation or MultiIndex
+        sigma_*, of T directions.
+    directions : array (d,) or (d, T)
+        The target's, orthonormal.
+    noise : float
+        Variance Delta of the label noise.
+    label_noise : str, optional
+        What labels add beside it, or the channel they come through.
+    inputs : optional
+        Gaussian components of the inputs: an object with ``fractions`` (J,), ``means`` (J, d) and
+        ``covariances`` (J, d, d), or None for identities.  One N(0, I) unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, or directions are not orthonormal.
+    """
+
+    weights: Array
+    student: Activation
+    target: Any
+    directions: Array
+    bias: Any = 0.0
+    noise: float = 0.0
+    label_noise: Any = None
+    inputs: Any = None
+
+    def __post_init__(self) -> None:
+        weights = finite_array("weights", self.weights, 2)
+        p, d = weights.shape
+        directions = finite_array("directions", self.directions, None)
+        directions = directions[:, None] if directions.ndim == 1 else directions
+        student, of = activation(self.student, "student"), target(self.target)
+        bias = np.asarray(self.bias, dtype=float)
+        if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
+            raise InvalidArgument("bias", self.bias, f"a number, or one for each of {p} neurons")
+        if directions.shape != (d, of.dimension):
+            allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
+            raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
+        overlap = directions.T @ directions
+        if np.abs(overlap - np.eye(of.dimension)).max() > 1e-6:
+            raise InvalidArgument(
+                "directions",
+                f"inner products {overlap.round(3).tolist()}",
+                "unit vectors that are orthogonal to each other (numpy.linalg.qr makes them so)",
+            )
+        for kink in student.kinks:
+            below, above = student(np.array([kink - 1e-9, kink + 1e-9]))
+            if abs(above - below) > 1e-6:
+                raise InvalidArgument("student", student.name, "continuous: its features jump")
+        checked = {
+            "weights": weights,
+            "student": student,
+            "target": of,
+            "directions": directions,
+            "bias": np.broadcast_to(bias, p),
+            "noise": number("noise", self.noise, 0, FINITE, "a variance, 0 or more"),
+            "label_noise": label_noise(self.label_noise),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return len(self.weights)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.weights.shape[1])
+
+    @cached_property
+    def law(self) -> LabelLaw:
+        """The law of the labels."""
+        return LabelLaw(self.target, self.noise, self.label_noise)
+
+    @cached_property
+    def components(self) -> Sequence[Component]:
+        """Those of the inputs."""
+        if self.inputs is None:
+            return [Component(1.0, np.zeros(self.dimension), None)]
+        means, covariances = self.inputs.means, self.inputs.covariances
+        each = [None] * len(means) if covariances is None else covariances
+        rows = zip(self.inputs.fractions, means, each, strict=True)
+        return [Component(float(share), mean, covariance) for share, mean, covariance in rows]
+
+    @cached_property
+    def special(self) -> Array:
+        """Special directions (d, K), orthonormal: the target's, and those that hold a large share
+        of the rows beside them, a twentieth, as their singular values tell; five at most."""
+        known = self.directions
+        rest = self.weights - (self.weights @ known) @ known.T
+        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        room = max(0, 5 - known.shape[1])
+        found = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
+        return np.concatenate([known, vectors[:found].T], axis=1)
+
+    @cached_property
+    def _conditioned(self) -> Sequence[Conditioned]:
+        """Every component, given the special directions."""
+        given = self.weights, self.bias, self.special
+        return [condition(*given, component) for component in self.components]
+
+    def stratified(self, level: int) -> Stratified | None:
+        """The strata of one level; None past the last."""
+        if level >= len(LEVELS):
+            return None
+        parts, h = [], []
+        arguments = self.special.T @ self.directions  # (K, T)
+        for component, given in zip(self.components, self._conditioned, strict=True):
+            finer = LEVELS[level]
+            rule = heavy(self._rule(given, finer))
+            options = component.share, finer.k_max, finer.rank_tol
+            parts.append(layer_strata(given, self.student, rule, *options))
+            kappa = given.origin + rule.nodes @ given.axes.T
+            h.append(self.law.mean(*(kappa @ arguments).T))
+        strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
+        mean, law = np.concatenate(h), self.law
+        noise = 0.0 if law.channel else law.variance
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
+        variances, shares = np.array(law.gaussians).T
+        labels = labels_of(mean, variances, shares, binary=law.binary)
+        return Stratified(strata, moments, labels._replace(noise=law.added), law.channel)
+
+    def _rule(self, given: Conditioned, level: Level) -> Rule:
+        """Nodes for z of a component.  As its axes are triangular, the target's directions have the
+        first of them; there they are on either side of the target's kinks, where it has some."""
+        T, r = self.directions.shape[1], given.axes.shape[1]
+        first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0) > 1e-9))
+        others = round(level.others / np.sqrt(max(r - first, 1)))
+        rest = [gauss_hermite(others)] * (r - first)
+        arguments = self.directions.T @ self.special  # (T, K)
+        planes = self.law.mean.planes
+        normals = np.array([v for v, _ in planes]).reshape(-1, T) @ arguments
+        offsets = np.array([t for _, t in planes]) - normals @ given.origin
+        normals = (normals @ given.axes)[:, :first]
+        crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
+        if crossed.any() and first <= 2:
+            own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
+        else:
+            most = (level.strata / others ** len(rest)) ** (1 / max(first, 1))
+            own = tensor(*[gauss_hermite(min(level.nodes, int(most)))] * first)
+        if not rest:
+            return own
+        beside = tensor(*rest)
+        nodes = np.repeat(own.nodes, beside.weights.size, axis=0)
+        nodes = np.concatenate([nodes, np.tile(beside.nodes, (own.weights.size, 1))], axis=1)
+        return Rule(nodes, np.outer(own.weights, beside.weights).ravel())

@@ -1,0 +1,118 @@
+"""Moments of given features: a network of any depth, real data.  docs/theory.md 20
+
+Strata are classes, or whatever tells inputs apart so that features are nearly Gaussian in each.
+The sample stands for the population: shares, means, covariances and labels are its empirical
+moments.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from ..problem import finite_array
+from .labels import StratumLabels, labels_of
+from .strata import MomentStrata, Stratified
+
+# Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
+# are far below those of the population.
+FEWEST = 3.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureSample:
+    """Given features, of which samples are drawn for the readout.  docs/theory.md 20
+
+    Parameters
+    ----------
+    features : array (N, p)
+        Of a network of any depth, or data; the readout gets them over sqrt(p).
+    labels : array (N,)
+    strata : array (N,), optional
+        What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
+        labels +-1 unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
+        are given, or a stratum has too few samples for its covariance.
+    """
+
+    features: Array
+    labels: Array
+    strata: Any = None
+
+    def __post_init__(self) -> None:
+        features = finite_array("features", self.features, 2)
+        labels = finite_array("labels", self.labels, 1)
+        if len(labels) != len(features):
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
+        binary = bool((np.abs(labels) == 1).all())
+        if self.strata is None and not binary:
+            allowed = "given where labels are not +-1: bins of the label, or classes"
+            raise InvalidArgument("strata", None, allowed)
+        strata = labels if self.strata is None else np.asarray(self.strata)
+        if strata.shape != labels.shape:
+            allowed = f"one for each of the {len(features)} rows of features"
+            raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
+        for name, value in (("features", features), ("labels", labels), ("strata", strata)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.features.shape[1])
+
+    def stratified(self, level: int) -> Stratified | None:
+        """The strata, of which there is one level."""
+        if level:
+            return None
+        strata, moments = sample_strata(self.features, self.labels, self.strata)
+        binary = bool((np.abs(self.labels) == 1).all())
+        return Stratified(
+            strata, moments, labels_of(moments.h, np.zeros(1), np.ones(1), binary=binary)
+        )
+
+
+def sample_strata(
+    features: Array, labels: Array, strata: Array
+) -> tuple[MomentStrata, StratumLabels]:
+    """The moments of features (N, p) with labels (N,) in the ``strata`` (N,) that their ids tell.
+
+    Raises
+    ------
+    InvalidArgument
+        If a stratum has too few samples for its covariance.
+
+    Examples
+    --------
+    >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
+    >>> found, y = sample_strata(features, np.array([1, 1, 1, -1, -1, -1.0]), np.arange(6) // 3)
+    >>> found.means.ravel().tolist(), found.covariances.round(3).ravel().tolist(), y.h.tolist()
+    ([1.0, 5.0], [0.667, 2.0], [1.0, -1.0])
+    """
+    (total, p), (ids, counts) = features.shape, np.unique(strata, return_counts=True)
+    fewest = int(np.argmin(counts))
+    if counts[fewest] < FEWEST * p:
+        raise InvalidArgument(
+            "features",
+            f"{counts[fewest]} in stratum {ids[fewest]}",
+            f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the {p} "
+            "features (take fewer strata, or fewer features)",
+        )
+    means, covariances, along = np.empty((len(ids), p)), np.empty((len(ids), p, p)), []
+    h, spread = np.empty((2, len(ids)))
+    for i, one in enumerate(ids):
+        Phi, y = features[strata == one], labels[strata == one]
+        means[i], h[i], spread[i] = Phi.mean(axis=0), y.mean(), y.var()
+        Z = Phi - means[i]
+        covariances[i] = Z.T @ Z / len(Z)
+        along.append((y - h[i]) @ Z / len(Z))
+    shares = counts / total
+    moments = MomentStrata(shares, means, covariances, np.array(along))
+    return moments, StratumLabels(shares, h, spread, 0.0)

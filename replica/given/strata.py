@@ -1,0 +1,289 @@
+"""Strata of the inputs: in each the features are nearly a Gaussian vector.  docs/theory.md 20
+
+Stratum nu holds the share omega of the inputs.  Features there are phi = mu + Z with Cov Z = S, a
+matrix (p, p), and labels have the mean h, a variance, and the covariance e = Cov(phi, y).  The
+equations need no S by itself, but four operations: a mixture of the second moments S + mu mu^T,
+their traces with a matrix, the quadratic forms of S, and the means along a vector.
+
+Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, may be arrays of
+any library that follows the array standard, on a device.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from solvers.arrays import like, namespace, to_host
+from solvers.results import Array
+
+from ..convex import ConditionalLabels
+from .labels import StratumLabels
+
+
+class Strata(Protocol):
+    """What the equations ask of N strata of p features."""
+
+    @property
+    def shares(self) -> Array:
+        """omega, (N,), of sum 1."""
+
+    @property
+    def width(self) -> int:
+        """p."""
+
+    def mix(self, weights: Array) -> Any:
+        """sum_nu w (S + mu mu^T), (p, p)."""
+
+    def trace(self, matrix: Any) -> Array:
+        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+
+    def quadratic(self, x: Any) -> Array:
+        """x S x, (N,)."""
+
+    def mean(self, x: Any) -> Array:
+        """mu x, (N,)."""
+
+    def mix_means(self, weights: Array) -> Any:
+        """sum_nu w mu, (p,): the adjoint of ``mean``."""
+
+    def along_labels(self, x: Any) -> Array:
+        """e x, (N,)."""
+
+    def mix_along_labels(self, weights: Array) -> Any:
+        """sum_nu w e, (p,)."""
+
+
+class Stratified(NamedTuple):
+    """Strata and the labels in them: their moments, and their law for losses other than the
+    square.  ConditionalLabels of a ``channel`` are +-1 at random."""
+
+    strata: Strata
+    moments: StratumLabels
+    labels: ConditionalLabels
+    channel: bool = False
+
+
+class Degree(NamedTuple):
+    """A moment of every feature in every stratum, such as d_k: along @ modes, of low rank r.
+
+    Attributes
+    ----------
+    along : (N, r)
+        Of the strata.
+    modes : (r, p)
+        Of the neurons.
+    """
+
+    along: Array
+    modes: Any
+
+
+@dataclass(frozen=True)
+class HermiteStrata:
+    """Strata of a layer: features expanded in Hermite polynomials of Gaussian pre-activations,
+
+        S + mu mu^T = sum_{k=0} (d_k d_k^T) o rho^k  off the diagonal,  E sigma^2 on it,    (20.1)
+
+    with products of entries o, d_0 = mu, and rho^0 = 1.  Degree k costs r p^2 an operation.
+
+    Attributes
+    ----------
+    shares : (N,)
+    degrees : sequence of Degree
+        d_k for k = 0, 1, ...
+    correlation : (p, p)
+        rho of the pre-activations.
+    power : Degree
+        E sigma^2.
+    """
+
+    shares: Array
+    degrees: Sequence[Degree]
+    correlation: Any
+    power: Degree
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.correlation.shape[0])
+
+    def mix(self, weights: Array) -> Any:
+        """sum_nu w (S + mu mu^T), (p, p).  Eq. (20.1)"""
+        rho = self.correlation
+        xp = namespace(rho)
+        total = xp.zeros_like(rho)
+        for along, modes in reversed(self.degrees):  # Horner's scheme in rho
+            total *= rho
+            gram = like((along.T * weights) @ along, rho)
+            total += modes.T @ (gram @ modes)
+        diagonal = like(weights @ self.power.along, rho) @ self.power.modes
+        total += xp.eye(self.width) * (diagonal - xp.linalg.diagonal(total))
+        return total
+
+    def trace(self, matrix: Any) -> Array:
+        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+        xp = namespace(matrix)
+        diagonal = xp.linalg.diagonal(matrix)
+        total = self._power(diagonal)
+        matrix = matrix - xp.eye(self.width) * diagonal
+        for k, (along, modes) in enumerate(self.degrees):
+            matrix = matrix * self.correlation if k else matrix
+            total = total + _forms(along, to_host(modes @ matrix @ modes.T))
+        return total
+
+    def quadratic(self, x: Any) -> Array:
+        """x S x, (N,)."""
+        total, power = self._power(x**2), self.correlation
+        for k, (along, modes) in enumerate(self.degrees):
+            scaled = modes * x
+            matrix = -scaled @ scaled.T  # of the diagonal
+            if k:
+                power = power * self.correlation if k > 1 else power
+                matrix = matrix + scaled @ power @ scaled.T
+            total = total + _forms(along, to_host(matrix))
+        return total
+
+    def _power(self, diagonal: Any) -> Array:
+        """sum_i E sigma_i^2 X_ii, (N,)."""
+        return np.asarray(self.power.along @ to_host(self.power.modes @ diagonal))
+
+    def mean(self, x: Any) -> Array:
+        """mu x, (N,)."""
+        along, modes = self.degrees[0]
+        return np.asarray(along @ to_host(modes @ x))
+
+    def mix_means(self, weights: Array) -> Any:
+        """sum_nu w mu, (p,)."""
+        along, modes = self.degrees[0]
+        return like(weights @ along, modes) @ modes
+
+    def along_labels(self, x: Any) -> Array:
+        """0: at a node labels do not vary with the features."""
+        return np.zeros_like(self.shares)
+
+    def mix_along_labels(self, weights: Array) -> Any:
+        """0."""
+        return namespace(self.correlation).zeros_like(self.correlation[0, :])
+
+    def on(self, convert: Callable[[Array], Any]) -> "HermiteStrata":
+        """The same, with what is over neurons as ``convert`` makes it: arrays on a device."""
+        degrees = [Degree(along, convert(modes)) for along, modes in self.degrees]
+        power = Degree(self.power.along, convert(self.power.modes))
+        return HermiteStrata(self.shares, degrees, convert(self.correlation), power)
+
+
+@dataclass(frozen=True)
+class MomentStrata:
+    """Few strata, whose moments are given.
+
+    Attributes
+    ----------
+    shares : (N,)
+    means, covariances : (N, p), (N, p, p)
+    label_covariances : (N, p)
+    """
+
+    shares: Array
+    means: Any
+    covariances: Any
+    label_covariances: Any
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.means.shape[1])
+
+    def mix(self, weights: Array) -> Any:
+        """sum_nu w (S + mu mu^T), (p, p)."""
+        xp, w = namespace(self.means), like(weights, self.means)
+        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
+
+    def trace(self, matrix: Any) -> Array:
+        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+        xp = namespace(matrix)
+        means = xp.sum((self.means @ matrix) * self.means, axis=1)
+        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means)
+
+    def quadratic(self, x: Any) -> Array:
+        """x S x, (N,)."""
+        return to_host((self.covariances @ x) @ x)
+
+    def mean(self, x: Any) -> Array:
+        """mu x, (N,)."""
+        return to_host(self.means @ x)
+
+    def mix_means(self, weights: Array) -> Any:
+        """sum_nu w mu, (p,)."""
+        return like(weights, self.means) @ self.means
+
+    def along_labels(self, x: Any) -> Array:
+        """e x, (N,)."""
+        return to_host(self.label_covariances @ x)
+
+    def mix_along_labels(self, weights: Array) -> Any:
+        """sum_nu w e, (p,)."""
+        return like(weights, self.label_covariances) @ self.label_covariances
+
+
+@dataclass(frozen=True)
+class JoinedStrata:
+    """Strata of several kinds side by side: one for each component of the inputs.
+
+    Attributes
+    ----------
+    parts : sequence of Strata
+        With shares that sum to 1 over all.
+    """
+
+    parts: Sequence[Strata]
+
+    @property
+    def shares(self) -> Array:
+        """omega, (N,)."""
+        return np.concatenate([part.shares for part in self.parts])
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return self.parts[0].width
+
+    def mix(self, weights: Array) -> Any:
+        """sum_nu w (S + mu mu^T), (p, p)."""
+        return self._total("mix", weights)
+
+    def trace(self, matrix: Any) -> Array:
+        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+        return np.concatenate([part.trace(matrix) for part in self.parts])
+
+    def quadratic(self, x: Any) -> Array:
+        """x S x, (N,)."""
+        return np.concatenate([part.quadratic(x) for part in self.parts])
+
+    def mean(self, x: Any) -> Array:
+        """mu x, (N,)."""
+        return np.concatenate([part.mean(x) for part in self.parts])
+
+    def mix_means(self, weights: Array) -> Any:
+        """sum_nu w mu, (p,)."""
+        return self._total("mix_means", weights)
+
+    def along_labels(self, x: Any) -> Array:
+        """e x, (N,)."""
+        return np.concatenate([part.along_labels(x) for part in self.parts])
+
+    def mix_along_labels(self, weights: Array) -> Any:
+        """sum_nu w e, (p,)."""
+        return self._total("mix_along_labels", weights)
+
+    def _total(self, operation: str, weights: Array) -> Any:
+        """The sum of what the parts make of their own ``weights``."""
+        ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
+        each = zip(self.parts, np.split(weights, ends), strict=True)
+        return sum(getattr(part, operation)(own) for part, own in each)
+
+
+def _forms(rows: Array, matrix: Array) -> Array:
+    """The quadratic form of ``matrix`` (r, r) at each of the ``rows`` (N, r): (N,)."""
+    return np.asarray(((rows @ matrix) * rows).sum(axis=1))

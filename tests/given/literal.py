@@ -1,0 +1,66 @@
+"""Section 20 as it is written, with every p x p matrix of every stratum: what is compared with."""
+
+from math import factorial
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss, hermeval
+from scipy.optimize import brentq
+
+
+def layer_moments(weights, biases, student, directions, nodes, k_max=2):
+    """mu (N, p) and S (N, p, p) of (20.1) for isotropic inputs, at ``nodes`` (N, K) of kappa."""
+    loadings = weights @ directions
+    B = weights @ weights.T - loadings @ loadings.T
+    root = np.sqrt(np.diagonal(B))
+    rho, s = B / np.outer(root, root), biases + nodes @ loadings.T
+    z, w = hermegauss(80)
+    w = w / w.sum()
+    values = student(s[..., None] + root[:, None] * z)
+    d = [
+        (values * hermeval(z, np.eye(k + 1)[k]) * w).sum(axis=-1) / np.sqrt(factorial(k))
+        for k in range(k_max + 1)
+    ]
+    rest = (values**2 * w).sum(axis=-1) - sum(x**2 for x in d)
+    S = sum(d[k][:, :, None] * d[k][:, None] * rho**k for k in range(1, k_max + 1))
+    return d[0], S + rest[:, None] * np.eye(len(weights))
+
+
+def ridge_errors(shares, mu, S, h, spread, e, noise, samples, lam):
+    """Test and training error of (20.2)-(20.5), by plain iteration."""
+    p, ratio = mu.shape[1], samples / mu.shape[1]
+    M = S + mu[:, :, None] * mu[:, None]
+
+    def trace(X):
+        return np.tensordot(M, X, axes=2) / p
+
+    V = trace(np.eye(p)) / lam
+    for _ in range(2000):
+        G = np.linalg.inv(lam * np.eye(p) + ratio * np.tensordot(shares / (1 + V), M, axes=1))
+        V, before = trace(G), V
+        if np.abs(V / before - 1).max() < 1e-13:
+            break
+    a = G @ ((shares / (1 + V)) @ (h[:, None] * mu + e)) * samples / np.sqrt(p)
+    C = mu @ a / np.sqrt(p)
+    seen = (h - C) ** 2 + spread + noise - 2 * e @ a / np.sqrt(p) + (S @ a) @ a / p
+    error = seen
+    for _ in range(5000):
+        T = ratio * G @ np.tensordot(shares * error / (1 + V) ** 2, M, axes=1) @ G
+        error, before = seen + trace(T), error
+        if np.abs(error / before - 1).max() < 1e-13:
+            break
+    return shares @ error - noise, shares @ (error / (1 + V) ** 2)
+
+
+def one_stratum(covariance, slope, noise, samples, lam):
+    """Test and training error of ridge regression of y = slope.phi + noise on phi ~ N(0,
+    covariance), with the penalty lam p in sums over samples."""
+    sizes, vectors = np.linalg.eigh(covariance)
+    along, penalty = vectors.T @ slope, lam * len(sizes) / samples
+
+    def balance(kappa):
+        return kappa * (1 - (sizes / (sizes + kappa)).sum() / samples) - penalty
+
+    kappa = brentq(balance, penalty, penalty + sizes.sum() / samples, xtol=1e-15, rtol=1e-15)
+    missed = (along**2 * sizes * (kappa / (sizes + kappa)) ** 2).sum()
+    error = (missed + noise) / (1 - ((sizes / (sizes + kappa)) ** 2).sum() / samples)
+    return error - noise, error * (penalty / kappa) ** 2

@@ -1,0 +1,141 @@
+"""Ridge regression over strata: closed forms, the literal equations, and limits.  Section 20."""
+
+import numpy as np
+import pytest
+
+from replica.convex import LOSSES
+from replica.given.evaluate import errors_at
+from replica.given.labels import StratumLabels, labels_of
+from replica.given.layer import Component, condition, layer_strata
+from replica.given.solve import solve_point
+from replica.given.strata import JoinedStrata, MomentStrata, Stratified
+from replica.problem import activation
+from solvers.results import Status
+from solvers.rules import gauss_hermite, tensor
+from tests.given.literal import layer_moments, one_stratum, ridge_errors
+
+TIGHT = 1e-12
+
+
+def errors(strata, labels, samples, lam, tol=TIGHT):
+    """Test and training error."""
+    given = Stratified(strata, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    solved = solve_point(given, LOSSES["square"], samples, lam, tol=tol)
+    assert solved.status is Status.CONVERGED
+    assert solved.residual < 1e3 * tol
+    return errors_at(given, solved, LOSSES["square"])[:2]
+
+
+def rows(draw, p, d, loading=1.0):
+    """Weights (p, d) with a spike of that ``loading`` on the first two axes."""
+    weights = draw.standard_normal((p, d)) / np.sqrt(d)
+    weights[:, 0] += loading * (1 + 0.3 * draw.standard_normal(p))
+    weights[:, 1] += 0.5 * loading
+    return weights
+
+
+@pytest.fixture(scope="module")
+def layer():
+    """A small layer with biases: (weights, biases, directions, rule)."""
+    draw = np.random.default_rng(0)
+    p, d = 40, 30
+    rule = tensor(gauss_hermite(10), gauss_hermite(8))
+    return rows(draw, p, d), 0.3 * draw.standard_normal(p), np.eye(d)[:, :2], rule
+
+
+def of_layer(layer, student="tanh", **options):
+    """Its strata, and labels sin(z1) + z2 / 2 with noise."""
+    weights, biases, directions, rule = layer
+    given = condition(weights, biases, directions, Component(1.0, np.zeros(30), None))
+    strata = layer_strata(given, activation(student), rule, **options)
+    kappa = rule.nodes @ given.axes.T
+    h = np.sin(kappa[:, 0]) + kappa[:, 1] / 2
+    return strata, StratumLabels(strata.shares, h, np.zeros_like(h), 0.1)
+
+
+@pytest.mark.parametrize("samples", [15, 40, 200])
+def test_one_stratum_is_ridge_regression_with_a_covariance(samples):
+    draw = np.random.default_rng(1)
+    p = 30
+    covariance = np.diag(np.arange(1.0, p + 1) ** -1.0)
+    slope = draw.standard_normal(p) / np.sqrt(p)
+    along = covariance @ slope
+    strata = MomentStrata(np.ones(1), np.zeros((1, p)), covariance[None], along[None])
+    labels = StratumLabels(np.ones(1), np.zeros(1), np.array([slope @ along]), 0.2)
+    expected = one_stratum(covariance, slope, 0.2, samples, 0.05)
+    assert errors(strata, labels, samples, 0.05) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("student", ["tanh", "relu"])
+@pytest.mark.parametrize("k_max", [1, 2, 3])
+def test_low_rank_is_the_literal_equations(layer, student, k_max):
+    weights, biases, directions, rule = layer
+    strata, labels = of_layer(layer, student, k_max=k_max, rank_tol=1e-12)
+    smooth = activation(student)
+    mu, S = layer_moments(weights, biases, smooth, directions, rule.nodes, k_max)
+    none = np.zeros_like(mu)
+    expected = ridge_errors(rule.weights, mu, S, labels.h, labels.spread, none, 0.1, 60, 0.05)
+    # the literal rule over z passes the kink of relu
+    assert errors(strata, labels, 60, 0.05) == pytest.approx(
+        expected, rel=2e-6 if student == "tanh" else 1e-3
+    )
+
+
+def test_strata_may_be_split_and_merged():
+    draw = np.random.default_rng(2)
+    p, shares = 20, np.array([0.3, 0.7])
+    mu, Z = draw.standard_normal((2, p)), draw.standard_normal((2, 3 * p, p))
+    S, e, h = Z.swapaxes(1, 2) @ Z / (3 * p), draw.standard_normal((2, p)) / 9, np.array([1, -0.5])
+    whole = MomentStrata(shares, mu, S, e)
+    labels = StratumLabels(shares, h, np.ones(2), 0.0)
+    expected = errors(whole, labels, 30, 0.1)
+    again = [0, 1, 1]
+    parts = np.array([0.3, 0.2, 0.5])
+    split = MomentStrata(parts, mu[again], S[again], e[again])
+    assert errors(split, StratumLabels(parts, h[again], np.ones(3), 0.0), 30, 0.1) == pytest.approx(
+        expected, rel=1e-8
+    )
+    joined = JoinedStrata(
+        [MomentStrata(shares[i : i + 1], mu[i : i + 1], S[i : i + 1], e[i : i + 1]) for i in (0, 1)]
+    )
+    assert errors(joined, labels, 30, 0.1) == pytest.approx(expected, rel=1e-8)
+
+
+def test_components_that_are_alike_are_one(layer):
+    """Two components of equal law, and one whose covariance has a spike that vanishes."""
+    weights, biases, directions, rule = layer
+    strata, labels = of_layer(layer)
+    expected = errors(strata, labels, 60, 0.05)
+    spike = 1e-10 * np.outer(np.eye(30)[0], np.eye(30)[0])
+    parts = []
+    for share, covariance in ((0.4, None), (0.6, np.eye(30) + spike)):
+        given = condition(weights, biases, directions, Component(share, np.zeros(30), covariance))
+        parts.append(layer_strata(given, activation("tanh"), rule, share))
+    joined = JoinedStrata(parts)
+    twice = StratumLabels(joined.shares, *np.tile([labels.h, labels.spread], 2), labels.noise)
+    assert errors(joined, twice, 60, 0.05) == pytest.approx(expected, rel=1e-8)
+
+
+def test_many_samples_give_the_least_squares_of_the_population(layer):
+    strata, labels = of_layer(layer)
+    M, b = strata.mix(strata.shares), strata.mix_means(strata.shares * labels.h)
+    best = labels.weights @ labels.h**2 - b @ np.linalg.solve(M, b)
+    test, train = errors(strata, labels, 1e9, 1e-6)
+    assert test == pytest.approx(best, rel=1e-6)
+    assert train == pytest.approx(best + labels.noise, rel=1e-6)
+
+
+def test_what_did_not_converge_says_so(layer):
+    strata, labels = of_layer(layer)
+    bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.power)
+    given = Stratified(bad, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
+
+
+def test_heavy_tails_of_a_rule_do_not_count(layer):
+    weights, biases, directions = layer[:3]
+    rule = tensor(gauss_hermite(24), gauss_hermite(24))
+    given = condition(weights, biases, directions, Component(1.0, np.zeros(30), None))
+    strata = layer_strata(given, activation("relu"), rule)
+    assert strata.shares.size < rule.weights.size
+    assert strata.shares.sum() == pytest.approx(1)
