@@ -32,7 +32,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from solvers.chebyshev import HalfLine
-from solvers.newton import LONGEST_STEP
 from solvers.results import Array, Status
 
 from ..equivalence import OneGroup
@@ -171,7 +170,8 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
             W1, V2, slopes, residual = T1, T2, there, size(error)
             back1, back2 = solve_pair(slopes, error)
             length = distance = size((back1, back2))
-            shortened = LONGEST_STEP / max(length, LONGEST_STEP)
+            # by a factor of 20 at most; a cached kernel would keep a constant of another file
+            shortened = 3.0 / max(length, 3.0)
             step1, step2 = -shortened * back1, -shortened * back2
         else:
             step1, step2 = step1 / 2, step2 / 2
