@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import replica
 from replica.documents import plain
 from replica.plotting import COLOURS, add_legend, letter_panels, plot_spectrum, settings
 from replica.problem import describe
-from solvers.results import Array
 
 from ..measure import eigenvalues
 from .computing import Progress, kept, tracked
@@ -67,7 +65,10 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
             ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
-        draw_outlier(ax, own.outliers[0] * drawn.shape[1], drawn[:, -1])
+        # the largest eigenvalue on the abscissa, where it is predicted and where it is
+        ax.axvline(own.outliers[0] * drawn.shape[1], ymax=0.1, color=COLOURS[0])
+        label = "largest of each draw"
+        ax.plot(drawn[:, -1], np.zeros(len(drawn)), "ko", markersize=4, clip_on=False, label=label)
         place = settings(describe(step) | {"beta": beta, "alpha": alpha})
         half = (len(place) + 1) // 2
         ax.set_title("\n".join([title, ", ".join(place[:half]), ", ".join(place[half:])]))
@@ -76,16 +77,3 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax in panels[1:]:
         ax.set_ylabel("")
     return picture
-
-
-def draw_outlier(ax: Axes, predicted: float, simulated: Array) -> None:
-    """The largest eigenvalue on the abscissa, where it is predicted and where it is."""
-    ax.axvline(predicted, ymax=0.1, color=COLOURS[0])
-    ax.plot(
-        simulated,
-        np.zeros_like(simulated),
-        "ko",
-        markersize=4,
-        clip_on=False,
-        label="largest of each draw",
-    )

@@ -41,6 +41,8 @@ def fit_convex_readout(
 
     Raises
     ------
+    InvalidArgument
+        If the derivative jumps, and the loss is none of those that ``interior_point`` solves.
     ConvergenceError
         If an objective cannot be shown to be within 1e-8 of its minimum and its rounding, or
         that says too little of the readout (lam of 1e-12 or less), with the Minimum.
@@ -58,7 +60,10 @@ def fit_convex_readout(
     >>> int((np.abs(residual) < 1e-6).sum()) > 5  # many samples are met exactly
     True
     """
-    kinked = _kinked(loss)
+    kinked = loss.name.partition(":")[0] in ("absolute", "quantile", "hinge")
+    if not kinked and loss.jumps:
+        allowed = "one with a continuous derivative, or a named one, here"
+        raise InvalidArgument("loss", loss.name, allowed)
     solver = interior_point if kinked else newton
     Phi, y = (np.concatenate(parts) for parts in zip(*blocks(), strict=True))
     Phi /= np.sqrt(Phi.shape[1])
@@ -94,20 +99,3 @@ def _known(minimum: Minimum, y: Array, lam: float, rounding: float) -> bool:
     a, tolerance = minimum.readout, GAP * minimum.objective
     penalty = lam / 2 * max(float(a @ a), float(y @ y) / len(y))
     return minimum.gap <= tolerance + rounding and rounding <= max(tolerance, ROUNDED * penalty)
-
-
-def _kinked(loss: Loss) -> bool:
-    """Whether the derivative jumps.
-
-    Raises
-    ------
-    InvalidArgument
-        If it does, and the loss is none that ``interior_point`` solves.
-    """
-    if loss.name.partition(":")[0] in ("absolute", "quantile", "hinge"):
-        return True
-    if loss.jumps:
-        raise InvalidArgument(
-            "loss", loss.name, "one with a continuous derivative, or a named one, here"
-        )
-    return False

@@ -126,7 +126,9 @@ def side_by_side(
             squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
             errors[0, i, j] = (squares + penalty * float((a**2).sum())) / 2
             fits.append(a)
-        outputs = np.hstack([_outputs(x, models, fits) for x in tested])
+        pairs = list(zip(models, fits, strict=True))
+        outputs = np.hstack([[features(x) @ a for features, a in pairs] for x in tested])
+        outputs /= np.sqrt(k)
         errors[1, i] = ((y_test - outputs) ** 2).mean(axis=1) / 2
         errors[2, i] = (np.sign(outputs) != y_test).mean(axis=1)
     if not (np.abs(y_test) == 1).all():
@@ -156,12 +158,6 @@ def fit_readout(features: Array, y: Array, penalty: float) -> Array:
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
         return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)
-
-
-def _outputs(fields: Array, models: list[Features], fits: list[Array]) -> Array:
-    """Outputs (1 + L, b) of the models with the readouts ``fits`` (k,), on fields (b, k)."""
-    pairs = zip(models, fits, strict=True)
-    return np.stack([features(fields) @ a for features, a in pairs]) / np.sqrt(fields.shape[1])
 
 
 def _blocks(X: Array, layer: Array) -> Any:

@@ -62,7 +62,9 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         allowed = f"a folder that can be made ({error.strerror})"
         raise InvalidArgument("store", str(path), allowed) from None
-    strange = [n for n in names if not (n.startswith(TEMPORARY) or n == LOCK or _is_cell(n))]
+    strange = [
+        n for n in names if not (n.startswith(TEMPORARY) or n == LOCK or CELL_FILE.fullmatch(n))
+    ]
     if strange:
         more = f" (nor are {len(strange) - 1} others)" if len(strange) > 1 else ""
         logger.warning("%s is not a cell of this library%s: left alone", folder / strange[0], more)
@@ -239,11 +241,6 @@ def _sweep(folder: Path) -> None:
     with _lock(folder) as locked:
         for file in folder.glob(f"{TEMPORARY}*") if locked else ():
             file.unlink(missing_ok=True)
-
-
-def _is_cell(name: str) -> bool:
-    """Whether a file's name is that of a cell."""
-    return CELL_FILE.fullmatch(name) is not None
 
 
 def _aside(file: Path) -> Path:
