@@ -149,7 +149,7 @@ def wheel(tmp_path_factory):
 
 
 @pytest.mark.slow  # makes an environment and installs everything: a minute or more
-@pytest.mark.parametrize("version", versions())
+@pytest.mark.parametrize("version", [versions()[0], versions()[-1]])  # the others lie between
 def test_the_wheel_works_in_an_empty_environment(version, wheel, tmp_path):
     subprocess.run([interpreter(version), "-m", "venv", tmp_path / "venv"], check=True)
     folder = tmp_path / "venv" / BIN

@@ -104,16 +104,16 @@ RUNS = [
     ),
 ]  # fmt: skip
 AT_SIZE = [
-    # Twenty seeds know the errors as well as ten at twice the size, which takes four times as long:
+    # Thirty seeds know the errors as well as ten at twice the size, which takes over twice as long:
     # 2.5 %, as there.  With fewer than ten, standard errors are themselves too uncertain for 64 of
     # them to stay within 4.
     *with_losses(
-        EVERY_LOSS, alpha=[0.5, 2.0], lam=0.05, dimension=400, seeds=20, rng=2, allowance=0.025
+        EVERY_LOSS, alpha=[0.5, 2.0], lam=0.05, dimension=400, seeds=30, rng=2, allowance=0.025
     ),
     # Groups with the price of m at that d.  At lam = 0.02 single draws spread by 15 % with a tail,
     # and five seeds can agree among each other on too low a mean.
     *runs(
-        GENERAL, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=400, seeds=20, rng=4, allowance=0.025
+        GENERAL, alpha=[0.6, 2.0], lam=[0.02, 0.2], dimension=400, seeds=30, rng=4, allowance=0.025
     ),
     # A bias common to all neurons, minimised over in theory and in every draw
     *runs(TRAINED, alpha=1.5, lam=0.1, dimension=200, seeds=6, rng=3),

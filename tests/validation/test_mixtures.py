@@ -232,7 +232,7 @@ def test_they_agree_on_random_directions(ratio):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ratio", [0.5, 1, 2])
+@pytest.mark.parametrize("ratio", [0.5, 2])  # fewer neurons than samples, and more
 @pytest.mark.parametrize(
     ("student", "target", "constant", "too_low"),
     [("tanh", "tanh", 4, 3), ("sigmoid", "tanh", 16, 3), ("relu", "relu", 4, 2)],

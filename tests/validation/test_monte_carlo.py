@@ -183,13 +183,13 @@ print(int(peak.split()[1]) * 1024, flush=True)
 @pytest.mark.parametrize(
     ("options", "limit"),
     [
-        ("alpha=[1, 3], lam=0.1, dimension=4000, simulated='gaussian', memory='1GB'", 1e9),
+        ("alpha=[1, 3], lam=0.1, dimension=2500, simulated='gaussian', memory='460MB'", 460e6),
         ("alpha=[1, 3], lam=0.1, dimension=2000, simulated='network', memory='450MB'", 450e6),
         ("alpha=[.5, 3], lam=[.1] * 30, dimension=1000, simulated='srf', memory='400MB'", 400e6),
     ],
 )
 def test_the_memory_limit_holds(options, limit):
-    """Peak resident size of a whole process; n = 12 000 at d = p = 4000."""
+    """Peak resident size of a whole process; n = 7500 at d = p = 2500."""
     code = MEASURE.format(options=options)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
