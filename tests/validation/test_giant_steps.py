@@ -18,7 +18,7 @@ from validation.comparisons import compare_alignment, first_step
 from validation.draws import INPUT_BLOCK, gradient_step
 from validation.figures.sample_exponent import PUBLISHED
 from validation.measure import alignment, initial_layer, single_step, spike
-from validation.measure.published_step import Batch, LinearPart
+from validation.measure.published_step import LinearPart, SampledInputs
 
 # Several steps
 
@@ -196,7 +196,7 @@ def test_streamed_experiment_is_the_literal_one(preprocess):
 
 def test_linear_part_of_a_linear_target():
     layer, _ = initial_layer(student="relu", target="2 + 3*z1", dimension=20, width=5, rng=0)
-    part = LinearPart.of(layer, Batch(40_000, 20, np.random.SeedSequence(0)))
+    part = LinearPart.of(layer, SampledInputs(40_000, 20, np.random.SeedSequence(0)))
     # Of 40 000 samples: standard deviations of sqrt(E y^2 / n) = 0.02 to 0.04.
     assert part.mean == pytest.approx(2, abs=0.1)
     np.testing.assert_allclose(part.slope, [3] + [0] * 19, atol=0.15)

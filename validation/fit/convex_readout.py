@@ -13,7 +13,7 @@ from replica.convex import Loss
 from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 
-from .design import GAP, Design, Minimum
+from .design import GAP, Design, Fitted
 from .kinked_losses import interior_point
 from .ridge import Blocks, Fits
 from .smooth_losses import newton
@@ -45,7 +45,7 @@ def fit_convex_readout(
         If the derivative jumps, and the loss is none of those that ``interior_point`` solves.
     ConvergenceError
         If an objective cannot be shown to be within 1e-8 of its minimum and its rounding, or
-        that says too little of the readout (lam of 1e-12 or less), with the Minimum.
+        that says too little of the readout (lam of 1e-12 or less), with the Fitted.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def fit_convex_readout(
     return Fits(readouts, intercepts, np.zeros(shape), train)
 
 
-def _known(minimum: Minimum, y: Array, lam: float, rounding: float) -> bool:
+def _known(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
     """Whether the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
     but for the ``rounding`` of its gap.
 

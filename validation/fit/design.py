@@ -21,7 +21,7 @@ MAX_STEPS = 100  # of either method; the gap says whether they were enough
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Fitted:
     """A readout of a convex loss, and how near its objective is to the minimum.
 
     Attributes

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, qr, solve, solve_triangular
 from replica.convex import Loss
 from solvers.results import Array
 
-from .design import GAP, MAX_STEPS, Design, Minimum, objective
+from .design import GAP, MAX_STEPS, Design, Fitted, objective
 
 MAX_EXCHANGES = 30  # of samples that are met with others: each takes a decomposition
 
@@ -38,7 +38,7 @@ class Iterate(NamedTuple):
     nu: float
 
 
-def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Minimum:
+def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
     """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
 
     Mehrotra's predictor and corrector on the dual.  The gap is that between the objectives of
@@ -47,7 +47,7 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
     low, high = _box(y, loss)
     n = len(y)
     at = Iterate((low + high) / 2, (high - low) / 2, (high - low) / 2, np.ones(n), np.ones(n), 0.0)
-    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
+    best = Fitted(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
     for _ in range(MAX_STEPS):
         a = design.Z.T @ at.u / lam
         f = design.Z @ a
@@ -74,7 +74,7 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
 
 def _exchanged(
     design: Design, y: Array, lam: float, loss: Loss, at: Iterate, intercept: bool
-) -> Minimum:
+) -> Fitted:
     """The minimum, from the samples that the iterate meets: where they turn out to be others, from
     those, and so on.
 
@@ -90,7 +90,7 @@ def _exchanged(
     free = np.minimum(at.below / at.z_below, at.above / at.z_above)  # large where a sample is met
     met = free > max([1.0, *np.sort(free)[: -X.shape[1]][-1:]])  # no more than there are unknowns
     u = np.where(at.below < at.above, low, high)
-    best = Minimum(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
+    best = Fitted(np.zeros(design.Z.shape[1]), 0.0, np.nan, np.inf)
     for _ in range(MAX_EXCHANGES):
         k = int(met.sum())
         if k > X.shape[1]:
@@ -159,12 +159,12 @@ def _longest(at: Iterate, step: Iterate) -> float:
     return float(min(1.0, *((-x[dx < 0] / dx[dx < 0]).min(initial=np.inf) for x, dx in pairs)))
 
 
-def _gap(y: Array, lam: float, loss: Loss, at: Iterate, a: Array, f: Array) -> Minimum:
+def _gap(y: Array, lam: float, loss: Loss, at: Iterate, a: Array, f: Array) -> Fitted:
     """Primal objective at (a, nu) and its distance from the dual objective at u."""
     primal = objective(y, lam, loss, a, f + at.nu)
     dual = float(y @ at.u - lam / 2 * a @ a)
     unbalanced = abs(float(at.u.sum()) * at.nu)
-    return Minimum(a, at.nu, primal, abs(primal - dual) + unbalanced)
+    return Fitted(a, at.nu, primal, abs(primal - dual) + unbalanced)
 
 
 def _box(y: Array, loss: Loss) -> tuple[Array, Array]:

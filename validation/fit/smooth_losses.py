@@ -9,12 +9,12 @@ from scipy.optimize import brentq
 from replica.convex import Loss
 from solvers.results import Array
 
-from .design import GAP, MAX_STEPS, Design, Minimum, objective
+from .design import GAP, MAX_STEPS, Design, Fitted, objective
 
 REFINEMENTS = 8  # steps where the objective is its minimum to rounding
 
 
-def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Minimum:
+def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
     """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
 
     Newton's method with a line search.  The objective is lam-strongly convex in a: it is within
@@ -23,7 +23,7 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
     n, p = design.Z.shape
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     value = objective(y, lam, loss, a, f)
-    best, refined = Minimum(a, b, value, np.inf), 0
+    best, refined = Fitted(a, b, value, np.inf), 0
     for _ in range(MAX_STEPS):
         t, slope = _slope(y, loss, f)
         gradient = design.Z.T @ slope + lam * a
@@ -31,7 +31,7 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
         gradient_b = float(slope.sum()) if intercept else 0.0
         balanced = abs(gradient_b) <= 1e-9 * np.abs(slope).sum()
         if balanced and gap < best.gap:
-            best = Minimum(a, float(b), value, gap)
+            best = Fitted(a, float(b), value, gap)
         if gap <= 1e-3 * GAP * value and balanced:
             break
         weight = loss.second(t)

@@ -29,7 +29,7 @@ PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 
 
 @dataclass(frozen=True)
-class Batch:
+class SampledInputs:
     """``samples`` inputs, made anew at every pass over them and the same each time."""
 
     samples: int
@@ -50,7 +50,7 @@ class LinearPart:
     slope: Array
 
     @classmethod
-    def of(cls, layer: Instance, batch: Batch) -> "LinearPart":
+    def of(cls, layer: Instance, batch: SampledInputs) -> "LinearPart":
         """A = (1/n) sum y and B = (1/n) sum y x."""
         mean, slope = 0.0, np.zeros(batch.dimension)
         for X in batch.blocks(batch.dimension):
@@ -153,7 +153,7 @@ def single_step(
     n = whole("samples", samples, 1, "the number of samples n")
     tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
     train, test = (
-        Batch(count, d, seed)
+        SampledInputs(count, d, seed)
         for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
     )
     nothing = LinearPart(0.0, np.zeros(d))
@@ -178,7 +178,7 @@ def single_step(
     )
 
 
-def _fit_rest(layer: Instance, batch: Batch, part: LinearPart, lam: Array) -> Fits:
+def _fit_rest(layer: Instance, batch: SampledInputs, part: LinearPart, lam: Array) -> Fits:
     """The readout of (1.2) at penalties ``lam`` (L,) for the labels less A + B.x."""
 
     def blocks() -> Iterator[tuple[Array, Array]]:

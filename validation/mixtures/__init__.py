@@ -14,7 +14,7 @@ from .hermite_model import Errors, side_by_side
 from .image_files import ImageSet, images
 from .image_tasks import ImageTask, image_task
 from .mixtures import Mixture, Scaling, mixture, scaling
-from .tasks import Classification, Regression, Task, regression
+from .tasks import Classification, LearningTask, Regression, regression
 
 __all__ = [
     "Classification",
@@ -23,11 +23,11 @@ __all__ = [
     "HermiteExpansion",
     "ImageSet",
     "ImageTask",
+    "LearningTask",
     "Mixture",
     "Parts",
     "Regression",
     "Scaling",
-    "Task",
     "expand",
     "generate",
     "gradient_parts",

@@ -28,7 +28,7 @@ from solvers.results import Array
 from ..draws import seed_count, seed_sequence
 from .hermite_expansion import expand
 from .hermite_model import bulk_scale, gradient
-from .tasks import Task
+from .tasks import LearningTask
 
 
 class Parts(NamedTuple):
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 
 
 def gradient_parts(
-    task: Task, *, student: str | Activation, width: int, samples: int, rng: Any = None
+    task: LearningTask, *, student: str | Activation, width: int, samples: int, rng: Any = None
 ) -> Parts:
     """Norms of the two parts of the gradient, of one draw.  docs/theory.md 12
 
@@ -84,7 +84,7 @@ def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Par
 
 
 def gradient_slopes(
-    task: Callable[[int, Any], Task],
+    task: Callable[[int, Any], LearningTask],
     *,
     student: str | Activation,
     widths: Sequence[int],
@@ -95,7 +95,7 @@ def gradient_slopes(
 
     Parameters
     ----------
-    task : callable (dimension, rng) -> Task
+    task : callable (dimension, rng) -> LearningTask
     student : str or Activation
     widths : sequence of int
         Values of n = m = k, two or more.

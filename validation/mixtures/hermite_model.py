@@ -26,7 +26,7 @@ from solvers.results import Array
 from ..draws import seed_sequence, whole
 from ..fit import fit_ridge
 from .hermite_expansion import expand
-from .tasks import Task
+from .tasks import LearningTask
 
 Features = Callable[[Array], Array]
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
@@ -43,13 +43,13 @@ class Errors(NamedTuple):
     misclassification: Array
 
 
-def bulk_scale(task: Task) -> float:
+def bulk_scale(task: LearningTask) -> float:
     """b = sqrt(n / tr), the standard deviation of the bulk of a pre-activation."""
     return float(np.sqrt(task.dimension / task.trace))
 
 
 def side_by_side(
-    task: Task,
+    task: LearningTask,
     *,
     students: Sequence[str | Activation],
     orders: Sequence[int],
@@ -64,7 +64,7 @@ def side_by_side(
 
     Parameters
     ----------
-    task : Task
+    task : LearningTask
         A ``Regression`` or ``Classification``, or anything with dimension, trace and draw.
     students : sequence of str or Activation
         sigma.  All of them have the same draws.

@@ -13,7 +13,7 @@ from solvers.results import Array
 from .mixtures import Mixture
 
 
-class Task(Protocol):
+class LearningTask(Protocol):
     """Where the samples of an experiment come from: a dimension, a trace and ``draw``."""
 
     @property
