@@ -214,7 +214,7 @@ class Comparison(Displayed):
     @property
     def _shown(self) -> int:
         """Between how many values of a parameter of the problem a line is drawn."""
-        step = self.simulation.problem.step
+        step = getattr(self.simulation.problem, "step", None)
         laws = "readout" in self.axes or (step is not None and step.readout.continuous)
         return SHOWN_OF_LAWS if laws else SHOWN
 
