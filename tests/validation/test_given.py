@@ -6,7 +6,7 @@ import pytest
 from replica import GradientStep, InvalidArgument
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate
-from validation import draw, first_layer, simulate
+from validation import compare, draw, first_layer, simulate
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=3, eta=2.0, noise=0.1)
 WEIGHTS = np.random.default_rng(0).standard_normal((12, 20)) / 4
@@ -56,6 +56,20 @@ def test_workers_stores_and_shards_change_nothing(model, tmp_path):
     assert len(list(tmp_path.glob("*.json"))) == 4
     assert alone.dataset().test_error.dims == ("seed", "samples", "lam")
     assert alone.document()["points"][3]["samples"] == 30
+
+
+@pytest.mark.parametrize("model", [first_layer(STEP, dimension=60, beta=1.0, rng=1),
+                                   features(4000)], ids=["layer", "features"])  # fmt: skip
+def test_a_comparison_has_the_theory_of_what_is_given(model):
+    samples = np.array([60, 120])
+    found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
+    expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
+    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.test_error)
+    assert found.agrees
+    assert "samples = " in found.verdict
+    assert found.document()["points"][1]["samples"] == 120
+    assert found.dataset().theory_test.dims == ("samples", "lam")
+    assert found.plot().get_legend() is not None
 
 
 def test_another_layer_is_another_cell(tmp_path):
