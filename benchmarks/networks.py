@@ -26,7 +26,7 @@ from solvers.threads import one_thread
 from validation import simulate
 from validation.draws import trajectory
 from validation.fit import fit_readout, squared_errors
-from validation.run.cells import Samples
+from validation.run.cells import Samples, repeatable
 
 NETWORKS_PAGE = Path(__file__).with_name("NETWORKS.md")
 SEEDS = {2000: 16}  # draws at each input dimension d: there the theory's own error is below theirs
@@ -137,10 +137,10 @@ def pair(setting, d, seed):
         c = float(step.srf(beta=setting.beta).c)
         errors = []
         for layer in (after, replace(after, W=spike + np.sqrt(c) * before.W)):
-            train = Samples(layer, n, *streams[:3], "cpu").repeatable(keep=True)
+            train = repeatable(Samples(layer, n, *streams[:3], "cpu"), keep=True)
             sizes, lam = np.array([n]), np.array([setting.lam])
             fits = fit_readout(train, sizes, lam, intercept=False, train_bias=False)
-            test = Samples(layer, tests, *streams[3:], None, "cpu").repeatable(keep=False)
+            test = repeatable(Samples(layer, tests, *streams[3:], None, "cpu"), keep=False)
             mean, _ = squared_errors(test, fits, tests)
             errors.append((mean.item(), fits.train.item()))
     return errors

@@ -2,7 +2,7 @@
 
 from . import mixtures as mixtures
 from .comparisons import Comparison, compare, ladder
-from .draws import Instance, draw, trajectory
+from .draws import Instance, draw, first_layer, trajectory
 from .run import Simulation, simulate
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Simulation",
     "compare",
     "draw",
+    "first_layer",
     "ladder",
     "simulate",
     "trajectory",

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from replica.observables import sweep
-from replica.problem import SpikedRandomFeatures
 from solvers.results import Array
 
 from ..run import Simulation
+from .theory import Solvable, solved
 
 STANDARD_ERRORS = 4.0  # few of some hundred errors with Gaussian noise are further off
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
@@ -77,8 +76,7 @@ class Check(NamedTuple):
 
 def verdict(
     checks: Mapping[str, Check],
-    alpha: Array,
-    lam: Array,
+    axes: Mapping[str, Array],
     *,
     allowance: float,
     size: str,
@@ -90,7 +88,8 @@ def verdict(
     Parameters
     ----------
     checks : dict of name -> Check
-    alpha, lam : (N_a,), (N_l,)
+    axes : dict of name -> (N_a,) or (N_l,) array
+        alpha, or the samples of what is given, and lam.
     allowance : float
         Allowed for ``size``, relative to the theory.
     size : str
@@ -105,7 +104,7 @@ def verdict(
     far = np.array([~check.agrees(allowance) for check in each])
     known = far if far.any() else np.isfinite(z)  # elsewhere rounding over a standard error of 0
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
-    most = _difference(list(checks)[k], each[k], (at[0], at[1]), alpha, lam)
+    most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
     share = f"{allowance:.1%} plus " if allowance else ""
     allowed = f"the {share}{STANDARD_ERRORS:g} standard errors allowed for {size}"
     if far.any():
@@ -123,13 +122,16 @@ def verdict(
     )
 
 
-def _difference(name: str, check: Check, at: tuple[Any, Any], alpha: Array, lam: Array) -> str:
+def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str, Array]) -> str:
     """One error in theory and simulation, and how far they are apart, in words."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.1g}")
+    place = ", ".join(
+        f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
+    )
     return (
-        f"the {NAMES[name]} at alpha = {alpha[at[0]]:.4g}, lam = {lam[at[1]]:.4g} ({theory:.4g} in "
+        f"the {NAMES[name]} at {place} ({theory:.4g} in "
         f"theory, {simulated:.4g} ± {error:g} simulated: {abs(check.off[at]):.1%} or "
         f"{z:.1f} standard errors)"
     )
@@ -157,10 +159,10 @@ def lean(z: Array) -> bool:
     return bool(np.abs(several).max(initial=0.0) > LEANING)
 
 
-def theory_at(model: SpikedRandomFeatures, simulation: Simulation) -> dict[str, Array]:
+def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
-    alpha, lam = simulation.alpha, simulation.lam
-    theory = sweep(model, alpha=alpha, lam=lam, grids={}, loss=simulation.loss).columns
+    shape = [axis.size for axis in simulation.axes.values()]
+    theory = solved(model, simulation.axes, simulation.loss)
     columns = {"test": "test_error", "train": "train_error"}
     columns |= {name: name for name in simulation.measured}
-    return {name: theory[of].reshape(alpha.size, lam.size) for name, of in columns.items()}
+    return {name: theory[of].reshape(shape) for name, of in columns.items()}

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
+from replica.given import FeatureSample, FirstLayer
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
 from solvers.results import Array
@@ -20,11 +21,12 @@ from .theory import Theory, theory_of
 
 
 def compare(
-    problem: Problem,
+    problem: Problem | FirstLayer | FeatureSample,
     *,
-    alpha: ArrayLike,
+    alpha: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
     lam: ArrayLike,
-    dimension: int,
+    dimension: int | None = None,
     seeds: int,
     beta: float | None = None,
     simulated: str = "network",
@@ -36,10 +38,11 @@ def compare(
 
     Parameters
     ----------
-    problem, alpha, lam, dimension, seeds, beta, simulated
+    problem, alpha, samples, lam, dimension, seeds, beta, simulated
         As in :func:`simulate`.
     allowance : float
-        Finite-size bias to allow for, relative to the theory; 20 / dimension unless given.
+        Finite-size bias to allow for, relative to the theory; 20 / dimension unless
+        given, and 1 / n, of the fewest samples, where a layer or features are.
     model : {"network", "srf"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless given.
@@ -95,6 +98,7 @@ def compare(
     simulation = simulate(
         problem,
         alpha=alpha,
+        samples=samples,
         lam=lam,
         dimension=dimension,
         seeds=seeds,
@@ -107,7 +111,8 @@ def compare(
         name: (known[f"simulated_{name}"], known[f"stderr_{name}"]) for name in names(simulation)
     }
     if allowance is None:
-        allowance = ALLOWANCE / simulation.dimension
+        given = simulation.experiment.samples
+        allowance = 1 / min(given) if given else ALLOWANCE / simulation.dimension
     return beside(theory.at(simulation.dimension), [simulation], means, allowance)
 
 
@@ -213,8 +218,7 @@ def beside(
     first = simulations[0]
     expected = theory_at(theory.model, first)
     checks = {name: Check(expected[name], *of) for name, of in means.items()}
-    axes = {"alpha": first.alpha, "lam": first.lam}
-    return Comparison(axes, checks, simulations, [theory], allowance, lines or {})
+    return Comparison(first.axes, checks, simulations, [theory], allowance, lines or {})
 
 
 def compare_grid(

@@ -37,7 +37,8 @@ class Comparison(Displayed):
     Attributes
     ----------
     axes : dict of name -> (n,) array
-        The parameters of the problem that vary, if any, then alpha and lam.
+        The parameters of the problem that vary, if any, then alpha, or the samples of what is
+        given, and lam.
     checks : dict of name -> Check
         Of test and training errors, "test" and "train", and what else is measured; over the axes.
     simulations : list of Simulation
@@ -98,8 +99,7 @@ class Comparison(Displayed):
         sizes = ", ".join(str(one.dimension) for one in self._sizes)
         equal, sentence = verdict(
             checks,
-            self.axes["alpha"],
-            self.axes["lam"],
+            self._points,
             allowance=self.allowance,
             size=f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}",
             seeds=self.simulation.seeds,
@@ -175,16 +175,21 @@ class Comparison(Displayed):
         along = abscissa_of(points, "simulated_test")
         shown = [self._shown] if along in self._varied else []
         places = self.axes | {along: spaced(self.axes[along], *shown)}
-        alpha, lam = places.pop("alpha"), places.pop("lam")
+        at = {name: places.pop(name) for name in self._points}
         theories = self.theories if self.between is None else self.between(places)
-        lines = curves(theories, places, alpha, lam, self.simulation.loss)
+        lines = curves(theories, places, at, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
         return plot_comparison(points, lines, ax, error=error, simulated=simulated)
 
     @property
     def _varied(self) -> dict[str, Array]:
         """The axes of the problem's parameters."""
-        return {name: axis for name, axis in self.axes.items() if name not in ("alpha", "lam")}
+        return {name: axis for name, axis in self.axes.items() if name not in self._points}
+
+    @property
+    def _points(self) -> dict[str, Array]:
+        """The other axes: alpha, or the samples of what is given, and lam."""
+        return {name: self.axes[name] for name in self.simulations[0].axes}
 
     @property
     def _sizes(self) -> list[Simulation]:
@@ -201,7 +206,7 @@ class Comparison(Displayed):
     ) -> Iterator[tuple[dict[str, Any], dict[str, Check], dict[str, Extrapolation]]]:
         """The parameters of every setting, its checks and its lines, (N_a, N_l) each; without what
         is not measured there."""
-        inner = (-1, self.axes["alpha"].size, self.axes["lam"].size)
+        inner = (-1, *(axis.size for axis in self._points.values()))
 
         def at(i: int, of: Any) -> Any:
             return type(of)(*(part.reshape(inner)[i] for part in of))
@@ -214,7 +219,7 @@ class Comparison(Displayed):
     @property
     def _shown(self) -> int:
         """Between how many values of a parameter of the problem a line is drawn."""
-        step = self.simulation.problem.step
+        step = getattr(self.simulation.problem, "step", None)
         laws = "readout" in self.axes or (step is not None and step.readout.continuous)
         return SHOWN_OF_LAWS if laws else SHOWN
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from replica.convex import Loss
 from replica.errors import InvalidArgument
+from replica.given import FeatureSample, FirstLayer, ReadoutErrors, evaluate
 from replica.observables import sweep
 from replica.plotting import ERROR_LABELS, LIMIT
-from replica.problem import Problem, SpikedRandomFeatures, positive
+from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import MODELS, GradientStep, unsuited
 from solvers.results import Array
 
@@ -19,7 +20,9 @@ from ..draws import spiked_model
 if TYPE_CHECKING:
     import xarray
 
-NETWORK, SRF = "theory of the network", "theory of the sRF"  # labels of lines, in this order
+# Labels of lines, in this order.
+NETWORK, SRF, GIVEN = "theory of the network", "theory of the sRF", "theory given the features"
+Solvable = SpikedRandomFeatures | FirstLayer | FeatureSample
 
 
 @dataclass(frozen=True)
@@ -28,48 +31,51 @@ class Theory:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures
+    model : SpikedRandomFeatures, FirstLayer or FeatureSample
     published : SpikedRandomFeatures or None
         The sRF beside the network's own theory; None where ``model`` is the sRF.
     note : str
         A sentence that says which theory it is, and why where that may surprise.
     """
 
-    model: SpikedRandomFeatures
+    model: Any
     published: SpikedRandomFeatures | None
     note: str
 
     def at(self, dimension: float) -> "Theory":
         """The same at a finite ``dimension``, where m has its price, unless it has its own."""
+        if isinstance(self.model, FirstLayer | FeatureSample):
+            return self
         if np.isfinite(self.model.dimension) or np.isinf(dimension):
             return self
-        of = (
-            None if model is None else replace(model, dimension=dimension)
-            for model in (self.model, self.published)
-        )
-        model, published = of
-        assert model is not None
+        model = replace(self.model, dimension=dimension)
+        published = self.published and replace(self.published, dimension=dimension)
         return Theory(model, published, f"{self.note}; taken at d = {dimension}, not in the limit")
 
     @property
-    def lines(self) -> dict[str, SpikedRandomFeatures]:
+    def lines(self) -> dict[str, Solvable]:
         """What a figure shows of it, by label: the network's own theory, the published sRF's, and
         the limit of the first of them that there is, where its dimension is finite."""
+        if isinstance(self.model, FirstLayer | FeatureSample):
+            return {GIVEN: self.model}
         own = {} if self.published is None else {NETWORK: self.model}
-        lines = own | {SRF: self.published or self.model}
+        lines: dict[str, Solvable] = {**own, SRF: self.published or self.model}
         if np.isfinite(self.model.dimension):
             lines[LIMIT] = replace(self.model, dimension=np.inf)
         return lines
 
 
 def theory_of(
-    problem: Problem, beta: float | None, model: str | None = None, simulated: str = "network"
+    problem: Problem | FirstLayer | FeatureSample,
+    beta: float | None,
+    model: str | None = None,
+    simulated: str = "network",
 ) -> Theory:
     """The network's own theory where ``problem`` is a step that it covers, else that of the sRF.
 
     Parameters
     ----------
-    problem : GradientStep or SpikedRandomFeatures
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
     beta : float
         Width over input dimension p/d, for a GradientStep.
     model : {"network", "srf"}, optional
@@ -82,6 +88,10 @@ def theory_of(
     InvalidArgument
         If the network's theory is asked for where there is none.
     """
+    if isinstance(problem, FirstLayer | FeatureSample):
+        if model is not None:
+            raise InvalidArgument("model", model, "left out of what is given, whose theory is one")
+        return Theory(problem, None, "theory of the readout, given what is the same in every draw")
     srf = spiked_model(problem, beta)
     if model not in (None, *MODELS):
         raise InvalidArgument("model", model, "srf or network")
@@ -101,27 +111,34 @@ def theory_of(
     return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
 
 
+def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, Array]:
+    """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,)."""
+    if not isinstance(model, FirstLayer | FeatureSample):
+        return dict(sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss).columns)
+    samples, lam = (at.ravel() for at in np.meshgrid(*axes.values(), indexing="ij"))
+    found = evaluate(model, samples, lam, loss)
+    return {name: getattr(found, name) for name in ReadoutErrors._fields}
+
+
 def curves(
-    theories: Sequence[Theory], axes: Mapping[str, Array], alpha: Array, lam: Array, loss: Loss
+    theories: Sequence[Theory], axes: Mapping[str, Array], points: Mapping[str, Array], loss: Loss
 ) -> "dict[str, xarray.Dataset]":
     """The lines of a figure by their labels: of the ``theories`` of all combinations on ``axes``,
-    as data sets over these, alpha and lam; NaN where a theory has no such line."""
+    as data sets over these and the ``points`` of alpha, or samples, and lam; NaN where a theory has
+    no such line."""
     import xarray
 
-    over = {**axes, "alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    over = {**axes, **points}
     shape = [values.size for values in over.values()]
     unknown = np.full(shape[-2:], np.nan).ravel()
 
-    def solved(models: Sequence[SpikedRandomFeatures | None]) -> "xarray.Dataset":
-        parts = [
-            {} if one is None else sweep(one, alpha=alpha, lam=lam, grids={}, loss=loss).columns
-            for one in models
-        ]
+    def of_all(models: Sequence[Solvable | None]) -> "xarray.Dataset":
+        parts = [{} if one is None else solved(one, points, loss) for one in models]
         known = {name for part in parts for name in part} & ERROR_LABELS.keys()
         columns = {name: [part.get(name, unknown) for part in parts] for name in known}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)
 
     each = [theory.lines for theory in theories]
-    labels = [label for label in (NETWORK, SRF, LIMIT) if any(label in one for one in each)]
-    return {label: solved([one.get(label) for one in each]) for label in labels}
+    labels = [label for label in (NETWORK, SRF, GIVEN, LIMIT) if any(label in one for one in each)]
+    return {label: of_all([one.get(label) for one in each]) for label in labels}

@@ -1,22 +1,26 @@
 """First layers, inputs and labels of finite size, drawn at random."""
 
 from . import arrays
-from .arguments import check_array, seed_count, seed_sequence, size, whole
+from .arguments import MOST, check_array, seed_count, seed_sequence, size, whole
 from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
+from .given import first_layer, instance_of
 from .inputs import INPUT_BLOCK, gaussian_inputs
 
 __all__ = [
     "INPUT_BLOCK",
+    "MOST",
     "Instance",
     "arrays",
     "check_array",
     "check_device",
     "draw",
     "draw_gaussian",
+    "first_layer",
     "gaussian_inputs",
     "gradient_step",
+    "instance_of",
     "seed_count",
     "seed_sequence",
     "size",

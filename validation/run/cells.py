@@ -1,7 +1,9 @@
 """One cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
 
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
-n samples serve each n = alpha d, and every penalty.  Each stream of random numbers starts from
+n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of
+given features the design is the first of the rows, in an order that is drawn, and the test set
+those after max(n).  Each stream of random numbers starts from
 a seed that is a function of the experiment's entropy, the dimension and the seed's index alone:
 cells may run in any order and on any machine, and more may be added, without a bit of the
 others changing.  With one BLAS thread a cell, neither do the errors.
@@ -16,11 +18,22 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.problem import Problem, SpikedRandomFeatures
+from replica.given import FeatureSample, FirstLayer
+from replica.problem import SpikedRandomFeatures, describe
 from solvers.results import Array
 from solvers.threads import one_thread
 
-from ..draws import Instance, arrays, draw, draw_gaussian, gaussian_inputs, size, spiked_model
+from ..draws import (
+    INPUT_BLOCK,
+    Instance,
+    arrays,
+    draw,
+    draw_gaussian,
+    gaussian_inputs,
+    instance_of,
+    size,
+    spiked_model,
+)
 from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 
 # To be raised with every change of the method that moves the numbers of a cell: stored ones are
@@ -37,15 +50,24 @@ class Simulated(StrEnum):
     gaussian = "gaussian"
 
 
+class Given(StrEnum):
+    """What is the same in every draw but for the samples of the readout."""
+
+    layer = "given layer"
+    features = "given features"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """What all cells of a Monte Carlo share, in plain values: it travels to workers.
 
-    ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.
+    ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.  Of a given
+    layer and of given features there are ``samples`` in the place of ``alpha``; the dimension of
+    the latter is their number.
     """
 
-    problem: Problem
-    simulated: Simulated
+    problem: Any  # a Problem, FirstLayer or FeatureSample
+    simulated: Simulated | Given
     beta: float | None
     dimension: int
     alpha: tuple[float, ...]
@@ -56,6 +78,7 @@ class Experiment:
     pool_size: int
     device: str = "cpu"
     loss: Loss = LOSSES["square"]
+    samples: tuple[int, ...] = ()
 
     @property
     def model(self) -> SpikedRandomFeatures:
@@ -67,7 +90,7 @@ class Experiment:
         """Names of what a cell measures: losses unless they are half the squared errors, and
         classification errors where labels are +-1."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        classification = ("classification_error",) if self.model.labels.binary else ()
+        classification = ("classification_error",) if self.binary else ()
         return *SQUARED_ERRORS, *losses, *classification
 
     @property
@@ -80,13 +103,46 @@ class Experiment:
         return low, high
 
     @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        problem = self.problem
+        if isinstance(problem, FeatureSample):
+            return bool((np.abs(problem.labels) == 1).all())
+        return problem.law.binary if isinstance(problem, FirstLayer) else self.model.labels.binary
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The problem in plain values: of what is given, its sizes."""
+        problem = self.problem
+        if isinstance(problem, FeatureSample):
+            return {"features": list(problem.features.shape)}
+        if isinstance(problem, FirstLayer):
+            named = {"student": problem.student.name, "target": problem.target.name}
+            added = {} if problem.label_noise is None else {"label_noise": problem.label_noise.name}
+            return {"weights": list(problem.weights.shape), **named, "noise": problem.noise} | added
+        return describe(problem)
+
+    @property
+    def trained(self) -> dict[str, bool]:
+        """What is trained beside the readout's weights."""
+        model = None if self.samples else self.model
+        return {
+            "intercept": model is not None and model.intercept,
+            "train_bias": model is not None and model.train_bias,
+        }
+
+    @property
     def sizes(self) -> Array:
         """Training samples n at every alpha, (A,) of int."""
+        if self.samples:
+            return np.array(self.samples)
         return np.array([size("alpha", ratio, self.dimension) for ratio in self.alpha])
 
     @property
     def width(self) -> int:
         """The number of neurons p."""
+        if self.samples:
+            return int(self.problem.width)
         return size("beta", self.model.beta, self.dimension)
 
     def root(self) -> SeedSequence:
@@ -134,19 +190,42 @@ class Samples:
             moved = arrays.to_device(X, self.device)
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
-    def repeatable(self, keep: bool) -> Callable[[float], Blocks]:
-        """``blocks`` as a function of the bias, to be gone through again and again.
 
-        Kept in memory, or else made anew each time; the numbers are the same to the last bit.
-        """
-        if not keep:
-            return lambda bias: lambda: self.blocks(bias)
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some ``rows`` (n,) of given features, in blocks, on the ``device``."""
 
-        def kept(bias: float) -> Blocks:
-            blocks = list(self.blocks(bias))
-            return lambda: blocks
+    sample: FeatureSample
+    rows: Array
+    device: str
 
-        return kept
+    @property
+    def count(self) -> int:
+        """n."""
+        return len(self.rows)
+
+    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
+        """Features (b, p) and labels (b,); no ``bias`` is trained here."""
+        most = max(1, INPUT_BLOCK // self.sample.width)
+        for start in range(0, self.count, most):
+            rows = self.rows[start : start + most]
+            parts = self.sample.features[rows], self.sample.labels[rows]
+            yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
+
+
+def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]:
+    """The blocks of samples as a function of the bias, to be gone through again and again.
+
+    Kept in memory, or else made anew each time; the numbers are the same to the last bit.
+    """
+    if not keep:
+        return lambda bias: lambda: samples.blocks(bias)
+
+    def kept(bias: float) -> Blocks:
+        blocks = list(samples.blocks(bias))
+        return lambda: blocks
+
+    return kept
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
@@ -155,35 +234,49 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     ``keep`` holds all training features in memory, for speed.
     """
     with one_thread():
-        own, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
-        layer, device = draw_layer(experiment, own), experiment.device
+        train, test, fresh = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
-        train = Samples(layer, int(sizes.max()), inputs, features, noise, device)
-        design, model, loss = train.repeatable(keep), experiment.model, experiment.loss
+        design, loss, trained = repeatable(train, keep), experiment.loss, experiment.trained
         if loss.is_square:
-            fits = fit_readout(
-                design, sizes, lam, intercept=model.intercept, train_bias=model.train_bias
-            )
+            fits = fit_readout(design, sizes, lam, **trained)
         else:
-            fits = fit_convex_readout(design(0.0), sizes, lam, loss, intercept=model.intercept)
-        inputs, features, noise = unseen
-        test = Samples(layer, experiment.test_samples, inputs, features, None, device)
-        mean, variance = squared_errors(test.repeatable(keep=False), fits, test.count)
+            intercept = trained["intercept"]
+            fits = fit_convex_readout(design(0.0), sizes, lam, loss, intercept=intercept)
+        mean, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
         measured = {"test_error": mean, "train_error": fits.train, "test_variance": variance}
         if not loss.is_square:
             measured["train_loss"], _ = mean_losses(design, fits, sizes, loss)
         if len(experiment.measures) > len(measured):
-            fresh = replace(test, noise=noise).repeatable(keep=False)
             counts = np.full(len(sizes), test.count)
             measured["loss_error"], measured["classification_error"] = mean_losses(
-                fresh, fits, counts, loss
+                repeatable(fresh, keep=False), fits, counts, loss
             )
         return np.stack([measured[name] for name in experiment.measures])
+
+
+def draw_samples(
+    experiment: Experiment, index: int
+) -> tuple[Samples | Rows, Samples | Rows, Samples | Rows]:
+    """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
+    device, count = experiment.device, int(experiment.sizes.max())
+    own, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
+    if isinstance(experiment.problem, FeatureSample):
+        order = default_rng(inputs).permutation(len(experiment.problem.labels))
+        parts = order[:count], order[count : count + experiment.test_samples]
+        split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
+        return split, rest, rest
+    layer = draw_layer(experiment, own)
+    train = Samples(layer, count, inputs, features, noise, device)
+    inputs, features, noise = unseen
+    test = Samples(layer, experiment.test_samples, inputs, features, None, device)
+    return train, test, replace(test, noise=noise)
 
 
 def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
     """The first layer of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
+    if experiment.simulated is Given.layer:
+        return instance_of(problem)
     if experiment.simulated is Simulated.gaussian:
         return draw_gaussian(experiment.model, dimension=d, rng=rng)
     if experiment.simulated is Simulated.srf:

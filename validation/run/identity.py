@@ -19,7 +19,7 @@ import numpy as np
 from replica import __version__
 from replica.convex import Loss
 from replica.errors import InvalidArgument
-from replica.problem import Activation, LabelNoise, Law, MultiIndex, describe
+from replica.problem import Activation, LabelNoise, Law, MultiIndex
 
 from .cells import METHOD, Experiment
 
@@ -57,7 +57,7 @@ def describe_cells(
     shared = {
         "version": __version__,
         "method": METHOD,
-        "problem": describe(problem),
+        "problem": experiment.described,
         "kind": type(problem).__name__,
         "values": values,
         "key": key,
@@ -73,6 +73,11 @@ def describe_cells(
         "device": experiment.device,
         "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
     }
+    if experiment.samples:
+        given = {name: of for name, of in vars(problem).items() if isinstance(of, np.ndarray)}
+        given.pop("strata", None)  # of which simulations know nothing
+        hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
+        shared |= {"samples": list(experiment.samples), "given": hashes}
     return {index: shared | {"seed": index} for index in indices}
 
 

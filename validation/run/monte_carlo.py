@@ -17,15 +17,16 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
+from replica.given import FeatureSample, FirstLayer
 from replica.observables import LABELS_NEEDED
 from replica.problem import Problem, positive
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import check_device, seed_count, seed_sequence, size, spiked_model, whole
+from ..draws import MOST, check_device, seed_count, seed_sequence, size, spiked_model, whole
 from . import store as cell_store
 from .arguments import byte_count, fraction
-from .cells import SQUARED_ERRORS, Experiment, Simulated, run_cell
+from .cells import SQUARED_ERRORS, Experiment, Given, Simulated, run_cell
 from .identity import describe_cells
 from .resources import bytes_needed, check_memory, check_time, cost
 from .simulation import Simulation
@@ -42,11 +43,12 @@ POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
 def simulate(
-    problem: Problem,
+    problem: Problem | FirstLayer | FeatureSample,
     *,
-    alpha: ArrayLike,
+    alpha: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
     lam: ArrayLike,
-    dimension: int,
+    dimension: int | None = None,
     seeds: int,
     rng: Any = None,
     beta: float | None = None,
@@ -66,10 +68,14 @@ def simulate(
 
     Parameters
     ----------
-    problem : GradientStep or SpikedRandomFeatures
-        The network with its giant step, Eq. (1.1); or the sRF.
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
+        The network with its giant step, Eq. (1.1); or the sRF.  Of a given first layer every seed
+        draws fresh samples, and of given features it splits them: the first n of the rows, in a
+        random order, are to train, those after the largest n to test.
     alpha : float or array
         Readout samples over input dimension, n/d; n is rounded.
+    samples : int or array
+        n, in the place of ``alpha`` and ``dimension``, where a layer or features are given.
     lam : float or array
         Ridge penalties of (1.2).  All alpha and lam share the draw of a seed: errors of one
         seed are correlated.
@@ -88,7 +94,8 @@ def simulate(
         Convex loss of the readout, see :func:`replica.loss`.
     test_samples : int
         Inputs over which the test errors of a seed are averaged, eight times the larger of d
-        and n unless given, which makes their noise smaller than that between seeds.
+        and n unless given, which makes their noise smaller than that between seeds; all rows
+        that are left of given features.
         ``Simulation.test_noise`` tells what it contributes to the standard error.
     executor : concurrent.futures.Executor
         Where cells run; such as ``Client.get_executor()`` of dask.distributed.
@@ -142,6 +149,7 @@ def simulate(
     experiment = plan(
         problem,
         alpha=alpha,
+        samples=samples,
         lam=lam,
         dimension=dimension,
         rng=rng,
@@ -175,55 +183,118 @@ def simulate(
 
 
 def plan(
-    problem: Problem,
+    problem: Problem | FirstLayer | FeatureSample,
     *,
-    alpha: ArrayLike,
+    alpha: ArrayLike | None,
     lam: ArrayLike,
-    dimension: int,
+    dimension: int | None,
     rng: Any,
     beta: float | None,
     simulated: str,
     loss: Any,
     test_samples: int | None,
     device: str,
+    samples: ArrayLike | None = None,
 ) -> Experiment:
     """The arguments of :func:`simulate` that its cells need, checked."""
-    model, of = spiked_model(problem, beta), as_loss(loss)
-    if of.kind == "margin" and not model.labels.binary:
+    root, of = seed_sequence(rng), as_loss(loss)
+    if isinstance(problem, FirstLayer | FeatureSample):
+        sizes = {"alpha": alpha, "dimension": dimension, "beta": beta}
+        known = _given(problem, samples, simulated, test_samples, sizes)
+    elif samples is not None:
+        allowed = "left out unless a first layer or features are given: alpha says how many"
+        raise InvalidArgument("samples", samples, allowed)
+    else:
+        known = _drawn(problem, alpha, dimension, beta, simulated, test_samples)
+    experiment = Experiment(
+        problem=problem,
+        lam=tuple(map(float, positive("lam", lam))),
+        entropy=root.entropy,
+        spawn_key=tuple(root.spawn_key),
+        pool_size=root.pool_size,
+        device=check_device(device),
+        loss=of,
+        **known,
+    )
+    if of.kind == "margin" and not experiment.binary:
         raise InvalidArgument("loss", of.name, LABELS_NEEDED)
-    if model.train_bias and not of.is_square:
+    if experiment.trained["train_bias"] and not of.is_square:
         raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
     if device != "cpu" and not of.is_square:
         raise InvalidArgument("device", device, "cpu for a loss other than the square")
+    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
+    return experiment
+
+
+def _drawn(
+    problem: Problem,
+    alpha: ArrayLike | None,
+    dimension: int | None,
+    beta: float | None,
+    simulated: str,
+    test_samples: int | None,
+) -> dict[str, Any]:
+    """What an experiment is of a problem whose first layer is drawn."""
+    spiked_model(problem, beta)  # refuses what the theory does
     d = whole("dimension", dimension, 2, "the input dimension d")
+    if alpha is None:
+        raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     ratios = positive("alpha", alpha)
     largest = max(d, size("alpha", float(ratios.max()), d))
-    tests = TEST_INPUTS * largest
-    if test_samples is not None:
-        tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
     try:
         kind = Simulated(simulated)
     except ValueError:
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
     if kind is Simulated.network and not problem.schedule:
         kind = Simulated.srf
-    root = seed_sequence(rng)
-    experiment = Experiment(
-        problem=problem,
-        simulated=kind,
-        beta=beta,
-        dimension=d,
-        alpha=tuple(map(float, ratios)),
-        lam=tuple(map(float, positive("lam", lam))),
-        test_samples=tests,
-        entropy=root.entropy,
-        spawn_key=tuple(root.spawn_key),
-        pool_size=root.pool_size,
-        device=check_device(device),
-        loss=of,
-    )
-    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
-    return experiment
+    tests = _tests(test_samples, TEST_INPUTS * largest)
+    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
+    return {"simulated": kind, "test_samples": tests, **sizes}
+
+
+def _given(
+    problem: FirstLayer | FeatureSample,
+    samples: ArrayLike | None,
+    simulated: str,
+    test_samples: int | None,
+    sizes: dict[str, Any],
+) -> dict[str, Any]:
+    """What an experiment is of a given first layer, or of given features."""
+    for name, value in sizes.items():
+        if value is not None:
+            allowed = "left out of what is given, which has its own sizes (samples says how many)"
+            raise InvalidArgument(name, value, allowed)
+    if simulated != "network":
+        allowed = "left out: a given layer, or given features, are simulated as they are"
+        raise InvalidArgument("simulated", simulated, allowed)
+    known: dict[str, Any] = {"alpha": (), "beta": None}
+    if samples is None:
+        raise InvalidArgument("samples", samples, "given: how many the readout is trained on")
+    most, rows = MOST, 0
+    if isinstance(problem, FeatureSample):
+        rows = len(problem.labels)
+        most = rows - 1
+    elif problem.inputs is not None:
+        raise InvalidArgument("inputs", problem.inputs, "left out in a simulation: N(0, I)")
+    meaning = "samples of the readout"
+    counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
+    if not counts:
+        raise InvalidArgument("samples", samples, "one number of samples, or several")
+    if isinstance(problem, FeatureSample):
+        left = rows - max(counts)
+        tests = _tests(test_samples, left, left)
+        kind, d = Given.features, problem.width
+    else:
+        kind, d = Given.layer, problem.dimension
+        tests = _tests(test_samples, TEST_INPUTS * max(d, *counts))
+    return known | {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
+
+
+def _tests(asked: int | None, usual: int, most: int = MOST) -> int:
+    """How many inputs a test error is averaged over: as many as ``asked``, or the ``usual``."""
+    if asked is None:
+        return usual
+    return whole("test_samples", asked, 1, "inputs a test error is averaged over", most)
 
 
 class Machine(NamedTuple):
@@ -248,7 +319,7 @@ def run_cells(
     measured: dict[int, Array] = {}
     if folder is not None:
         described, bounds = describe_cells(experiment, indices, key), experiment.bounds
-        shape = (len(experiment.measures), len(experiment.alpha), len(experiment.lam))
+        shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
         measured = cell_store.read(folder, described, shape, bounds)
     left = [index for index in indices if index not in measured]
     if folder is not None:

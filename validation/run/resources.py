@@ -6,7 +6,7 @@ from replica.errors import InvalidArgument
 
 from ..draws import INPUT_BLOCK
 from ..fit import CHOLESKY_COST, GRAM_COST, routes
-from .cells import Experiment, Simulated
+from .cells import Experiment, Given, Simulated
 
 PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
 LONGEST = 3e7 * 1000  # seconds of one core: a year of a thousand of them
@@ -27,7 +27,9 @@ def cost(experiment: Experiment) -> float:
         each = float((GRAM_COST * sizes * p * small + CHOLESKY_COST * small**3).sum())
         return step + samples * d * p + CONVEX_STEPS * len(experiment.lam) * each
     ways = routes(sizes, p, len(experiment.lam)).cost
-    tries = 50 if experiment.model.train_bias else 1  # common biases: a scan, and its refinement
+    tries = (
+        50 if experiment.trained["train_bias"] else 1
+    )  # common biases: a scan, and its refinement
     return step + samples * d * p + tries * ways
 
 
@@ -47,7 +49,8 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows
     step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
-    layer = float(p * d)
+    given = experiment.simulated is Given.features
+    layer = float(experiment.problem.features.size if given else p * d)
     kept = float(sizes[-1]) * (p + 1) if keep else 0.0
     rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows

@@ -12,8 +12,9 @@ from replica import __version__
 from replica.convex import Loss
 from replica.display import Displayed
 from replica.documents import plain
+from replica.given import FeatureSample, FirstLayer
 from replica.plotting import plot_comparison
-from replica.problem import Problem, attributes, describe
+from replica.problem import Problem, attributes
 from solvers.results import Array
 
 from .cells import Experiment
@@ -33,7 +34,8 @@ MEASURE_UNITS = {  # of what is measured beside squared errors
 class Simulation(Displayed):
     """Test and training errors of S seeds at N_a values of alpha and N_l of lam.
 
-    Returned by :func:`validation.simulate`.
+    Returned by :func:`validation.simulate`.  Where a first layer or features are given, samples is
+    in the place of alpha on all axes.
 
     Attributes
     ----------
@@ -60,24 +62,37 @@ class Simulation(Displayed):
     measured: dict[str, Array] = field(default_factory=dict)
 
     @property
-    def problem(self) -> Problem:
-        """The problem object, a GradientStep or SpikedRandomFeatures."""
-        return self.experiment.problem
+    def problem(self) -> Problem | FirstLayer | FeatureSample:
+        """What was simulated."""
+        problem: Problem | FirstLayer | FeatureSample = self.experiment.problem
+        return problem
 
     @property
     def beta(self) -> float:
         """Width over input dimension, p/d."""
-        return self.experiment.model.beta
+        given = self.experiment.samples
+        return self.experiment.width / self.dimension if given else self.experiment.model.beta
 
     @property
     def dimension(self) -> int:
-        """Input dimension d."""
+        """Input dimension d; of given features, their number."""
         return self.experiment.dimension
 
     @property
     def alpha(self) -> Array:
         """Readout samples over input dimension, (N_a,)."""
-        return np.array(self.experiment.alpha)
+        return np.array(self.experiment.alpha or self.samples / self.dimension)
+
+    @property
+    def samples(self) -> Array:
+        """Readout samples n, (N_a,) of int."""
+        return self.experiment.sizes
+
+    @property
+    def axes(self) -> dict[str, Array]:
+        """Where errors are: alpha, or the samples of what is given, and lam."""
+        given = self.experiment.samples
+        return ({"samples": self.samples} if given else {"alpha": self.alpha}) | {"lam": self.lam}
 
     @property
     def lam(self) -> Array:
@@ -126,10 +141,9 @@ class Simulation(Displayed):
 
     def columns(self) -> dict[str, Array]:
         """What is known of every point, by name: arrays (N_a, N_l)."""
-        alpha, lam = np.meshgrid(self.alpha, self.lam, indexing="ij")
+        at = np.meshgrid(*self.axes.values(), indexing="ij")
         return {
-            "alpha": alpha,
-            "lam": lam,
+            **dict(zip(self.axes, at, strict=True)),
             "simulated_test": self.test_mean,
             "stderr_test": self.test_stderr,
             "test_noise": self.test_noise,
@@ -153,7 +167,8 @@ class Simulation(Displayed):
     def _described(self) -> dict[str, Any]:
         """The problem, with its width and, where it is not the square, its loss."""
         named = {} if self.loss.is_square else {"loss": self.loss.name}
-        return describe(self.problem) | {"beta": self.beta} | named
+        width = {} if self.experiment.samples else {"beta": self.beta}
+        return self.experiment.described | width | named
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -175,25 +190,24 @@ class Simulation(Displayed):
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """The means with two standard errors, :func:`replica.plotting.plot_comparison`."""
-        axes = {"alpha": self.alpha, "lam": self.lam}
-        points = points_dataset(axes, self.columns(), self.settings)
+        points = points_dataset(self.axes, self.columns(), self.settings)
         return plot_comparison(points, ax=ax, error=error)
 
     def _facts(self) -> dict[str, Any]:
         drawn = str(self.experiment.simulated)
-        names = ("alpha", "lam", "test_mean", "test_stderr", "train_mean", "train_stderr")
+        names = (*self.axes, "test_mean", "test_stderr", "train_mean", "train_stderr")
         return {"simulated": drawn} | {name: getattr(self, name) for name in names}
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns())
 
     def dataset(self) -> "xarray.Dataset":
-        """Everything, as an xarray.Dataset with dimensions seed, alpha, lam."""
+        """Everything, as an xarray.Dataset with dimensions seed, alpha (or samples), lam."""
         import xarray
 
-        units = "mean squared error"
+        units, dims = "mean squared error", ("seed", *self.axes)
         each = {
-            name: (("seed", "alpha", "lam"), getattr(self, name), {"units": unit})
+            name: (dims, getattr(self, name), {"units": unit})
             for name, unit in (
                 ("test_error", units),
                 ("train_error", units),
@@ -201,20 +215,23 @@ class Simulation(Displayed):
             )
         }
         each |= {
-            name: (("seed", "alpha", "lam"), values, {"units": MEASURE_UNITS[name]})
+            name: (dims, values, {"units": MEASURE_UNITS[name]})
             for name, values in self.measured.items()
         }
         over = {
-            name: (("alpha", "lam"), getattr(self, name), {"units": units})
+            name: (dims[1:], getattr(self, name), {"units": units})
             for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
         }
         axes = {
             "seed": ("seed", self.seed, {"long_name": "index of the draw"}),
             "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
+            "samples": ("samples", self.samples, {"long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
         attrs = attributes(self.settings | self.origin)
-        return xarray.Dataset({**each, **over}, coords=axes, attrs=attrs)
+        return xarray.Dataset(
+            {**each, **over}, coords={name: axes[name] for name in dims}, attrs=attrs
+        )
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:

@@ -1,0 +1,115 @@
+"""Simulated readouts of given layers and features, beside their theory."""
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, InvalidArgument
+from replica.convex import loss
+from replica.given import FeatureSample, FirstLayer, evaluate
+from validation import compare, draw, first_layer, simulate
+
+STEP = GradientStep(student="tanh", target="sin", alpha0=3, eta=2.0, noise=0.1)
+WEIGHTS = np.random.default_rng(0).standard_normal((12, 20)) / 4
+LAYER = FirstLayer(weights=WEIGHTS, student="relu", target="sin", directions=np.eye(20)[0])
+
+
+def features(count, p=8, seed=1):
+    """Features of two classes, and their labels."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([1.0, -1.0], count // 2)
+    return FeatureSample(features=rng.standard_normal((count, p)) + 0.4 * y[:, None], labels=y)
+
+
+@pytest.mark.parametrize(("dimension", "of"), [(60, "square"), (120, "square"), (60, "absolute")])
+def test_readouts_of_a_simulated_layer_have_the_errors_of_its_theory(dimension, of):
+    layer = first_layer(STEP, dimension=dimension, beta=1.0, rng=1)
+    samples, lam = np.array([dimension, 3 * dimension]), 0.1
+    found = simulate(layer, samples=samples, lam=lam, seeds=40, rng=2, loss=of)
+    theory = evaluate(layer, samples, np.full(2, lam), loss(of))
+    assert theory.converged.all()
+    for name in ("test", "train"):
+        mean, stderr = (getattr(found, f"{name}_{part}")[:, 0] for part in ("mean", "stderr"))
+        expected = getattr(theory, f"{name}_error")
+        # errors of order 1/n beside four standard errors
+        assert (np.abs(mean - expected) < 4 * stderr + expected / dimension).all()
+
+
+def test_splits_of_features_have_the_errors_of_their_theory():
+    sample, samples = features(4000, p=20), np.array([30, 100])
+    found = simulate(sample, samples=samples, lam=0.1, seeds=30, rng=0)
+    theory = evaluate(sample, samples, np.full(2, 0.1), loss("square"))
+    for name in ("test_error", "train_error", "classification_error"):
+        each = found.measured.get(name, getattr(found, name, None))[:, :, 0]
+        stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), getattr(theory, name)
+        assert (np.abs(each.mean(axis=0) - expected) < 4 * stderr + 0.02 * expected).all()
+
+
+@pytest.mark.parametrize("model", [LAYER, features(60)], ids=["layer", "features"])
+def test_workers_stores_and_shards_change_nothing(model, tmp_path):
+    options = dict(samples=[10, 30], lam=[0.1, 1.0], seeds=4, rng=3)
+    alone = simulate(model, **options)
+    for more in ({"workers": 2}, {"shard": "1/2"}, {"store": tmp_path}, {"store": tmp_path}):
+        more = {"store": tmp_path, **more}
+        part = simulate(model, **options, **more)
+        np.testing.assert_array_equal(part.test_error, alone.test_error[part.seed])
+        np.testing.assert_array_equal(part.train_error, alone.train_error[part.seed])
+    assert len(list(tmp_path.glob("*.json"))) == 4
+    assert alone.dataset().test_error.dims == ("seed", "samples", "lam")
+    assert alone.document()["points"][3]["samples"] == 30
+
+
+@pytest.mark.parametrize("model", [first_layer(STEP, dimension=60, beta=1.0, rng=1),
+                                   features(4000)], ids=["layer", "features"])  # fmt: skip
+def test_a_comparison_has_the_theory_of_what_is_given(model):
+    samples = np.array([60, 120])
+    found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
+    expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
+    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.test_error)
+    assert found.agrees
+    assert "samples = " in found.verdict
+    assert found.document()["points"][1]["samples"] == 120
+    assert found.dataset().theory_test.dims == ("samples", "lam")
+    assert found.plot().get_legend() is not None
+
+
+def test_another_layer_is_another_cell(tmp_path):
+    options = dict(samples=10, lam=0.1, seeds=2, rng=3, store=tmp_path)
+    for weights in (WEIGHTS, WEIGHTS * (1 + 1e-12)):
+        simulate(FirstLayer(weights=weights, student="relu", target="sin",
+                            directions=np.eye(20)[0]), **options)  # fmt: skip
+    assert len(list(tmp_path.glob("*.json"))) == 4
+
+
+def test_a_first_layer_is_the_one_that_simulations_draw():
+    simulation = simulate(STEP, alpha=1, lam=0.1, dimension=30, beta=0.5, seeds=2, rng=5)
+    own = simulation.experiment.seed(1).spawn(1)[0]
+    layer = first_layer(STEP, dimension=30, beta=0.5, rng=own)
+    drawn = draw(STEP, dimension=30, beta=0.5, rng=own)
+    np.testing.assert_array_equal(layer.weights, drawn.W)
+    np.testing.assert_array_equal(layer.directions.T, drawn.directions)
+    np.testing.assert_array_equal(layer.bias, drawn.bias)
+    assert layer.noise == STEP.noise
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "name"),
+    [
+        (LAYER, {}, "samples"),
+        (LAYER, {"samples": 0}, "samples"),
+        (LAYER, {"samples": [10, 2.5]}, "samples"),
+        (LAYER, {"samples": []}, "samples"),
+        (LAYER, {"samples": 10, "alpha": 1}, "alpha"),
+        (LAYER, {"samples": 10, "dimension": 20}, "dimension"),
+        (LAYER, {"samples": 10, "beta": 1}, "beta"),
+        (LAYER, {"samples": 10, "simulated": "srf"}, "simulated"),
+        (LAYER, {"samples": 10, "loss": "hinge"}, "loss"),
+        (features(60), {"samples": 60}, "samples"),
+        (features(60), {"samples": 50, "test_samples": 11}, "test_samples"),
+        (STEP, {"samples": 10, "beta": 1, "alpha": 1, "dimension": 20}, "samples"),
+        (STEP, {"beta": 1, "dimension": 20}, "alpha"),
+    ],
+)
+def test_what_does_not_belong_is_refused(model, options, name):
+    with pytest.raises(InvalidArgument) as caught:
+        simulate(model, lam=0.1, seeds=2, **options)
+    assert caught.value.name == name

@@ -1,0 +1,59 @@
+"""Given first layers: those of simulated networks, and what is drawn of any."""
+
+from typing import Any
+
+from replica.errors import InvalidArgument
+from replica.given import FirstLayer
+from replica.steps import GradientStep
+
+from .features import Instance, draw, spiked_model
+
+
+def first_layer(
+    step: GradientStep, *, dimension: int, beta: float | None = None, rng: Any = None
+) -> FirstLayer:
+    """The first layer that a simulated network has after its steps, as a given one.
+
+    Its readout has a theory at that finite size: the noise of the draw, and all effects of a
+    finite dimension but those of the readout's own data, are then in theory and simulation alike.
+    docs/theory.md 20
+
+    Parameters
+    ----------
+    step, dimension, beta, rng
+        As for :func:`draw`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or more than the readout's weights is trained.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> from validation import first_layer
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+    >>> layer = first_layer(step, dimension=50, beta=0.5, rng=0)
+    >>> layer.weights.shape, layer.directions.shape
+    ((25, 50), (50, 1))
+    """
+    model = spiked_model(step, beta)
+    if model.intercept or model.train_bias:
+        trained = "intercept" if model.intercept else "train_bias"
+        raise InvalidArgument(trained, True, "False: a given first layer has a readout alone")
+    drawn = draw(step, dimension=dimension, beta=beta, rng=rng)
+    return FirstLayer(
+        weights=drawn.W,
+        bias=drawn.bias,
+        student=drawn.student,
+        target=drawn.target,
+        directions=drawn.directions.T,
+        noise=drawn.noise,
+        label_noise=drawn.label_noise,
+    )
+
+
+def instance_of(layer: FirstLayer) -> Instance:
+    """What is simulated of a given layer: the same of every seed."""
+    label = layer.target, layer.noise, layer.label_noise
+    return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *label)
