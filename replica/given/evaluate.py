@@ -93,11 +93,13 @@ def _point(
     tol: float,
 ) -> tuple[tuple[Any, ...], Posterior | None, int]:
     """One point, on the first of the ``levels``, which grow, from ``level`` on, on which its errors
-    stand still; and where to start the next point: its readout, and the level before the last."""
+    stand still; and where to start the next point: its readout, and the level before the last, or
+    a lower one if the last changed a tenth of what it may."""
     iterations, change, before, posterior = 0, np.inf, None, start
     status = Status.QUADRATURE
     while (given := _level(model, levels, level)) is not None:
-        solved = solve_point(given, loss, *at, posterior)
+        # errors of the equations stay far below those of the strata
+        solved = solve_point(given, loss, *at, posterior, tol=np.clip(1e-3 * tol, 1e-10, 1e-7))
         iterations, strata = iterations + solved.iterations, given.strata.shares.size
         if solved.status is not Status.CONVERGED:
             status = solved.status
@@ -116,7 +118,7 @@ def _point(
         status, change = Status.CONVERGED, 0.0
     known = before if status is Status.CONVERGED and before else ReadoutErrors(*[np.nan] * 5)
     account = solved.residual, change, iterations, strata, status
-    return (*known, *account), posterior, max(0, level - 2)
+    return (*known, *account), posterior, max(0, level - (3 if change < tol / 10 else 2))
 
 
 def _level(

@@ -33,29 +33,26 @@ class Level(NamedTuple):
 
     Attributes
     ----------
-    nodes, panel, others : int
-        Most nodes along each of the target's directions; on each panel of one, where the target
-        has kinks; and along the only direction beside them, of several fewer.
-    strata : int
-        About how many.
+    nodes : tuple of int
+        Along every direction of z, of which there are 1, 2, ..., and the last of them for more.
+    panel : int
+        The same on each panel of a direction along which the target has kinks.
     k_max : int
         Hermite degree of the features.
     rank_tol : float
         Part of E sigma^2 that modes of a degree may leave out.
     """
 
-    nodes: int
+    nodes: tuple[int, ...]
     panel: int
-    others: int
-    strata: int
     k_max: int
     rank_tol: float
 
 
 LEVELS = (
-    Level(32, 8, 8, 2**10, 2, 1e-7),
-    Level(64, 11, 10, 2**12, 4, 1e-8),
-    Level(128, 14, 12, 2**14, 6, 1e-9),
+    Level((32, 20, 14, 9, 6), 8, 4, 1e-7),
+    Level((64, 32, 20, 12, 8), 11, 6, 1e-8),
+    Level((128, 48, 28, 16, 10), 14, 7, 1e-8),
 )
 
 
@@ -200,8 +197,7 @@ class FirstLayer:
         first of them; there they are on either side of the target's kinks, where it has some."""
         T, r = self.directions.shape[1], given.axes.shape[1]
         first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0) > 1e-9))
-        others = round(level.others / np.sqrt(max(r - first, 1)))
-        rest = [gauss_hermite(others)] * (r - first)
+        along = gauss_hermite(level.nodes[min(r, len(level.nodes)) - 1])
         arguments = self.directions.T @ self.special  # (T, K)
         planes = self.law.mean.planes
         normals = np.array([v for v, _ in planes]).reshape(-1, T) @ arguments
@@ -211,11 +207,10 @@ class FirstLayer:
         if crossed.any() and first <= 2:
             own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
         else:
-            most = (level.strata / others ** len(rest)) ** (1 / max(first, 1))
-            own = tensor(*[gauss_hermite(min(level.nodes, int(most)))] * first)
-        if not rest:
+            own = tensor(*[along] * first)
+        if r == first:
             return own
-        beside = tensor(*rest)
+        beside = tensor(*[along] * (r - first))
         nodes = np.repeat(own.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (own.weights.size, 1))], axis=1)
         return Rule(nodes, np.outer(own.weights, beside.weights).ravel())
