@@ -98,13 +98,15 @@ def _point(
     iterations, change, before, posterior = 0, np.inf, None, start
     status = Status.QUADRATURE
     while (given := _level(model, levels, level)) is not None:
-        # errors of the equations stay far below those of the strata
-        solved = solve_point(given, loss, *at, posterior, tol=np.clip(1e-3 * tol, 1e-10, 1e-7))
+        # errors of the equations stay below those of the strata: far below in what is returned
+        last = before is not None or isinstance(model, FeatureSample)
+        precision = max(1e-10, min(tol, TOLERANCE) * (1e-3 if last else 0.1))
+        solved = solve_point(given, loss, *at, posterior, tol=precision)
         iterations, strata = iterations + solved.iterations, given.strata.shares.size
         if solved.status is not Status.CONVERGED:
             status = solved.status
             break
-        if not solved.residual <= RESIDUAL_TOLERANCE:
+        if not solved.residual <= RESIDUAL_TOLERANCE and last:
             status = Status.NO_PROGRESS
             break
         posterior, level = solved.posterior, level + 1

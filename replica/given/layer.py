@@ -85,7 +85,8 @@ def layer_strata(
 ) -> HermiteStrata:
     """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
 
-    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together.
+    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together; and degrees of
+    which no mode is left.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
@@ -101,15 +102,22 @@ def layer_strata(
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
     basis, turned = np.linalg.qr(modes.T)
+    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    correlation = given.remaining / np.outer(scale, scale)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
+    modulus = np.abs(correlation)
+    others = modulus**0  # |rho|^k
     for each in degrees:
         along = each @ turned.T
         sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
-        kept = vectors[:, np.cumsum(sizes) > least]  # the others together hold less
+        # a mode counts by what entries beside the diagonal, which is exact, make of it
+        beside = min(1.0, (others.sum() - np.trace(others)) / len(c))
+        kept = vectors[:, np.cumsum(sizes) * beside > least]  # the others together hold less
         expanded.append(Degree(along @ kept, kept.T @ basis.T))
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
-    correlation = given.remaining / np.outer(scale, scale)
+        others *= modulus
+    while len(expanded) > 2 and not expanded[-1].modes.size:
+        expanded.pop()
     return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
 
 
