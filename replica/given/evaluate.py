@@ -4,6 +4,8 @@ A point is solved on finer and finer strata until its errors stand still: more n
 Hermite degrees.  docs/theory.md 20
 """
 
+import os
+import time
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +14,8 @@ import numpy as np
 from solvers.results import Array, Status
 from solvers.threads import one_thread
 
-from ..convex import Loss, losses, wrong_at_nodes
+from ..convex import GivenUp, Loss, losses, wrong_at_nodes
+from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .equations import Posterior, StrataEquations
 from .first_layer import COARSE, FirstLayer
@@ -74,9 +77,17 @@ def evaluate(
     lam: Array,
     loss: Loss,
     tol: float = TOLERANCE,
+    time_limit: float = np.inf,
 ) -> ReadoutPoints:
-    """The theory at the points (samples[i], lam[i]), arrays (P,); neighbours best stand side by
-    side, as each is solved from the one before."""
+    """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
+    neighbours best stand side by side, as each is solved from the one before.
+
+    Raises
+    ------
+    InvalidArgument
+        If matrices between all neurons take more memory than there is.
+    """
+    check_memory(model)
     levels = _Levels(model)
     start: Posterior | None = None
     rows, level = [], 0
@@ -84,8 +95,9 @@ def evaluate(
         at = float(n), float(penalty)
         # the theory itself is off by a few 1 / n
         enough = max(tol, 3 / at[0])
+        deadline = time.monotonic() + time_limit
         while True:
-            point = _point(levels, at, loss, start, level, tol)
+            point = _point(levels, at, loss, start, level, tol, deadline)
             start, level = point.posterior, point.level
             if not point.worth > enough or not levels.widen():
                 break
@@ -96,6 +108,16 @@ def evaluate(
         account = point.residual, error, point.iterations, point.strata, levels.directions
         rows.append((*point.errors, *account, point.status))
     return ReadoutPoints(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def check_memory(model: FirstLayer | FeatureSample) -> None:
+    """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
+    there is memory."""
+    need = 12 * 8.0 * model.width**2
+    if hasattr(os, "sysconf") and need > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        name = "weights" if isinstance(model, FirstLayer) else "features"
+        allowed = f"of fewer neurons: these take {need / 1e9:.2g} GB of memory"
+        raise InvalidArgument(name, f"{model.width} neurons", allowed)
 
 
 class _Levels:
@@ -164,17 +186,24 @@ def _point(
     start: Posterior | None,
     level: int,
     tol: float,
+    deadline: float,
 ) -> _Point:
     """One point, on the first of the ``levels``, which grow, from ``level`` on, on which its errors
     stand still."""
-    iterations, change, before, posterior = 0, np.inf, None, start
-    status, single = Status.QUADRATURE, isinstance(levels.model, FeatureSample)
+    iterations, strata, change, residual = 0, 0, np.inf, np.nan
+    before, posterior, status = None, start, Status.QUADRATURE
+    single = isinstance(levels.model, FeatureSample)
     while (given := levels.at(level)) is not None:
         # errors of the equations stay below those of the strata: far below in what is returned
         last = before is not None or single
         precision = max(1e-10, min(tol, TOLERANCE) * (1e-3 if last else 0.1))
-        solved = solve_point(given, loss, *at, posterior, tol=precision)
-        iterations, strata = iterations + solved.iterations, given.strata.shares.size
+        strata = given.strata.shares.size
+        try:
+            solved = solve_point(given, loss, *at, posterior, precision, deadline)
+        except GivenUp as given_up:
+            status = given_up.status
+            break
+        iterations, residual = iterations + solved.iterations, solved.residual
         if solved.status is not Status.CONVERGED:
             status = solved.status
             break
@@ -193,7 +222,7 @@ def _point(
     known, worth = UNKNOWN, 0.0
     if status is Status.CONVERGED and before:
         known, worth = before, _worth(levels, loss, at, solved)
-    account = solved.residual, iterations, strata, status
+    account = residual, iterations, strata, status
     level = max(0, level - (3 if change < tol / 10 else 2))
     return _Point(known, change, worth, *account, posterior, level)
 

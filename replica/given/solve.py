@@ -50,10 +50,11 @@ def solve_point(
     lam: float,
     start: Posterior | None = None,
     tol: float = 1e-8,
+    deadline: float = np.inf,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features."""
-    equations = partial(StrataEquations, given.strata, samples, lam)
+    other strata, too, of the same features.  Raises ``GivenUp`` past the ``deadline``."""
+    equations = partial(StrataEquations, given.strata, samples, lam, deadline=deadline)
     ridge = equations(partial(scores_of_ridge, given.moments))
     if loss.is_square and not given.channel:
         return _ridge(ridge, given.moments, start, tol)

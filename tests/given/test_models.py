@@ -245,6 +245,18 @@ def test_special_directions_are_added_until_the_next_is_worth_little():
     assert not without.converged[0]
 
 
+def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refused(after_step):
+    weights, direction = after_step
+    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
+    at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
+    found = evaluate(layer, *at, time_limit=1e-9)
+    assert [status.name for status in found.status] == ["TIME"] * 2
+    assert np.isnan(found.test_error).all()
+    many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
+    with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
+        evaluate(many, *at)
+
+
 def test_points_are_those_solved_alone(after_step):
     weights, direction = after_step
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
