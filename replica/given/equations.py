@@ -11,6 +11,7 @@ For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4).  n sample
 sqrt(p), and the penalty lambda of (1.2).  docs/theory.md 20
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import inverse, namespace
-from solvers.results import Array
+from solvers.results import Array, Status
 
+from ..convex import GivenUp
 from ..saddle_point import Field, Scores
 from .strata import Strata
 
@@ -53,17 +55,21 @@ class StrataEquations:
         lambda, positive.
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
+    deadline : float
+        When solving is given up, as ``time.monotonic`` tells it: a matrix that is asked for later
+        raises ``GivenUp``.
     """
 
     strata: Strata
     samples: float
     lam: float
     scores: Callable[[Field], Scores]
+    deadline: float = np.inf
 
     def response(self, slope: Array) -> Any:
         """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
-        total = self.strata.mix(self.ratio * self.strata.shares * slope)
+        total = self._mix(slope)
         total += self.lam * namespace(total).eye(self.strata.width)
         return inverse(total)
 
@@ -77,7 +83,13 @@ class StrataEquations:
     def covariance(self, G: Any, square: Array) -> Any:
         """T, (p, p), of scores with E s^2 (N,)."""
         # Eq. (20.4), (20.7)
-        return G @ self.strata.mix(self.ratio * self.strata.shares * square) @ G
+        return G @ self._mix(square) @ G
+
+    def _mix(self, weights: Array) -> Any:
+        """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
+        if time.monotonic() > self.deadline:
+            raise GivenUp(Status.TIME)
+        return self.strata.mix(self.ratio * self.strata.shares * weights)
 
     def trace(self, matrix: Any) -> Array:
         """tr (S + mu mu^T) X / p, (N,): V for G, and what T adds to v."""

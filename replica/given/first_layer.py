@@ -2,7 +2,7 @@
 degrees.  docs/theory.md 20"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,30 +33,29 @@ class Level(NamedTuple):
 
     Attributes
     ----------
-    nodes, panel, others : int
-        Most nodes along each of the target's directions; on each panel of one, where the target
-        has kinks; and along the only direction beside them, of several fewer.
-    strata : int
-        About how many.
+    nodes : tuple of int
+        Along every direction of z, of which there are 1, 2, ..., and the last of them for more.
+    panel : int
+        The same on each panel of a direction along which the target has kinks.
     k_max : int
         Hermite degree of the features.
     rank_tol : float
         Part of E sigma^2 that modes of a degree may leave out.
     """
 
-    nodes: int
+    nodes: tuple[int, ...]
     panel: int
-    others: int
-    strata: int
     k_max: int
     rank_tol: float
 
 
 LEVELS = (
-    Level(32, 8, 8, 2**10, 2, 1e-7),
-    Level(64, 11, 10, 2**12, 4, 1e-8),
-    Level(128, 14, 12, 2**14, 6, 1e-9),
+    Level((32, 20, 14, 9, 6), 8, 4, 1e-7),
+    Level((64, 32, 22, 12, 8), 11, 6, 1e-8),
+    Level((128, 48, 28, 16, 10), 14, 8, 1e-8),
 )
+
+COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +80,9 @@ class FirstLayer:
     inputs : optional
         Gaussian components of the inputs: an object with ``fractions`` (J,), ``means`` (J, d) and
         ``covariances`` (J, d, d), or None for identities.  One N(0, I) unless given.
+    beside : int, optional
+        How many special directions there are beside the target's: leading right singular vectors
+        of what the target's leave of the rows.  Unless given, as many as errors need.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class FirstLayer:
     noise: float = 0.0
     label_noise: Any = None
     inputs: Any = None
+    beside: int | None = None
 
     def __post_init__(self) -> None:
         weights = finite_array("weights", self.weights, 2)
@@ -159,14 +162,22 @@ class FirstLayer:
 
     @cached_property
     def special(self) -> Array:
-        """Special directions (d, K), orthonormal: the target's, and those that hold a large share
-        of the rows beside them, a twentieth, as their singular values tell; five at most."""
+        """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
+        with, those that hold a twentieth of the rows beside the target's, five in all at most."""
         known = self.directions
         rest = self.weights - (self.weights @ known) @ known.T
         sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
-        room = max(0, 5 - known.shape[1])
-        found = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
-        return np.concatenate([known, vectors[:found].T], axis=1)
+        if self.beside is None:
+            room = max(0, 5 - known.shape[1])
+            count = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
+        else:
+            count = min(self.beside, int(np.count_nonzero(sizes > 1e-9 * sizes.max())))
+        return np.concatenate([known, vectors[:count].T], axis=1)
+
+    def wider(self) -> "FirstLayer":
+        """The same layer with one more special direction, if there is one."""
+        beside = self.special.shape[1] - self.directions.shape[1] + 1
+        return replace(self, beside=beside)
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
@@ -176,14 +187,16 @@ class FirstLayer:
 
     def stratified(self, level: int) -> Stratified | None:
         """The strata of one level; None past the last."""
-        if level >= len(LEVELS):
-            return None
+        return self.cut(LEVELS[level]) if level < len(LEVELS) else None
+
+    def cut(self, level: Level, last: int | None = None) -> Stratified:
+        """The strata of a ``level``, with ``last`` nodes along the last of the special directions
+        if said."""
         parts, h = [], []
         arguments = self.special.T @ self.directions  # (K, T)
         for component, given in zip(self.components, self._conditioned, strict=True):
-            finer = LEVELS[level]
-            rule = heavy(self._rule(given, finer))
-            options = component.share, finer.k_max, finer.rank_tol
+            rule = heavy(self._rule(given, level, last))
+            options = component.share, level.k_max, level.rank_tol
             parts.append(layer_strata(given, self.student, rule, *options))
             kappa = given.origin + rule.nodes @ given.axes.T
             h.append(self.law.mean(*(kappa @ arguments).T))
@@ -195,13 +208,16 @@ class FirstLayer:
         labels = labels_of(mean, variances, shares, binary=law.binary)
         return Stratified(strata, moments, labels._replace(noise=law.added), law.channel)
 
-    def _rule(self, given: Conditioned, level: Level) -> Rule:
+    def _rule(self, given: Conditioned, level: Level, last: int | None) -> Rule:
         """Nodes for z of a component.  As its axes are triangular, the target's directions have the
         first of them; there they are on either side of the target's kinks, where it has some."""
         T, r = self.directions.shape[1], given.axes.shape[1]
         first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0) > 1e-9))
-        others = round(level.others / np.sqrt(max(r - first, 1)))
-        rest = [gauss_hermite(others)] * (r - first)
+        free = r if last is None else r - 1
+        along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
+        rest = [along] * (r - first)
+        if last is not None:
+            rest[-1] = gauss_hermite(last)
         arguments = self.directions.T @ self.special  # (T, K)
         planes = self.law.mean.planes
         normals = np.array([v for v, _ in planes]).reshape(-1, T) @ arguments
@@ -211,8 +227,7 @@ class FirstLayer:
         if crossed.any() and first <= 2:
             own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
         else:
-            most = (level.strata / others ** len(rest)) ** (1 / max(first, 1))
-            own = tensor(*[gauss_hermite(min(level.nodes, int(most)))] * first)
+            own = tensor(*[along] * first)
         if not rest:
             return own
         beside = tensor(*rest)

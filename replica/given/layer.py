@@ -85,12 +85,13 @@ def layer_strata(
 ) -> HermiteStrata:
     """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
 
-    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together.
+    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together; and degrees of
+    which no mode is left.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
     """
-    nodes, shares = heavy(rule)
+    nodes, shares = rule
     c = np.maximum(np.diagonal(given.remaining), 0.0)
     reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
     table = MomentTable(student, given.shift, reach, c, k_max)
@@ -101,15 +102,22 @@ def layer_strata(
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
     basis, turned = np.linalg.qr(modes.T)
+    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    correlation = given.remaining / np.outer(scale, scale)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
+    modulus = np.abs(correlation)
+    others = modulus**0  # |rho|^k
     for each in degrees:
         along = each @ turned.T
         sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
-        kept = vectors[:, np.cumsum(sizes) > least]  # the others together hold less
+        # a mode counts by what entries beside the diagonal, which is exact, make of it
+        beside = min(1.0, (others.sum() - np.trace(others)) / len(c))
+        kept = vectors[:, np.cumsum(sizes) * beside > least]  # the others together hold less
         expanded.append(Degree(along @ kept, kept.T @ basis.T))
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
-    correlation = given.remaining / np.outer(scale, scale)
+        others *= modulus
+    while len(expanded) > 2 and not expanded[-1].modes.size:
+        expanded.pop()
     return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
 
 
@@ -126,7 +134,8 @@ class MomentTable:
         with np.errstate(divide="ignore"):
             points = 7 * self.reach / np.sqrt(c) + 16
         self.known = points <= 256
-        count = int(points[self.known].max(initial=1.0))
+        self.counts = np.where(self.known, points, 1).astype(int)
+        count = int(self.counts.max())
         s = centre + np.multiply.outer(chebpts1(count), self.reach)
         values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
         self.series = np.zeros((count, k_max + 2, len(c)))
@@ -139,8 +148,8 @@ class MomentTable:
         x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1)
         for j, i in enumerate(neurons):
             if self.known[i]:
-                basis = chebvander(x[:, j], len(self.series) - 1)
-                found[:, :, j] = (basis @ self.series[..., i]).T
+                basis = chebvander(x[:, j], self.counts[i] - 1)
+                found[:, :, j] = (basis @ self.series[: self.counts[i], :, i]).T
             else:
                 found[:, :, j] = hermite_moments(self.student, s[:, j], self.c[i], self.k_max)
         return found
@@ -157,8 +166,11 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
 
 
 def heavy(rule: Rule) -> Rule:
-    """The nodes (N, K) that have any weight: tails beyond hold nothing."""
-    kept = rule.weights > 1e-12
+    """The nodes (N, K) that have any weight, also where moments grow as z^4: of those in the tails
+    beyond, the lightest are left out, which hold 1e-6 of them together."""
+    held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
+    order = np.argsort(held)
+    kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
     return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 

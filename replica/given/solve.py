@@ -50,10 +50,11 @@ def solve_point(
     lam: float,
     start: Posterior | None = None,
     tol: float = 1e-8,
+    deadline: float = np.inf,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features."""
-    equations = partial(StrataEquations, given.strata, samples, lam)
+    other strata, too, of the same features.  Raises ``GivenUp`` past the ``deadline``."""
+    equations = partial(StrataEquations, given.strata, samples, lam, deadline=deadline)
     ridge = equations(partial(scores_of_ridge, given.moments))
     if loss.is_square and not given.channel:
         return _ridge(ridge, given.moments, start, tol)
@@ -77,8 +78,8 @@ def _ridge(
     found = _iterated(image, np.log(equations.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     a = equations.mean(G, moments.h * slope, slope, 0.0)  # E s + C / (1 + V) is h / (1 + V)
-    # errors count in every stratum, and their system sees the mean: hence a hundredth
-    T, taken = _covariance(equations, moments, G, a, slope, tol / 100)
+    known = None if start is None else start.covariance
+    T, taken = _covariance(equations, moments, G, a, slope, known, tol)
     field = equations.field(Posterior(G, T, a))._replace(response=np.exp(found.value))
     posterior = equations.posterior(field)
     residual = equations.change(equations.field(posterior), field)
@@ -87,10 +88,16 @@ def _ridge(
 
 
 def _covariance(
-    equations: StrataEquations, moments: StratumLabels, G: Any, a: Any, slope: Array, tol: float
+    equations: StrataEquations,
+    moments: StratumLabels,
+    G: Any,
+    a: Any,
+    slope: Array,
+    start: Any,
+    tol: float,
 ) -> tuple[Any, int]:
-    """T of ridge regression, and how many were made: those of errors epsilon, that are the
-    solution of the linear system (20.4).
+    """T of ridge regression, from the ``start`` of another readout, and how many were made: those
+    of errors epsilon, that are the solution of the linear system (20.4).
 
     By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
     """
@@ -98,13 +105,17 @@ def _covariance(
     # Eq. (20.4)
     seen = (moments.h - strata.mean(a)) ** 2 + moments.spread + moments.noise
     seen += strata.quadratic(a) - 2 * strata.along_labels(a)
-    x, residual, taken = np.zeros_like(seen), root * seen, 0
+
+    def answer(x: Array) -> Array:
+        return root * equations.trace(equations.covariance(G, slope**2 * x / root))
+
+    # without a start errors are those of the mean readout
+    x = root * (seen if start is None else seen + equations.trace(start))
+    residual, taken = root * seen - x + answer(x), 1
     direction, size = residual, residual @ residual
-    enough = tol**2 * size
+    enough = (tol * np.linalg.norm(x)) ** 2
     while size > enough and taken < 200:
-        image = direction - root * equations.trace(
-            equations.covariance(G, slope**2 * direction / root)
-        )
+        image = direction - answer(direction)
         step = size / (direction @ image)
         x, residual = x + step * direction, residual - step * image
         size, before = residual @ residual, size

@@ -225,6 +225,38 @@ def test_what_is_not_known_to_the_tolerance_is_flagged():
     assert not found.converged.any()
 
 
+def test_special_directions_are_added_until_the_next_is_worth_little():
+    """A direction that rows share, found unless it is left out, and then told."""
+    rng = np.random.default_rng(2)
+    weights = rng.standard_normal((120, 100)) / 10
+    weights[:, 0] += 0.5
+    weights[:, 1] += rng.standard_normal(120)
+    given = {"weights": weights, "student": "relu", "target": "z1+z1**2"}
+    of = {"directions": np.eye(100)[0], "noise": 0.1}
+    at = np.array([400.0]), np.array([0.1]), loss("square")
+    found = evaluate(FirstLayer(**given, **of), *at)
+    more = evaluate(FirstLayer(**given, **of, beside=2), *at)
+    without = evaluate(FirstLayer(**given, **of, beside=0), *at)
+    assert [each.directions[0] for each in (found, more, without)] == [2, 3, 1]
+    assert found.converged[0]
+    change = abs(more.test_error[0] / found.test_error[0] - 1)
+    assert change < 5 * found.quadrature_error[0] + 1e-4
+    assert without.quadrature_error[0] > 0.0075
+    assert not without.converged[0]
+
+
+def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refused(after_step):
+    weights, direction = after_step
+    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
+    at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
+    found = evaluate(layer, *at, time_limit=1e-9)
+    assert [status.name for status in found.status] == ["TIME"] * 2
+    assert np.isnan(found.test_error).all()
+    many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
+    with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
+        evaluate(many, *at)
+
+
 def test_points_are_those_solved_alone(after_step):
     weights, direction = after_step
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
