@@ -1,7 +1,7 @@
 """Exact high-dimensional theory of two-layer networks after giant gradient steps.
 
-Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``) go in; learning
-curves come out (``solve``, ``learning_curve``), to machine precision and with an account of
+Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``), or weights and features
+of your own (``FirstLayer``, ``FeatureSample``) go in; learning curves come out (``solve``, ``learning_curve``), to machine precision and with an account of
 how far they can be trusted.
 """
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
+from .given import FeatureSample, FirstLayer
 from .observables import (
     Calibration,
+    ReadoutSolution,
     Solution,
     best_bounds,
     bounds,
@@ -33,11 +35,14 @@ __all__ = [
     "Activation",
     "AfterStep",
     "Calibration",
+    "FeatureSample",
+    "FirstLayer",
     "GradientStep",
     "InvalidArgument",
     "Loss",
     "MultiIndex",
     "Network",
+    "ReadoutSolution",
     "Solution",
     "SpikedRandomFeatures",
     "Staircase",

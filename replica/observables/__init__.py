@@ -4,6 +4,7 @@ from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .evaluate import TIME_LIMIT
+from .given_layers import ReadoutSolution
 from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
 from .learning_curve import (
@@ -32,6 +33,7 @@ __all__ = [
     "LearnedFunction",
     "LocalMinimum",
     "Optimum",
+    "ReadoutSolution",
     "Solution",
     "best_bounds",
     "bounds",

@@ -31,6 +31,7 @@ from ..problem import (
     positive,
 )
 from .evaluate import TIME_LIMIT, Scheme
+from .given_layers import Given, curve_given, needs_alpha, of_limits_alone
 from .solution import columns_shown, evaluate
 
 if TYPE_CHECKING:
@@ -161,9 +162,10 @@ def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
 
 
 def learning_curve(
-    model: Problem,
+    model: Problem | Given,
     *,
-    alpha: ArrayLike,
+    alpha: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
     lam: ArrayLike,
     loss: Any = "square",
     quadrature_tol: float | None = None,
@@ -174,13 +176,15 @@ def learning_curve(
     raise_on_failure: bool = False,
     **grids: ArrayLike,
 ) -> "xarray.Dataset":
-    """The theory on the grid of all values of alpha, lam and any model field.  docs/theory.md 4
+    """The theory on the grid of all values of alpha, lam and any model field.  docs/theory.md 4, 20
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or GradientStep
+    model : SpikedRandomFeatures, GradientStep, FirstLayer or FeatureSample
         A GradientStep also needs ``beta``, and stands for its sRF.
     alpha, lam : float or array
+    samples : float or array
+        Numbers n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample.
     loss, quadrature_tol, method, rule
         As in :func:`solve`, for every point.
     time_limit : float
@@ -198,7 +202,7 @@ def learning_curve(
     Returns
     -------
     xarray.Dataset
-        Dimensions: the names in ``grids``, then alpha, lam.  Variables test_error,
+        Dimensions: the names in ``grids``, then alpha or samples, and lam.  Variables test_error,
         train_error, converged, residual, quadrature_error, iterations, status, and the
         sRF's r, c, gamma, where each is one number for all neurons;
         loss_error and train_loss for a loss other than the square, classification_error where
@@ -207,7 +211,8 @@ def learning_curve(
     Raises
     ------
     InvalidArgument
-        If a value is out of range or a name in ``grids`` is not a field.
+        If a value is missing or out of range, an option does not fit the model, or a name in
+        ``grids`` is not a field.
     ConvergenceError
         On request, with the Dataset inside.
     ChildProcessError
@@ -223,18 +228,21 @@ def learning_curve(
     >>> learning_curve(model, alpha=1.0, lam=0.1, eta=[1, 3]).test_error.values.round(7).ravel()
     array([0.0928738, 0.041604 ])
     """
-    grid = sweep(
-        model,
-        alpha=alpha,
-        lam=lam,
-        grids=grids,
-        loss=loss,
-        quadrature_tol=quadrature_tol,
-        scheme=Scheme(method, rule),
-        time_limit=time_limit,
-        workers=workers,
-    )
-    dataset = grid.dataset()
+    if isinstance(model, Given):
+        of_limits_alone(method=method, rule=rule, time_limit=time_limit, workers=workers, **grids)
+        dataset = curve_given(model, alpha, samples, lam, loss, quadrature_tol)
+    else:
+        dataset = sweep(
+            model,
+            alpha=needs_alpha(alpha, samples),
+            lam=lam,
+            grids=grids,
+            loss=loss,
+            quadrature_tol=quadrature_tol,
+            scheme=Scheme(method, rule),
+            time_limit=time_limit,
+            workers=workers,
+        ).dataset()
     if raise_on_failure and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset

@@ -6,7 +6,7 @@ The answer at a point does not depend on the other points that are solved with i
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, is_ridge
+from .given_layers import Given, ReadoutSolution, needs_alpha, of_limits_alone, solve_given
 from .trained_bias import with_trained_bias
 
 if TYPE_CHECKING:
@@ -165,10 +166,39 @@ def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> fl
     return there / error - 1 if error else np.nan
 
 
+@overload
 def solve(
     model: SpikedRandomFeatures,
     *,
     alpha: float,
+    lam: float,
+    loss: Any = ...,
+    quadrature_tol: float | None = ...,
+    method: str = ...,
+    rule: str = ...,
+    time_limit: float = ...,
+    raise_on_failure: bool = ...,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    model: Given,
+    *,
+    alpha: float | None = ...,
+    samples: float | None = ...,
+    lam: float,
+    loss: Any = ...,
+    quadrature_tol: float | None = ...,
+    raise_on_failure: bool = ...,
+) -> ReadoutSolution: ...
+
+
+def solve(
+    model: SpikedRandomFeatures | Given,
+    *,
+    alpha: float | None = None,
+    samples: float | None = None,
     lam: float,
     loss: Any = "square",
     quadrature_tol: float | None = None,
@@ -176,14 +206,16 @@ def solve(
     rule: str = "auto",
     time_limit: float = TIME_LIMIT,
     raise_on_failure: bool = False,
-) -> Solution:
-    """Test error, training error and overlaps at one point.  docs/theory.md 4, 6
+) -> Solution | ReadoutSolution:
+    """Test error, training error and overlaps at one point.  docs/theory.md 4, 6, 20
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
+    model : SpikedRandomFeatures, FirstLayer or FeatureSample
     alpha : float
         Readout samples over input dimension, n/d.
+    samples : float
+        Number n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample.
     lam : float
         Ridge penalty lambda of (1.2), positive.
     loss : str or Loss
@@ -191,7 +223,8 @@ def solve(
         :func:`replica.loss`.
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
-        other than the square, and for the square where labels are +-1 at random.
+        other than the square, and for the square where labels are +-1 at random.  Of a given layer
+        largest relative change of an error from coarser strata: 1e-4 unless given.
     method : {"newton", "damped"}
         Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
         do, where one group of neurons has no intercept; the answer is the same where both converge.
@@ -199,14 +232,14 @@ def solve(
         Of ridge regression: quadrature rules that suit the model, or Gauss-Hermite's, for one
         spike.
     time_limit : float
-        Seconds after which a point that is not solved is flagged.
+        Seconds after which a point that is not solved is flagged; not of a given layer.
     raise_on_failure : bool
         Raise instead of returning a point that did not converge.
 
     Raises
     ------
     InvalidArgument
-        If alpha or lam is out of range, or loss, method or rule do not fit the model.
+        If alpha, samples or lam is missing or out of range, or an option does not fit the model.
     QuadratureError
         If a function of the model cannot be integrated, such as one with undeclared kinks.
     ConvergenceError
@@ -220,17 +253,43 @@ def solve(
     >>> round(point.test_error, 7), round(point.train_error, 7), point.converged
     (0.0425039, 0.0168595, True)
     """
-    check_model(model)
+    solution: Solution | ReadoutSolution
+    if isinstance(model, Given):
+        of_limits_alone(method=method, rule=rule, time_limit=time_limit)
+        solution = solve_given(model, alpha, samples, lam, loss, quadrature_tol)
+    else:
+        check_model(model)
+        options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+        ratio, scheme = needs_alpha(alpha, samples), Scheme(method, rule)
+        solution = _solve(model, ratio, lam, loss, scheme=scheme, **options)
+    if raise_on_failure and not solution.converged:
+        raise ConvergenceError(
+            f"at {_place(solution)}, lam={solution.lam:g}: {solution.status.value} "
+            f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
+            solution,
+        )
+    return solution
+
+
+def _place(solution: Solution | ReadoutSolution) -> str:
+    """alpha or samples of a solution, in words."""
+    if isinstance(solution, ReadoutSolution):
+        return f"samples={solution.samples:g}"
+    return f"alpha={solution.alpha:g}"
+
+
+def _solve(
+    model: SpikedRandomFeatures, alpha: Any, lam: Any, loss: Any, **settings: Any
+) -> Solution:
+    """:func:`solve` of a limit."""
     evaluated = evaluate(
         model,
         one_positive("alpha", alpha),
         one_positive("lam", lam),
         loss=loss,
-        quadrature_tol=quadrature_tol,
-        scheme=Scheme(method, rule),
-        time_limit=time_limit,
+        **settings,
     )
-    solution = Solution(
+    return Solution(
         model=model,
         alpha=float(alpha),
         lam=float(lam),
@@ -239,13 +298,6 @@ def solve(
         conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
         **{name: column.item() for name, column in evaluated.columns.items()},
     )
-    if raise_on_failure and not solution.converged:
-        raise ConvergenceError(
-            f"at alpha={solution.alpha:g}, lam={solution.lam:g}: {solution.status.value} "
-            f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
-            solution,
-        )
-    return solution
 
 
 @one_thread()  # more only get into each other's way: the matrices are small

@@ -101,9 +101,10 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 
 def positive(name: str, values: ArrayLike) -> Array:
-    """``values`` of alpha or lam as a one-dimensional array of allowed ones."""
+    """``values`` of alpha, samples or lam as a one-dimensional array of allowed ones."""
     allowed = {
         "alpha": f"positive, from {1 / FINITE:g} to {FINITE:g} (n/d)",
+        "samples": f"positive, from {1 / FINITE:g} to {FINITE:g} (n)",
         "lam": f"positive, from {1 / FINITE:g} to {FINITE:g}: at 0 the ridge problem has no unique "
         "minimiser; take 1e-12 for its limit",
     }[name]
@@ -129,7 +130,7 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
 
 
 def one_positive(name: str, value: Any) -> Array:
-    """The one ``value`` of alpha or lam as an array (1,)."""
+    """The one ``value`` of alpha, samples or lam as an array (1,)."""
     if isinstance(value, (list, tuple)) or np.ndim(value):
         raise InvalidArgument(name, value, "one number here (learning_curve takes several)")
     return positive(name, [value])

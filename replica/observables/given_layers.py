@@ -1,0 +1,213 @@
+"""The errors of the readout of given layers and features, at a point and on a grid.
+
+docs/theory.md 20
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array, Status
+
+from ..convex import Loss
+from ..convex import loss as as_loss
+from ..display import Displayed
+from ..errors import InvalidArgument
+from ..given import FeatureSample, FirstLayer, ReadoutPoints, evaluate
+from ..plotting import ERROR_LABELS, LABELS
+from ..problem import one_positive, positive
+from .evaluate import TIME_LIMIT
+
+if TYPE_CHECKING:
+    import xarray
+
+Given = FirstLayer | FeatureSample
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadoutSolution(Displayed):
+    """The theory of a given layer's readout at one point, of :func:`replica.solve`.
+
+    Attributes
+    ----------
+    model : FirstLayer or FeatureSample
+    samples : float
+        Number n of the readout's samples.
+    lam : float
+    loss : Loss
+        What the readout minimises, beside the penalty.
+    test_error : float
+        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of a FeatureSample on
+        labels; NaN if not converged.  Eq. (20.5)
+    train_error : float
+        Mean squared training residual.
+    loss_error : float
+        Mean loss on new samples; half the square for the square loss.
+    train_loss : float
+        Mean loss on the training samples.
+    classification_error : float
+        P(y f < 0) on new samples where labels are +-1; NaN elsewhere.
+    converged : bool
+    status : Status
+        Its value is a sentence.
+    residual : float
+        Largest change of an unknown in one pass of all equations.
+    quadrature_error : float
+        Largest relative change of an error from coarser strata with fewer Hermite degrees.
+    iterations, strata : int
+        Passes of the equations, and strata of the last of them.
+    """
+
+    model: Given
+    samples: float
+    lam: float
+    loss: Loss
+    test_error: float
+    train_error: float
+    loss_error: float
+    train_loss: float
+    classification_error: float
+    converged: bool
+    status: Status
+    residual: float
+    quadrature_error: float
+    iterations: int
+    strata: int
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The layer and the point, in plain values; the loss where it is not the square."""
+        named = {} if self.loss.is_square else {"loss": self.loss.name}
+        return describe_given(self.model) | {"samples": self.samples, "lam": self.lam} | named
+
+    def _facts(self) -> dict[str, Any]:
+        binary = ["classification_error"] if labels_binary(self.model) else []
+        errors = {name: getattr(self, name) for name in [*binary, "test_error", "train_error"]}
+        accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
+        return errors | {"status": f"{self.status.value} ({accuracy})"}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = {name: getattr(self, name) for name in ["samples", "lam", *_shown(self.model)]}
+        return [row | {"status": self.status.value}]
+
+
+def solve_given(
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, tol: float | None
+) -> ReadoutSolution:
+    """:func:`replica.solve` of a given layer."""
+    name, value = _asked(model, alpha, samples)
+    number = _samples(model, name, one_positive(name, value))
+    penalty, minimised = one_positive("lam", lam), as_loss(loss)
+    points = _points(model, number, penalty, minimised, tol)
+    always = "loss_error", "train_loss", "classification_error", "strata", "status"
+    columns = {key: getattr(points, key).item() for key in {*_shown(model), *always}}
+    return ReadoutSolution(
+        model=model, samples=number.item(), lam=penalty.item(), loss=minimised, **columns
+    )
+
+
+def curve_given(
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, tol: float | None
+) -> "xarray.Dataset":
+    """:func:`replica.learning_curve` of a given layer."""
+    import xarray
+
+    name, value = _asked(model, alpha, samples)
+    axes, minimised = {name: positive(name, value), "lam": positive("lam", lam)}, as_loss(loss)
+    first, second = np.meshgrid(*axes.values(), indexing="ij")
+    points = _points(model, _samples(model, name, first.ravel()), second.ravel(), minimised, tol)
+    shown = [*_shown(model), *([] if minimised.is_square else ["loss_error", "train_loss"])]
+    columns = {key: getattr(points, key) for key in shown}
+    columns["status"] = np.array([status.value for status in points.status])
+    variables = {key: (tuple(axes), column.reshape(first.shape)) for key, column in columns.items()}
+    constants = describe_given(model)
+    if not minimised.is_square:
+        constants["loss"] = minimised.name
+    found = xarray.Dataset(variables, axes, constants)
+    for key, label in (LABELS | ERROR_LABELS).items():
+        if key in found:
+            found[key].attrs["long_name"] = label
+    return found
+
+
+def of_limits_alone(**options: Any) -> None:
+    """Refuse for a given layer what is changed of the options that limits alone have."""
+    usual = {"method": "newton", "rule": "auto", "time_limit": TIME_LIMIT, "workers": 1}
+    for name, value in options.items():
+        if name not in usual:
+            raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")
+        if value != usual[name]:
+            raise InvalidArgument(name, value, "left out of given layers and features")
+
+
+def needs_alpha(alpha: Any, samples: Any) -> Any:
+    """The alpha of a limit; refused are none, and a number of samples."""
+    if samples is not None:
+        allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
+        raise InvalidArgument("samples", samples, allowed)
+    if alpha is None:
+        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
+    return alpha
+
+
+def describe_given(model: Given) -> dict[str, Any]:
+    """A given layer in plain values: its shape in the place of its numbers."""
+    if isinstance(model, FeatureSample):
+        return {"features": " x ".join(map(str, model.features.shape))}
+    described: dict[str, Any] = {
+        "weights": f"{model.width} x {model.dimension}",
+        "student": model.student.name,
+    }
+    described |= {"target": model.target.name, "noise": model.noise}
+    return described | ({"label_noise": model.label_noise.name} if model.label_noise else {})
+
+
+def labels_binary(model: Given) -> bool:
+    """Whether labels are +-1."""
+    if isinstance(model, FirstLayer):
+        return model.law.binary
+    return bool((np.abs(model.labels) == 1).all())
+
+
+def _shown(model: Given) -> list[str]:
+    """The names of what tables show of a point, but its status."""
+    binary = ["classification_error"] if labels_binary(model) else []
+    accuracy = ["converged", "residual", "quadrature_error", "iterations"]
+    return ["test_error", "train_error", *binary, *accuracy]
+
+
+def _asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
+    """Which of alpha and samples is given, and its value."""
+    if alpha is not None and samples is not None:
+        raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
+    if samples is not None:
+        return "samples", samples
+    if isinstance(model, FeatureSample) and alpha is not None:
+        allowed = "left out: given features have no input dimension d (give samples, n)"
+        raise InvalidArgument("alpha", alpha, allowed)
+    if alpha is None:
+        allowed = "given: the number n of the readout's samples"
+        raise InvalidArgument("samples", None, allowed)
+    return "alpha", alpha
+
+
+def _samples(model: Given, name: str, values: Array) -> Array:
+    """Numbers of samples n, of alpha = n/d or of themselves."""
+    return values * model.dimension if name == "alpha" and isinstance(model, FirstLayer) else values
+
+
+def _points(
+    model: Given, samples: Array, lam: Array, loss: Loss, tol: float | None
+) -> ReadoutPoints:
+    """The theory at the points (samples[i], lam[i])."""
+    if loss.kind == "margin" and not labels_binary(model):
+        allowed = "one of residuals, such as huber:1, unless labels are +-1"
+        raise InvalidArgument("loss", loss.name, allowed)
+    if isinstance(model, FeatureSample) and not loss.is_square:
+        order = np.argsort(model.strata, kind="stable")
+        same = model.strata[order][1:] == model.strata[order][:-1]
+        if (same & (np.diff(model.labels[order]) != 0)).any():
+            allowed = "the square where labels vary within a stratum"
+            raise InvalidArgument("loss", loss.name, allowed)
+    return evaluate(model, samples, lam, loss, **({} if tol is None else {"tol": tol}))

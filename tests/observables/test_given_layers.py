@@ -1,0 +1,129 @@
+"""What users get of given layers and features: answers, against readouts that are fitted, and
+refusals."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica.given import evaluate
+from solvers.results import ConvergenceError
+from tests.given.simulated import mean_errors, ridge, square_errors
+
+
+@pytest.fixture(scope="module")
+def layer():
+    """Ninety neurons with biases on 120 inputs, one direction of which they have learned."""
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((90, 120)) / np.sqrt(120)
+    weights[:, 0] += 0.7
+    bias = 0.3 * rng.standard_normal(90)
+    return replica.FirstLayer(
+        weights=weights, bias=bias, student="tanh", target="sin", directions=np.eye(120)[0],
+        noise=0.1,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Features of two classes, Gaussian in each."""
+    rng = np.random.default_rng(1)
+    labels = np.repeat([1.0, -1.0], 4000)
+    features = rng.standard_normal((8000, 20)) + 0.3 * labels[:, None]
+    return replica.FeatureSample(features=features, labels=labels)
+
+
+def test_a_point_is_what_the_theory_of_given_layers_says(layer):
+    point = replica.solve(layer, samples=100, lam=0.1)
+    found = evaluate(layer, np.array([100.0]), np.array([0.1]), replica.loss("square"))
+    assert point.converged
+    for name in ("test_error", "train_error", "quadrature_error", "strata"):
+        assert getattr(point, name) == getattr(found, name)[0]
+    assert "weights 90 x 120" in repr(point)
+    assert replica.solve(layer, alpha=100 / 120, lam=0.1).test_error == point.test_error
+
+
+def test_fitted_readouts_have_the_errors_of_a_point(layer):
+    rng = np.random.default_rng(2)
+
+    def draw():
+        X = rng.standard_normal((100, 120))
+        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(100)
+        return np.tanh(X @ layer.weights.T + layer.bias), y
+
+    mean, stderr = mean_errors(range(400), draw, lambda *of: ridge(*of, 0.1), square_errors)
+    point = replica.solve(layer, samples=100, lam=0.1)
+    expected = np.array([point.test_error + 0.1, point.train_error])
+    # at n = 100 the theory is off by some 1 / n
+    assert (np.abs(mean - expected) <= 3.5 * stderr + 0.01 * mean).all()
+
+
+@pytest.mark.parametrize("axis", ["samples", "alpha"])
+def test_a_curve_is_its_points(layer, axis):
+    values, lam = (np.array([40.0, 200.0]) / (120 if axis == "alpha" else 1)), [0.05, 0.5]
+    curve = replica.learning_curve(layer, **{axis: values}, lam=lam)
+    assert curve.test_error.dims == (axis, "lam")
+    assert curve.converged.all()
+    for at in values:
+        for penalty in lam:
+            point = replica.solve(layer, **{axis: at}, lam=penalty)
+            of_curve = curve.sel({axis: at, "lam": penalty})
+            assert float(of_curve.test_error) == pytest.approx(point.test_error, rel=1e-4)
+
+
+def test_classes_have_a_classification_error(sample):
+    point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
+    curve = replica.learning_curve(sample, samples=[100], lam=0.1, loss="logistic")
+    assert 0 < point.classification_error < 0.5
+    assert curve.classification_error.item() == pytest.approx(point.classification_error)
+    assert {"loss_error", "train_loss"} <= {*curve}
+    assert "features 8000 x 20" in repr(point)
+
+
+def test_a_point_that_is_not_known_is_raised_on_request(layer):
+    at = {"samples": 100, "lam": 0.1, "quadrature_tol": 1e-30}
+    assert np.isnan(replica.solve(layer, **at).test_error)
+    with pytest.raises(ConvergenceError, match="samples=100"):
+        replica.solve(layer, **at, raise_on_failure=True)
+
+
+@pytest.mark.parametrize("function", [replica.solve, replica.learning_curve])
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "samples must be given"),
+        ({"samples": 100, "alpha": 2}, "samples must be left out where alpha is given"),
+        ({"samples": 0}, "samples must be positive"),
+        ({"samples": np.nan}, "samples must be positive"),
+        ({"samples": np.inf}, "samples must be positive"),
+        ({"samples": "many"}, "samples must be"),
+        ({"samples": 100, "method": "damped"}, "method must be left out of given layers"),
+        ({"samples": 100, "loss": "logistic"}, "loss must be one of residuals"),
+    ],
+)
+def test_mistakes_are_one_sentence(layer, function, options, sentence):
+    with pytest.raises(replica.InvalidArgument, match=sentence):
+        function(layer, lam=0.1, **options)
+
+
+@pytest.mark.parametrize("function", [replica.solve, replica.learning_curve])
+def test_limits_have_alpha_and_features_have_samples(sample, function):
+    model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1, c=1, gamma=0.8)
+    with pytest.raises(replica.InvalidArgument, match="samples must be left out of a limit"):
+        function(model, samples=100, lam=0.1)
+    with pytest.raises(replica.InvalidArgument, match="alpha must be given"):
+        function(model, lam=0.1)
+    with pytest.raises(replica.InvalidArgument, match="alpha must be left out: given features"):
+        function(sample, alpha=1, lam=0.1)
+
+
+def test_other_losses_want_labels_that_do_not_vary_within_a_stratum(sample):
+    mixed = replica.FeatureSample(
+        features=sample.features, labels=sample.labels, strata=np.arange(8000) % 2
+    )
+    with pytest.raises(replica.InvalidArgument, match="loss must be the square"):
+        replica.solve(mixed, samples=100, lam=0.1, loss="logistic")
+
+
+def test_a_curve_of_a_given_layer_has_no_further_axes(layer):
+    with pytest.raises(replica.InvalidArgument, match="a grid must be over samples"):
+        replica.learning_curve(layer, samples=100, lam=0.1, beta=[1, 2])
