@@ -1,8 +1,9 @@
 """Exact high-dimensional theory of two-layer networks after giant gradient steps.
 
 Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``), or weights and features
-of your own (``FirstLayer``, ``FeatureSample``) go in; learning curves come out (``solve``, ``learning_curve``), to machine precision and with an account of
-how far they can be trusted.
+of your own (``FirstLayer``, ``FeatureSample``), go in; learning curves come out (``solve``,
+``learning_curve``), with an account of how far they can be trusted: of problems in their limit to
+machine precision.
 """
 
 from importlib import import_module as _import_module
