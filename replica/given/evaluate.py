@@ -153,8 +153,9 @@ class _Levels:
         return self._next
 
     def widen(self) -> bool:
-        """Take the next special direction, unless there are five or their number is given."""
-        if self._fixed or self.directions >= 5 or isinstance(self.model, FeatureSample):
+        """Take the next special direction, unless there are four, as strata would be too many, or
+        their number is given."""
+        if self._fixed or self.directions >= 4 or isinstance(self.model, FeatureSample):
             return False
         self.model, self.made, self._next = self.model.wider(), [], None
         return True

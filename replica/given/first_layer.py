@@ -50,9 +50,9 @@ class Level(NamedTuple):
 
 
 LEVELS = (
-    Level((32, 20, 14, 9, 6), 8, 4, 1e-7),
-    Level((64, 32, 22, 12, 8), 11, 6, 1e-8),
-    Level((128, 48, 28, 16, 10), 14, 8, 1e-8),
+    Level((32, 20, 14, 8, 6), 8, 4, 1e-7),
+    Level((64, 32, 22, 10, 7), 11, 6, 1e-8),
+    Level((128, 48, 28, 12, 8), 14, 8, 1e-8),
 )
 
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
@@ -163,12 +163,12 @@ class FirstLayer:
     @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
-        with, those that hold a twentieth of the rows beside the target's, five in all at most."""
+        with, those that hold a twentieth of the rows beside the target's, four in all at most."""
         known = self.directions
         rest = self.weights - (self.weights @ known) @ known.T
         sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
         if self.beside is None:
-            room = max(0, 5 - known.shape[1])
+            room = max(0, 4 - known.shape[1])
             count = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
         else:
             count = min(self.beside, int(np.count_nonzero(sizes > 1e-9 * sizes.max())))

@@ -259,9 +259,27 @@ def solve(
         solution = solve_given(model, alpha, samples, lam, loss, quadrature_tol)
     else:
         check_model(model)
-        options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-        ratio, scheme = needs_alpha(alpha, samples), Scheme(method, rule)
-        solution = _solve(model, ratio, lam, loss, scheme=scheme, **options)
+        if alpha is None or samples is not None:
+            alpha = needs_alpha(alpha, samples)
+        assert alpha is not None
+        evaluated = evaluate(
+            model,
+            one_positive("alpha", alpha),
+            one_positive("lam", lam),
+            loss=loss,
+            quadrature_tol=quadrature_tol,
+            scheme=Scheme(method, rule),
+            time_limit=time_limit,
+        )
+        solution = Solution(
+            model=model,
+            alpha=float(alpha),
+            lam=float(lam),
+            loss=as_loss(loss),
+            overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
+            conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
+            **{name: column.item() for name, column in evaluated.columns.items()},
+        )
     if raise_on_failure and not solution.converged:
         raise ConvergenceError(
             f"at {_place(solution)}, lam={solution.lam:g}: {solution.status.value} "
@@ -276,28 +294,6 @@ def _place(solution: Solution | ReadoutSolution) -> str:
     if isinstance(solution, ReadoutSolution):
         return f"samples={solution.samples:g}"
     return f"alpha={solution.alpha:g}"
-
-
-def _solve(
-    model: SpikedRandomFeatures, alpha: Any, lam: Any, loss: Any, **settings: Any
-) -> Solution:
-    """:func:`solve` of a limit."""
-    evaluated = evaluate(
-        model,
-        one_positive("alpha", alpha),
-        one_positive("lam", lam),
-        loss=loss,
-        **settings,
-    )
-    return Solution(
-        model=model,
-        alpha=float(alpha),
-        lam=float(lam),
-        loss=as_loss(loss),
-        overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
-        conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
-        **{name: column.item() for name, column in evaluated.columns.items()},
-    )
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
