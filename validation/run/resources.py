@@ -27,9 +27,8 @@ def cost(experiment: Experiment) -> float:
         each = float((GRAM_COST * sizes * p * small + CHOLESKY_COST * small**3).sum())
         return step + samples * d * p + CONVEX_STEPS * len(experiment.lam) * each
     ways = routes(sizes, p, len(experiment.lam)).cost
-    tries = (
-        50 if experiment.trained["train_bias"] else 1
-    )  # common biases: a scan, and its refinement
+    # of a common bias, a scan and its refinement
+    tries = 50 if experiment.trained["train_bias"] else 1
     return step + samples * d * p + tries * ways
 
 
