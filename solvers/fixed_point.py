@@ -124,5 +124,10 @@ def _combined(x: Array, image: Array, past: Array) -> Array:
     """The next point (R, k) by Anderson's method, from x, T(x) and ``past`` changes of both: as far
     along these as makes the step T(x) - x shortest in least squares, if T were linear."""
     points, images = np.moveaxis(past, 1, 3).swapaxes(0, 1)  # (R, k, M) each
-    weight = np.linalg.pinv(images - points) @ (image - x)[..., None]
-    return np.asarray(image - (images @ weight)[..., 0])
+    changes = images - points
+    # of unit length: the last are smaller than the first by many digits, and know more
+    length = np.linalg.norm(changes, axis=1, keepdims=True)
+    length[length == 0] = 1.0
+    # where T is known along a direction from a change of 1e-6 of itself, that is its rounding
+    weight = np.linalg.pinv(changes / length, rcond=1e-6) @ (image - x)[..., None]
+    return np.asarray(image - (images / length @ weight)[..., 0])
