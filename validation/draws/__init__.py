@@ -5,7 +5,7 @@ from .arguments import MOST, check_array, seed_count, seed_sequence, size, whole
 from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
-from .given import first_layer, instance_of
+from .given import as_given, first_layer, instance_of
 from .inputs import INPUT_BLOCK, gaussian_inputs
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "MOST",
     "Instance",
     "arrays",
+    "as_given",
     "check_array",
     "check_device",
     "draw",

@@ -259,22 +259,23 @@ def draw_samples(
 ) -> tuple[Samples | Rows, Samples | Rows, Samples | Rows]:
     """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
     device, count = experiment.device, int(experiment.sizes.max())
-    own, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
+    _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
     if isinstance(experiment.problem, FeatureSample):
         order = default_rng(inputs).permutation(len(experiment.problem.labels))
         parts = order[:count], order[count : count + experiment.test_samples]
         split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
         return split, rest, rest
-    layer = draw_layer(experiment, own)
+    layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)
     inputs, features, noise = unseen
     test = Samples(layer, experiment.test_samples, inputs, features, None, device)
     return train, test, replace(test, noise=noise)
 
 
-def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
-    """The first layer of the model that is simulated."""
+def draw_layer(experiment: Experiment, index: int) -> Instance:
+    """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
+    rng = experiment.seed(index).spawn(1)[0]
     if experiment.simulated is Given.layer:
         return instance_of(problem)
     if experiment.simulated is Simulated.gaussian:
