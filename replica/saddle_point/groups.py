@@ -13,7 +13,6 @@ adds n equations.  Newton's method solves all at once; the linear response is on
 with the same matrix.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +71,7 @@ class Groups(Responses):
         invalid |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid[:, None], 0.0, x)
 
-        def system(U: Array, rows: Rows) -> tuple[Array, Callable[[Array], Array]]:
+        def system(U: Array, rows: Rows) -> tuple[Array, Array]:
             V2, size = U[:, n:], self._size(U[:, :n])
             K, x = self.scale(V2) * V1_hat[rows], U[:, :n]
             if near is None:  # far away linear steps lead x out of its branch
@@ -83,17 +82,13 @@ class Groups(Responses):
                 of_V2 = np.log(total / pi)
             off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
 
-            def slopes(some: Array) -> Array:
-                here = GroupResolvent(*(part[some] for part in at))
-                of = self.averages(here)
-                _, by_x, by_V2 = self._trace(here, of)
-                by_V2[:, range(self.groups), range(self.groups)] += (V2 * Lam[rows])[some]
-                by_K = self._by_log_V2(of, here) / size[some, :, None]
-                first = np.concatenate([of.by_x, by_K], axis=2)
-                second = np.concatenate([by_x * size[some, :, None], by_V2], axis=2)
-                return np.concatenate([first, second / total[some, :, None]], axis=1)
-
-            return off, slopes
+            of = self.averages(at)
+            _, by_x, by_V2 = self._trace(at, of)
+            by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
+            by_K = self._by_log_V2(of, at) / size[..., None]
+            first = np.concatenate([of.by_x, by_K], axis=2)
+            second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
+            return off, np.concatenate([first, second], axis=1)
 
         def size(U: Array) -> Array:
             return np.concatenate([np.repeat(self._size(U[:, :n]), n, axis=1), U[:, n:]], axis=1)
