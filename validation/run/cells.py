@@ -19,7 +19,7 @@ from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureSample, FirstLayer
-from replica.problem import SpikedRandomFeatures, describe
+from replica.problem import GaussianMixture, SpikedRandomFeatures, describe
 from solvers.results import Array
 from solvers.threads import one_thread
 
@@ -29,8 +29,8 @@ from ..draws import (
     arrays,
     draw,
     draw_gaussian,
-    gaussian_inputs,
     instance_of,
+    mixed_inputs,
     size,
     spiked_model,
 )
@@ -168,6 +168,8 @@ class Samples:
         labels are noiseless.
     device : str
         Where features and labels are put.
+    law : GaussianMixture or None
+        Of the inputs; N(0, I) unless given.
     """
 
     layer: Instance
@@ -176,6 +178,7 @@ class Samples:
     features: SeedSequence
     noise: SeedSequence | None
     device: str
+    law: GaussianMixture | None = None
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
@@ -185,8 +188,12 @@ class Samples:
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
         rng, p = default_rng(self.inputs), len(self.layer.W)
-        for X in gaussian_inputs(self.count, self.layer.W.shape[1], rng, width=p):
-            y = self.layer.targets(X) if noise is None else self.layer.labels(X, noise)
+        d = self.layer.W.shape[1]
+        for X, component in mixed_inputs(self.law, self.count, d, rng, width=p):
+            if noise is None:
+                y = self.layer.targets(X, component)
+            else:
+                y = self.layer.labels(X, noise, component=component)
             moved = arrays.to_device(X, self.device)
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
@@ -266,9 +273,10 @@ def draw_samples(
         split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
         return split, rest, rest
     layer = draw_layer(experiment, index)
-    train = Samples(layer, count, inputs, features, noise, device)
+    law = experiment.problem.inputs if isinstance(experiment.problem, FirstLayer) else None
+    train = Samples(layer, count, inputs, features, noise, device, law)
     inputs, features, noise = unseen
-    test = Samples(layer, experiment.test_samples, inputs, features, None, device)
+    test = Samples(layer, experiment.test_samples, inputs, features, None, device, law)
     return train, test, replace(test, noise=noise)
 
 
