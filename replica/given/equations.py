@@ -129,7 +129,7 @@ class StrataEquations:
     def change(self, after: Field, before: Field) -> float:
         """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
         less than a part of its mean over all strata."""
-        size = np.sqrt(self.size2(before))
+        size = np.sqrt(self.size2(before.centre, before.power))
         changes = [
             (after.centre - before.centre) / size,
             (after.pull - before.pull)[..., 0] / size,
@@ -138,7 +138,7 @@ class StrataEquations:
         ]
         return float(np.max(np.abs(changes)))
 
-    def size2(self, field: Field) -> Array:
-        """E omega^2, or some part of its mean over all strata where that is larger, (1, N)."""
-        square = field.centre**2 + field.power
-        return np.asarray(np.maximum(square, 1e-4 * (square @ self.strata.shares)[:, None]))
+    def size2(self, centre: Array, power: Array) -> Array:
+        """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
+        square = centre**2 + power
+        return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])

@@ -27,6 +27,9 @@ from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
+# Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
+# change errors less than those of the mean do, 100 as much.
+LATER = 30
 
 
 class Component(NamedTuple):
@@ -45,15 +48,16 @@ class Conditioned(NamedTuple):
     ----------
     shift, loadings : (p,), (p, r)
         t + W m, and R.
-    remaining : (p, p)
-        B, the covariance of pre-activations given z.
+    variances, correlation : (p,), (p, p)
+        c and rho, those of B, the covariance of pre-activations given z.
     origin, axes : (K,), (K, r)
         kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
 
     shift: Array
     loadings: Array
-    remaining: Array
+    variances: Array
+    correlation: Array
     origin: Array
     axes: Array
 
@@ -70,9 +74,13 @@ def condition(
     axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
     loadings = weights @ spread @ np.linalg.pinv(axes).T
     covered = weights if covariance is None else weights @ covariance
-    remaining = covered @ weights.T - loadings @ loadings.T
-    shift = biases + weights @ mean
-    return Conditioned(shift, loadings, remaining, directions.T @ mean, axes)
+    B = covered @ weights.T
+    B -= loadings @ loadings.T
+    c = np.maximum(np.diagonal(B), 0.0)
+    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    B /= scale
+    B /= scale[:, None]
+    return Conditioned(biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
 
 
 def layer_strata(
@@ -85,14 +93,13 @@ def layer_strata(
 ) -> HermiteStrata:
     """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
 
-    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together; and degrees of
-    which no mode is left.
+    Of the mean, modes are left out that hold ``rank_tol`` of E sigma^2 together; of other degrees,
+    whose modes neurons do not share, ``LATER`` times as much; and degrees of which no mode is left.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
     """
-    nodes, shares = rule
-    c = np.maximum(np.diagonal(given.remaining), 0.0)
+    (nodes, shares), c = rule, given.variances
     reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
     table = MomentTable(student, given.shift, reach, c, k_max)
 
@@ -102,23 +109,22 @@ def layer_strata(
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
     basis, turned = np.linalg.qr(modes.T)
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
-    correlation = given.remaining / np.outer(scale, scale)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
-    modulus = np.abs(correlation)
-    others = modulus**0  # |rho|^k
-    for each in degrees:
+    modulus = np.abs(given.correlation)
+    others = np.ones_like(modulus)  # |rho|^k
+    for k, each in enumerate(degrees):
         along = each @ turned.T
         sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
         # a mode counts by what entries beside the diagonal, which is exact, make of it
         beside = min(1.0, (others.sum() - np.trace(others)) / len(c))
-        kept = vectors[:, np.cumsum(sizes) * beside > least]  # the others together hold less
+        left_out = least * LATER if k else least
+        kept = vectors[:, np.cumsum(sizes) * beside > left_out]  # the others together hold less
         expanded.append(Degree(along @ kept, kept.T @ basis.T))
         others *= modulus
     while len(expanded) > 2 and not expanded[-1].modes.size:
         expanded.pop()
-    return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
+    return HermiteStrata(share * shares, expanded, given.correlation, Degree(power, modes))
 
 
 class MomentTable:
@@ -137,9 +143,10 @@ class MomentTable:
         self.counts = np.where(self.known, points, 1).astype(int)
         count = int(self.counts.max())
         s = centre + np.multiply.outer(chebpts1(count), self.reach)
-        values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
         self.series = np.zeros((count, k_max + 2, len(c)))
-        self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+        if self.known.any():  # none is where special directions leave nothing of the inputs
+            values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
+            self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
