@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.arrays import inverse, namespace
+from solvers.arrays import add_to_diagonal, inverse
 from solvers.results import Array, Status
 
 from ..convex import GivenUp
@@ -70,7 +70,7 @@ class StrataEquations:
         """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
         total = self._mix(slope)
-        total += self.lam * namespace(total).eye(self.strata.width)
+        add_to_diagonal(total, self.lam)
         return inverse(total)
 
     def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:

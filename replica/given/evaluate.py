@@ -196,7 +196,7 @@ def _point(
     change, worth = 0.0 if single else np.inf, 0.0
     errors, posterior, status = UNKNOWN, start, Status.QUADRATURE
     precision = max(1e-10, min(tol, TOLERANCE) * 5e-3)  # far below the errors of strata
-    level = level if single else max(level, 1)
+    level = max(level, 0 if single else 1)
     while (given := levels.at(level)) is not None:
         strata = given.strata.shares.size
         try:

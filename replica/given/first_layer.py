@@ -176,16 +176,18 @@ class FirstLayer:
         """The same layer with one more special direction, if there is one."""
         beside = self.special.shape[1] - self.directions.shape[1] + 1
         wider = replace(self, beside=beside)
-        wider.__dict__["_beside"] = self._beside  # as the rows are the same
+        if beside < len(self._beside[1]):  # as the rows are the same
+            wider.__dict__["_beside"] = self._beside
         return wider
 
     @cached_property
     def _beside(self) -> tuple[Array, Array]:
-        """Singular values of what the target's directions leave of the rows, and right singular
-        vectors, as rows."""
-        known = self.directions
+        """Singular values of what the target's directions leave of the rows, and the leading right
+        singular vectors, as rows: as many as are asked for, and one more."""
+        known, most = self.directions, max(4, self.beside or 0) + 1
         rest = self.weights - (self.weights @ known) @ known.T
-        return np.linalg.svd(rest, full_matrices=False)[1:]
+        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        return sizes, vectors[:most].copy()
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from solvers.chebyshev import to_coefficients
 from solvers.results import Array
@@ -27,6 +28,7 @@ from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
+BLOCK = 64  # neurons whose moments are computed at a time, for memory
 # Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
 # change errors less than those of the mean do, 100 as much.
 LATER = 30
@@ -142,11 +144,13 @@ class MomentTable:
         self.known = points <= 256
         self.counts = np.where(self.known, points, 1).astype(int)
         count = int(self.counts.max())
-        s = centre + np.multiply.outer(chebpts1(count), self.reach)
         self.series = np.zeros((count, k_max + 2, len(c)))
-        if self.known.any():  # none is where special directions leave nothing of the inputs
-            values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
-            self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+        known = np.flatnonzero(self.known)  # none where special directions leave nothing of inputs
+        for i in range(0, known.size, BLOCK):
+            of = known[i : i + BLOCK]
+            s = centre[of] + np.multiply.outer(chebpts1(count), self.reach[of])
+            values = hermite_moments(student, s, c[of], k_max)
+            self.series[..., of] = np.tensordot(to_coefficients(count), values, ([1], [1]))
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
@@ -194,15 +198,15 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
             by_share = draw.choice(N, count // 2, replace=False, p=shares)
             at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
         values = moments(at)
-        values = values / np.sqrt((values**2).mean(axis=(1, 2), keepdims=True) + 1e-300)
-        R, order = qr(values.reshape(-1, values.shape[2]), mode="r", pivoting=True)
-        sizes = np.abs(np.diagonal(R))
-        rank = int(np.count_nonzero(sizes > SKELETON_TOLERANCE * sizes[0]))
+        values /= np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
+        values = values.reshape(-1, values.shape[2])
+        gram = values.T @ values
+        least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
+        root, order, rank, _ = dpstrf(gram, tol=least)
         if count >= N or 2 * rank <= at.size:
             break
         count *= 2
-    modes = np.empty((rank, values.shape[2]))
-    modes[:, order] = np.concatenate(
-        [np.eye(rank), solve_triangular(R[:rank, :rank], R[:rank, rank:])], axis=1
-    )
+    modes, order = np.empty((rank, len(order))), order - 1  # LAPACK counts from 1
+    modes[:, order[:rank]] = np.eye(rank)
+    modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
     return order[:rank], modes

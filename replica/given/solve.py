@@ -142,7 +142,8 @@ def _first_responses(equations: StrataEquations) -> Array:
     power = equations.trace(equations.response(np.zeros_like(shares))) * lam  # of G = 1 / lambda
     m = shares @ power
     b = lam + (ratio - 1) * m
-    return power * 2 / (b + np.sqrt(b**2 + 4 * lam * m))
+    root = np.sqrt(b**2 + 4 * lam * m)
+    return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
 
 
 def _convex(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
