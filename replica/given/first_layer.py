@@ -43,7 +43,7 @@ class Level(NamedTuple):
     k_max : int
         Hermite degree of the features.
     rank_tol : float
-        Part of E sigma^2 that modes of a degree may leave out.
+        Part of E sigma^2 that modes of the mean may leave out.
     """
 
     nodes: tuple[int, ...]
@@ -178,9 +178,7 @@ class FirstLayer:
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
         with, those that hold a twentieth of the rows beside the target's, four in all at most."""
-        known = self.directions
-        rest = self.weights - (self.weights @ known) @ known.T
-        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        known, (sizes, vectors) = self.directions, self._beside
         if self.beside is None:
             room = max(0, 4 - known.shape[1])
             count = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
@@ -191,7 +189,19 @@ class FirstLayer:
     def wider(self) -> "FirstLayer":
         """The same layer with one more special direction, if there is one."""
         beside = self.special.shape[1] - self.directions.shape[1] + 1
-        return replace(self, beside=beside)
+        wider = replace(self, beside=beside)
+        if beside < len(self._beside[1]):  # as the rows are the same
+            wider.__dict__["_beside"] = self._beside
+        return wider
+
+    @cached_property
+    def _beside(self) -> tuple[Array, Array]:
+        """Singular values of what the target's directions leave of the rows, and the leading right
+        singular vectors, as rows: as many as are asked for, and one more."""
+        known, most = self.directions, max(4, self.beside or 0) + 1
+        rest = self.weights - (self.weights @ known) @ known.T
+        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        return sizes, vectors[:most].copy()
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
