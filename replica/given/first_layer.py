@@ -12,6 +12,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor
 from solvers.split import split_at_planes
 
+from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
@@ -61,7 +62,7 @@ LEVELS = (
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FirstLayer:
     """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
 
@@ -148,6 +149,22 @@ class FirstLayer:
         if isinstance(of, str) and of.startswith("classes:"):
             return class_labels(of, 1 if law is None else len(law.means))
         return of if isinstance(of, ClassLabels) else target(of)
+
+    def __repr__(self) -> str:
+        return f"FirstLayer({in_words(self.described)})"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The layer in plain values: shapes in the place of numbers."""
+        known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
+        known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
+        added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
+        return known | {name: str(value) for name, value in added.items() if value is not None}
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return self.law.binary
 
     @property
     def width(self) -> int:
