@@ -7,7 +7,8 @@ the samples ask of the readout:
 
     C, v, V  ->  scores  ->  a-bar, T, G  ->  C, v, V.                                 (20.6)-(20.7)
 
-For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4).  n samples, p features over
+For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4).  Of moments that a sample of N
+rows tells it is (20.8).  n samples, p features over
 sqrt(p), and the penalty lambda of (1.2).  docs/theory.md 20
 """
 
@@ -23,6 +24,7 @@ from solvers.results import Array, Status
 
 from ..convex import GivenUp
 from ..saddle_point import Field, Scores
+from .labels import StratumLabels
 from .strata import Strata
 
 
@@ -122,9 +124,15 @@ class StrataEquations:
         features vanish they are off by rounding."""
         return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)))
 
-    def sweep(self, field: Field) -> Field:
+    def sweep(self, field: Field) -> tuple[Field, Posterior]:
         """Every unknown from its own equation, at the scores of ``field``."""
-        return self.field(self.posterior(field))
+        posterior = self.posterior(field)
+        return self.field(posterior), posterior
+
+    def variance(self, field: Field, posterior: Posterior) -> float:
+        """What T has in v, on average over strata."""
+        rest = self.strata.quadratic(posterior.mean)
+        return float(self.strata.shares @ (field.power[0] - rest))
 
     def change(self, after: Field, before: Field) -> float:
         """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
@@ -142,3 +150,66 @@ class StrataEquations:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
         square = centre**2 + power
         return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledEquations(StrataEquations):
+    """The same where the moments of few strata are those of a sample of features.
+
+    A row of the sample has pulled the empirical readout a-hat towards itself, by its leverage
+    H = (n/N) (-E s') V: residuals of rows are 1 - H of those of new inputs, and a-hat has the noise
+    of N rows.  Weights that are larger by 1 / (1 - H) make the response of the population's
+    moments; what rows have in C and v is taken from them.  Eq. (20.8)
+
+    Attributes
+    ----------
+    rows : int
+        N.
+    labels : StratumLabels
+    """
+
+    rows: int
+    labels: StratumLabels
+
+    def sweep(self, field: Field) -> tuple[Field, Posterior]:
+        """Every unknown from its own equation, at the scores of ``field``."""
+        mean, slope, square = (part[0] for part in self.scores(field)[:3])
+        V, part, spread = field.response[0], self.samples / self.rows, self.labels.spread
+        H = part * slope * V
+        kept = 1 - H
+        G = self.response(slope / kept)
+        a = self.mean(G, mean / kept, slope / kept, field.centre[0])
+        along = self.strata.along_labels(a)
+        power = (self.strata.quadratic(a) - 2 * H * along + H**2 * spread) / kept**2
+        # of the readout's samples, and of the rows, whose scores are those of the mean readout
+        varied = self._varied(G, slope, V, square)
+        varied -= part * self._varied(G, slope, V, square - slope**2 * (field.power[0] - power))
+        centre = self.strata.mean(a) - part * V * mean
+        pull = ((along - H * spread) / kept)[:, None]
+        new = centre, pull, self.positive(power + varied), self.positive(self.trace(G) / kept)
+        return Field(*(row[None] for row in new)), Posterior(G, self.covariance(G, square), a)
+
+    def variance(self, field: Field, posterior: Posterior) -> float:
+        """What another sample of the readout would change, on average over strata."""
+        _, slope, square = (part[0] for part in self.scores(field)[:3])
+        varied = self._varied(posterior.response, slope, field.response[0], square)
+        return float(self.strata.shares @ varied)
+
+    def _varied(self, G: Any, slope: Array, V: Array, square: Array) -> Array:
+        """tr (S + mu mu^T) T / p of the population, (N,), for scores with E s^2 = ``square``.
+
+        With kappa_nu = (n/p) omega (-E s') for what the population's moments have in 1/G, it is
+        D (n/p) omega E s^2, D = -dV / d kappa.  The empirical one, D-hat = -d V-hat / d kappa-hat,
+        has V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
+        """
+        part = self.samples / self.rows
+        kept = 1 - part * slope * V
+        shares = self.ratio * self.strata.shares
+        unit = np.eye(len(V))
+        D_hat = [self.trace(G @ self.strata.mix(one) @ G) for one in unit]
+        # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
+        ratio = part / shares
+        Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * ratio / kept**2)
+        rest = shares * slope * part * slope  # (1 - H)^2 kappa-hat c
+        D = Q @ np.linalg.inv(unit + rest[:, None] * Q)
+        return np.asarray(D @ (shares * square))

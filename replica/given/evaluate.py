@@ -253,9 +253,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
-    # v without what the mean readout has in it
-    varied = field.power[0] - given.strata.quadratic(solved.posterior.mean)
-    wrong, variance = np.nan, float(varied @ moments.weights)
+    wrong, variance = np.nan, solved.variance
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
     if loss.is_square and not given.channel:

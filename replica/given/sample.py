@@ -1,8 +1,8 @@
 """Moments of given features: a network of any depth, real data.  docs/theory.md 20
 
 Strata are classes, or whatever tells inputs apart so that features are nearly Gaussian in each.
-The sample stands for the population: shares, means, covariances and labels are its empirical
-moments.
+Shares, means, covariances and labels are the sample's empirical moments; what they differ by from
+those of the population is in the equations, (20.8).
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class FeatureSample:
             return None
         strata, moments = sample_strata(self.features, self.labels, self.strata)
         labels = labels_of(moments.h, np.zeros(1), np.ones(1), binary=self.binary)
-        return Stratified(strata, moments, labels)
+        return Stratified(strata, moments, labels, rows=len(self.labels))
 
 
 def sample_strata(

@@ -15,7 +15,7 @@ from solvers.results import Array, Result, Rows, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import Posterior, StrataEquations
+from .equations import Posterior, SampledEquations, StrataEquations
 from .labels import StratumLabels
 from .strata import Stratified
 
@@ -34,6 +34,8 @@ class Solved(NamedTuple):
     iterations : int
         Passes, or what costs as much.
     status : Status
+    variance : float
+        Of the prediction over the readout's samples, on average over new inputs.
     """
 
     field: Field
@@ -41,6 +43,7 @@ class Solved(NamedTuple):
     residual: float
     iterations: int
     status: Status
+    variance: float
 
 
 def solve_point(
@@ -54,13 +57,19 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the ``deadline``."""
-    equations = partial(StrataEquations, given.strata, samples, lam, deadline=deadline)
-    ridge = equations(partial(scores_of_ridge, given.moments))
-    if loss.is_square and not given.channel:
+    at = given.strata, samples, lam
+    of_ridge = partial(scores_of_ridge, given.moments)
+    ridge = StrataEquations(*at, of_ridge, deadline)
+    square = loss.is_square and not given.channel
+    if square and given.rows is None:
         return _ridge(ridge, given.moments, start, tol)
     if start is None:
         start = _ridge(ridge, given.moments, None, 1e-3).posterior
-    return _convex(equations(partial(scores, given.labels, loss)), start, tol)
+    own = of_ridge if square else partial(scores, given.labels, loss)
+    if given.rows is None:
+        return _iterate(StrataEquations(*at, own, deadline), start, tol)
+    sampled = SampledEquations(*at, own, deadline, rows=given.rows, labels=given.moments)
+    return _iterate(sampled, start, tol)
 
 
 def _ridge(
@@ -85,8 +94,8 @@ def _ridge(
     # v is what epsilon has beside the rest of (20.4)
     power = equations.positive(error - _error(moments, after) + after.power[0])
     solved = after._replace(power=power[None], response=np.exp(found.value))
-    residual = equations.change(after, solved)
-    return Solved(solved, posterior, residual, int(found.iterations[0]) + taken, found.status[0])
+    account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
+    return Solved(solved, posterior, *account, equations.variance(solved, posterior))
 
 
 def _error(moments: StratumLabels, field: Field) -> Array:
@@ -146,36 +155,38 @@ def _first_responses(equations: StrataEquations) -> Array:
     return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
 
 
-def _convex(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
-    """Any other loss."""
+def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
+    """Any loss, by passes of all equations."""
     posterior = start
 
     def image(x: Array, rows: Rows) -> Array:
         nonlocal posterior
-        posterior = equations.posterior(_unpack(x))
-        return _pack(equations.field(posterior))
+        field, posterior = equations.sweep(_unpack(x))
+        return _pack(field)
 
     def size(x: Array) -> Array:
         field = _unpack(x)
         ones = np.ones_like(field.centre)
-        size2 = equations.size2(field.centre, field.power)
-        return np.concatenate([ones, np.sqrt(size2), ones], axis=1)
+        root = np.sqrt(equations.size2(field.centre, field.power))
+        return np.concatenate([ones, root, ones, root], axis=1)
 
     with np.errstate(all="ignore"):
         found = _iterated(image, _pack(equations.field(start))[0], tol, size)
     account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
-    return Solved(_unpack(found.value), posterior, *account)
+    field = _unpack(found.value)
+    return Solved(field, posterior, *account, equations.variance(field, posterior))
 
 
 def _pack(field: Field) -> Array:
-    """log V, C and log v, (1, 3 N)."""
-    return np.concatenate([np.log(field.response), field.centre, np.log(field.power)], axis=1)
+    """log V, C, log v and what goes with the label, (1, 4 N)."""
+    rows = np.log(field.response), field.centre, np.log(field.power), field.pull[..., 0]
+    return np.concatenate(rows, axis=1)
 
 
 def _unpack(x: Array) -> Field:
     """The field of ``_pack``."""
-    response, centre, power = np.split(x, 3, axis=1)
-    return Field(centre, np.zeros((*centre.shape, 1)), np.exp(power), np.exp(response))
+    response, centre, power, pull = np.split(x, 4, axis=1)
+    return Field(centre, pull[..., None], np.exp(power), np.exp(response))
 
 
 def _iterated(
