@@ -28,7 +28,7 @@ from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
-BLOCK = 64  # neurons whose moments are computed at a time, for memory
+BLOCK = 64  # neurons, or nodes, of which moments are computed at a time, for memory
 # Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
 # change errors less than those of the mean do, 100 as much.
 LATER = 30
@@ -110,6 +110,7 @@ def layer_strata(
 
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
+    power = power.copy()  # not to keep the others with it
     basis, turned = np.linalg.qr(modes.T)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
@@ -197,10 +198,7 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
         if count < N:
             by_share = draw.choice(N, count // 2, replace=False, p=shares)
             at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
-        values = moments(at)
-        values /= np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
-        values = values.reshape(-1, values.shape[2])
-        gram = values.T @ values
+        gram = _products(moments, at)
         least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
         root, order, rank, _ = dpstrf(gram, tol=least)
         if count >= N or 2 * rank <= at.size:
@@ -210,3 +208,17 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
     modes[:, order[:rank]] = np.eye(rank)
     modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
     return order[:rank], modes
+
+
+def _products(moments: Callable[[Array], Array], at: Array) -> Array:
+    """Sums (p, p), over the nodes ``at``, of products of the ``moments`` of two neurons, each of
+    the k on a scale of its own; of some nodes at a time, for memory."""
+    total, scale, parts = np.zeros(()), None, -(-at.size // BLOCK)
+    for i in range(parts):
+        values = moments(at[i::parts])
+        if scale is None:
+            scale = 1 / np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
+        values *= scale
+        rows = values.reshape(-1, values.shape[2])
+        total = total + rows.T @ rows
+    return total
