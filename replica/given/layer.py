@@ -143,27 +143,29 @@ class MomentTable:
         with np.errstate(divide="ignore"):
             points = 7 * self.reach / np.sqrt(c) + 16
         self.known = points <= 256
-        self.counts = np.where(self.known, points, 1).astype(int)
-        count = int(self.counts.max())
-        self.series = np.zeros((count, k_max + 2, len(c)))
+        count = int(points.max(initial=1, where=self.known))
+        self.series = np.zeros((len(c), k_max + 2, count))
         known = np.flatnonzero(self.known)  # none where special directions leave nothing of inputs
         for i in range(0, known.size, BLOCK):
             of = known[i : i + BLOCK]
             s = centre[of] + np.multiply.outer(chebpts1(count), self.reach[of])
             values = hermite_moments(student, s, c[of], k_max)
-            self.series[..., of] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+            self.series[of] = np.moveaxis(values, 2, 0) @ to_coefficients(count).T
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
         neurons = np.arange(self.c.size)[of]
         found = np.empty((self.k_max + 2, *s.shape))
-        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1)
-        for j, i in enumerate(neurons):
-            if self.known[i]:
-                basis = chebvander(x[:, j], self.counts[i] - 1)
-                found[:, :, j] = (basis @ self.series[: self.counts[i], :, i]).T
-            else:
-                found[:, :, j] = hermite_moments(self.student, s[:, j], self.c[i], self.k_max)
+        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1).T
+        known, count = np.flatnonzero(self.known[neurons]), self.series.shape[2]
+        size = max(1, 10**6 // (count * len(s)))  # neurons at a time, for memory
+        for i in range(0, known.size, size):
+            j = known[i : i + size]
+            basis = np.moveaxis(chebvander(x[j], count - 1), 2, 1)  # (neurons, count, n)
+            found[:, :, j] = np.moveaxis(self.series[neurons[j]] @ basis, 0, 2)
+        rest = np.flatnonzero(~self.known[neurons])
+        for k, i in zip(rest, neurons[rest], strict=True):
+            found[:, :, k] = hermite_moments(self.student, s[:, k], self.c[i], self.k_max)
         return found
 
 
