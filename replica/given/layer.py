@@ -28,7 +28,7 @@ from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
-BLOCK = 64  # neurons whose moments are computed at a time, for memory
+BLOCK = 64  # neurons, or nodes, of which moments are computed at a time, for memory
 # Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
 # change errors less than those of the mean do, 100 as much.
 LATER = 30
@@ -110,6 +110,7 @@ def layer_strata(
 
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
+    power = power.copy()  # not to keep the others with it
     basis, turned = np.linalg.qr(modes.T)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
@@ -142,27 +143,29 @@ class MomentTable:
         with np.errstate(divide="ignore"):
             points = 7 * self.reach / np.sqrt(c) + 16
         self.known = points <= 256
-        self.counts = np.where(self.known, points, 1).astype(int)
-        count = int(self.counts.max())
-        self.series = np.zeros((count, k_max + 2, len(c)))
+        count = int(points.max(initial=1, where=self.known))
+        self.series = np.zeros((len(c), k_max + 2, count))
         known = np.flatnonzero(self.known)  # none where special directions leave nothing of inputs
         for i in range(0, known.size, BLOCK):
             of = known[i : i + BLOCK]
             s = centre[of] + np.multiply.outer(chebpts1(count), self.reach[of])
             values = hermite_moments(student, s, c[of], k_max)
-            self.series[..., of] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+            self.series[of] = np.moveaxis(values, 2, 0) @ to_coefficients(count).T
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
         neurons = np.arange(self.c.size)[of]
         found = np.empty((self.k_max + 2, *s.shape))
-        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1)
-        for j, i in enumerate(neurons):
-            if self.known[i]:
-                basis = chebvander(x[:, j], self.counts[i] - 1)
-                found[:, :, j] = (basis @ self.series[: self.counts[i], :, i]).T
-            else:
-                found[:, :, j] = hermite_moments(self.student, s[:, j], self.c[i], self.k_max)
+        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1).T
+        known, count = np.flatnonzero(self.known[neurons]), self.series.shape[2]
+        size = max(1, 10**6 // (count * len(s)))  # neurons at a time, for memory
+        for i in range(0, known.size, size):
+            j = known[i : i + size]
+            basis = np.moveaxis(chebvander(x[j], count - 1), 2, 1)  # (neurons, count, n)
+            found[:, :, j] = np.moveaxis(self.series[neurons[j]] @ basis, 0, 2)
+        rest = np.flatnonzero(~self.known[neurons])
+        for k, i in zip(rest, neurons[rest], strict=True):
+            found[:, :, k] = hermite_moments(self.student, s[:, k], self.c[i], self.k_max)
         return found
 
 
@@ -197,10 +200,7 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
         if count < N:
             by_share = draw.choice(N, count // 2, replace=False, p=shares)
             at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
-        values = moments(at)
-        values /= np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
-        values = values.reshape(-1, values.shape[2])
-        gram = values.T @ values
+        gram = _products(moments, at)
         least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
         root, order, rank, _ = dpstrf(gram, tol=least)
         if count >= N or 2 * rank <= at.size:
@@ -210,3 +210,17 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
     modes[:, order[:rank]] = np.eye(rank)
     modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
     return order[:rank], modes
+
+
+def _products(moments: Callable[[Array], Array], at: Array) -> Array:
+    """Sums (p, p), over the nodes ``at``, of products of the ``moments`` of two neurons, each of
+    the k on a scale of its own; of some nodes at a time, for memory."""
+    total, scale, parts = np.zeros(()), None, -(-at.size // BLOCK)
+    for i in range(parts):
+        values = moments(at[i::parts])
+        if scale is None:
+            scale = 1 / np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
+        values *= scale
+        rows = values.reshape(-1, values.shape[2])
+        total = total + rows.T @ rows
+    return total

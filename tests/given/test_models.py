@@ -263,3 +263,15 @@ def test_points_are_those_solved_alone(after_step):
     for i in range(3):
         alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
         assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
+
+
+def test_points_of_features_are_those_solved_alone():
+    rng = np.random.default_rng(4)
+    Phi, y = rng.standard_normal((400, 20)), np.repeat([1.0, -1.0], 200)
+    sample = FeatureSample(features=Phi + 0.3 * y[:, None], labels=y)
+    samples, lam = np.array([10.0, 40.0, 90.0]), np.array([0.1, 0.1, 1e-12])
+    together = evaluate(sample, samples, lam, loss("square"))
+    assert together.converged.all()
+    for i in range(3):
+        alone = evaluate(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
+        assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
