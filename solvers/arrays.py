@@ -34,6 +34,20 @@ def to_host(x: Any) -> Array:
     return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself
 
 
+def add_to_diagonal(matrix: Any, values: Any) -> None:
+    """Add ``values``, a number or (p,), to the diagonal of a matrix (p, p) in C order, in place.
+
+    Examples
+    --------
+    >>> x = np.ones((2, 2))
+    >>> add_to_diagonal(x, np.array([1.0, 2.0]))
+    >>> x.tolist()
+    [[2.0, 1.0], [1.0, 3.0]]
+    """
+    flat = namespace(matrix).reshape(matrix, (-1,))
+    flat[:: matrix.shape[0] + 1] += values
+
+
 def inverse(matrix: Any) -> Any:
     """The inverse of a symmetric positive matrix (p, p): by Cholesky's factor, which takes half the
     time of a general one, where arrays are numpy's; NaN where it is not positive.

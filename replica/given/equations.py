@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.arrays import inverse, namespace
+from solvers.arrays import add_to_diagonal, inverse
 from solvers.results import Array, Status
 
 from ..convex import GivenUp
@@ -70,7 +70,7 @@ class StrataEquations:
         """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
         total = self._mix(slope)
-        total += self.lam * namespace(total).eye(self.strata.width)
+        add_to_diagonal(total, self.lam)
         return inverse(total)
 
     def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:
@@ -129,7 +129,7 @@ class StrataEquations:
     def change(self, after: Field, before: Field) -> float:
         """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
         less than a part of its mean over all strata."""
-        size = np.sqrt(self.size2(before))
+        size = np.sqrt(self.size2(before.centre, before.power))
         changes = [
             (after.centre - before.centre) / size,
             (after.pull - before.pull)[..., 0] / size,
@@ -138,7 +138,7 @@ class StrataEquations:
         ]
         return float(np.max(np.abs(changes)))
 
-    def size2(self, field: Field) -> Array:
-        """E omega^2, or some part of its mean over all strata where that is larger, (1, N)."""
-        square = field.centre**2 + field.power
-        return np.asarray(np.maximum(square, 1e-4 * (square @ self.strata.shares)[:, None]))
+    def size2(self, centre: Array, power: Array) -> Array:
+        """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
+        square = centre**2 + power
+        return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])

@@ -28,13 +28,15 @@ RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
 
 
 class ReadoutErrors(NamedTuple):
-    """Errors of one readout: of the target and of the label, in the loss, and of the class."""
+    """Errors of one readout: of the target and of the label, in the loss, and of the class; and the
+    part of the first that the readout's samples are the reason of."""
 
     test_error: float
     train_error: float
     loss_error: float
     train_loss: float
     classification_error: float
+    readout_variance: float
 
 
 class ReadoutPoints(NamedTuple):
@@ -44,6 +46,8 @@ class ReadoutPoints(NamedTuple):
     ----------
     test_error, train_error, loss_error, train_loss, classification_error
         As a ``Solution`` has them.
+    readout_variance
+        As a ``ReadoutSolution`` has it.
     residual : of the equations.
     quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
         more special direction, if that is more.
@@ -57,6 +61,7 @@ class ReadoutPoints(NamedTuple):
     loss_error: Array
     train_loss: Array
     classification_error: Array
+    readout_variance: Array
     residual: Array
     quadrature_error: Array
     iterations: Array
@@ -163,8 +168,8 @@ class _Levels:
 
 class _Point(NamedTuple):
     """One point: its errors; what the last level and the next special direction change of them;
-    its account; and where to start the next point: its readout, and the level before the last, or
-    a lower one if the last changed a tenth of what it may."""
+    its account; and where to start the next point: its readout, and the last level, or a lower one
+    if the last changed a tenth of what it may."""
 
     errors: ReadoutErrors
     change: float
@@ -177,7 +182,7 @@ class _Point(NamedTuple):
     level: int
 
 
-UNKNOWN = ReadoutErrors(*[np.nan] * 5)
+UNKNOWN = ReadoutErrors(*[np.nan] * 6)
 
 
 def _point(
@@ -189,15 +194,15 @@ def _point(
     tol: float,
     deadline: float,
 ) -> _Point:
-    """One point, on the first of the ``levels``, which grow, from ``level`` on, on which its errors
-    stand still."""
-    iterations, strata, change, residual = 0, 0, np.inf, np.nan
-    before, posterior, status = None, start, Status.QUADRATURE
+    """One point, on the first of the ``levels``, which grow, from ``level`` on, that has the errors
+    of the one before it."""
     single = isinstance(levels.model, FeatureSample)
+    iterations, strata, residual = 0, 0, np.nan
+    change, worth = 0.0 if single else np.inf, 0.0
+    errors, posterior, status = UNKNOWN, start, Status.QUADRATURE
+    precision = max(1e-10, min(tol, TOLERANCE) * 5e-3)  # far below the errors of strata
+    level = max(level, 0 if single else 1)
     while (given := levels.at(level)) is not None:
-        # errors of the equations stay below those of the strata: far below in what is returned
-        last = before is not None or single
-        precision = max(1e-10, min(tol, TOLERANCE) * (1e-3 if last else 0.1))
         strata = given.strata.shares.size
         try:
             solved = solve_point(given, loss, *at, posterior, precision, deadline)
@@ -208,48 +213,39 @@ def _point(
         if solved.status is not Status.CONVERGED:
             status = solved.status
             break
-        if not solved.residual <= RESIDUAL_TOLERANCE and last:
+        if not solved.residual <= RESIDUAL_TOLERANCE:
             status = Status.NO_PROGRESS
             break
-        posterior, level = solved.posterior, level + 1
-        errors = errors_at(given, solved, loss)
-        change = _change(before, errors, given) if before else np.inf
-        before = errors
+        posterior = solved.posterior
+        if not single:
+            change = _change(levels.made[level - 1], given, loss, at, solved)
         if change <= tol:
-            status = Status.CONVERGED
+            status, errors = Status.CONVERGED, errors_at(given, solved, loss)
             break
-    if single and status is Status.QUADRATURE:
-        status, change = Status.CONVERGED, 0.0
-    known, worth = UNKNOWN, 0.0
-    if status is Status.CONVERGED and before:
-        known, worth = before, _worth(levels, loss, at, solved)
-    account = residual, iterations, strata, status
-    level = max(0, level - (3 if change < tol / 10 else 2))
-    return _Point(known, change, worth, *account, posterior, level)
+        level += 1
+    if status in (Status.CONVERGED, Status.QUADRATURE):
+        compared = levels.next_direction()
+        worth = _change(*compared, loss, at, solved) if compared else 0.0
+    level -= status is Status.QUADRATURE or change < tol / 10
+    return _Point(errors, change, worth, residual, iterations, strata, status, posterior, level)
 
 
-def _worth(levels: _Levels, loss: Loss, at: tuple[float, float], solved: Solved) -> float:
-    """What one more special direction changes of the errors, to first order: those of one and the
-    same readout."""
+def _change(
+    before: Stratified, after: Stratified, loss: Loss, at: tuple[float, float], solved: Solved
+) -> float:
+    """What other strata change of the errors, to first order: of those of one and the same readout.
+    The largest change of one that is defined, relative to it, and to no less than a small part of
+    the labels' power."""
 
-    def errors(given: Stratified) -> ReadoutErrors:
+    def errors(given: Stratified) -> Array:
         equations = StrataEquations(given.strata, *at, partial(scores_of_ridge, given.moments))
-        return errors_at(given, solved._replace(field=equations.field(solved.posterior)), loss)
+        field = equations.field(solved.posterior)
+        return np.array(errors_at(given, solved._replace(field=field), loss))
 
-    compared = levels.next_direction()
-    if compared is None:
-        return 0.0
-    without, within = compared
-    return _change(errors(without), errors(within), within)
-
-
-def _change(before: ReadoutErrors, now: ReadoutErrors, given: Stratified) -> float:
-    """Largest change of an error that is defined, relative to it, and to no less than a small part
-    of the labels' power."""
-    moments, after = given.moments, np.array(now)
+    was, now = errors(before), errors(after)
+    moments = after.moments
     power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
-    size = np.maximum(np.abs(after), 1e-4 * power)
-    return float(np.nanmax(np.abs(after - np.array(before)) / size))
+    return float(np.nanmax(np.abs(now - was) / np.maximum(np.abs(now), 1e-4 * power)))
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
@@ -257,11 +253,14 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
-    wrong = np.nan
+    # v without what the mean readout has in it
+    varied = field.power[0] - given.strata.quadratic(solved.posterior.mean)
+    wrong, variance = np.nan, float(varied @ moments.weights)
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
     if loss.is_square and not given.channel:
-        return ReadoutErrors(test, train, (test + moments.noise) / 2, train / 2, wrong)
+        of_loss = train, (test + moments.noise) / 2, train / 2
+        return ReadoutErrors(test, *of_loss, wrong, variance)
     mean = losses(labels, moments.weights, loss, field)
     of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
-    return ReadoutErrors(test, *of_loss, wrong)
+    return ReadoutErrors(test, *of_loss, wrong, variance)

@@ -12,6 +12,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor
 from solvers.split import split_at_planes
 
+from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
@@ -43,7 +44,7 @@ class Level(NamedTuple):
     k_max : int
         Hermite degree of the features.
     rank_tol : float
-        Part of E sigma^2 that modes of a degree may leave out.
+        Part of E sigma^2 that modes of the mean may leave out.
     """
 
     nodes: tuple[int, ...]
@@ -61,7 +62,7 @@ LEVELS = (
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FirstLayer:
     """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
 
@@ -149,6 +150,22 @@ class FirstLayer:
             return class_labels(of, 1 if law is None else len(law.means))
         return of if isinstance(of, ClassLabels) else target(of)
 
+    def __repr__(self) -> str:
+        return f"FirstLayer({in_words(self.described)})"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The layer in plain values: shapes in the place of numbers."""
+        known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
+        known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
+        added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
+        return known | {name: str(value) for name, value in added.items() if value is not None}
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return self.law.binary
+
     @property
     def width(self) -> int:
         """p."""
@@ -178,9 +195,7 @@ class FirstLayer:
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
         with, those that hold a twentieth of the rows beside the target's, four in all at most."""
-        known = self.directions
-        rest = self.weights - (self.weights @ known) @ known.T
-        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        known, (sizes, vectors) = self.directions, self._beside
         if self.beside is None:
             room = max(0, 4 - known.shape[1])
             count = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
@@ -191,7 +206,19 @@ class FirstLayer:
     def wider(self) -> "FirstLayer":
         """The same layer with one more special direction, if there is one."""
         beside = self.special.shape[1] - self.directions.shape[1] + 1
-        return replace(self, beside=beside)
+        wider = replace(self, beside=beside)
+        if beside < len(self._beside[1]):  # as the rows are the same
+            wider.__dict__["_beside"] = self._beside
+        return wider
+
+    @cached_property
+    def _beside(self) -> tuple[Array, Array]:
+        """Singular values of what the target's directions leave of the rows, and the leading right
+        singular vectors, as rows: as many as are asked for, and one more."""
+        known, most = self.directions, max(4, self.beside or 0) + 1
+        rest = self.weights - (self.weights @ known) @ known.T
+        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        return sizes, vectors[:most].copy()
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from solvers.chebyshev import to_coefficients
 from solvers.results import Array
@@ -27,6 +28,10 @@ from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
+BLOCK = 64  # neurons whose moments are computed at a time, for memory
+# Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
+# change errors less than those of the mean do, 100 as much.
+LATER = 30
 
 
 class Component(NamedTuple):
@@ -45,15 +50,16 @@ class Conditioned(NamedTuple):
     ----------
     shift, loadings : (p,), (p, r)
         t + W m, and R.
-    remaining : (p, p)
-        B, the covariance of pre-activations given z.
+    variances, correlation : (p,), (p, p)
+        c and rho, those of B, the covariance of pre-activations given z.
     origin, axes : (K,), (K, r)
         kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
 
     shift: Array
     loadings: Array
-    remaining: Array
+    variances: Array
+    correlation: Array
     origin: Array
     axes: Array
 
@@ -70,9 +76,13 @@ def condition(
     axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
     loadings = weights @ spread @ np.linalg.pinv(axes).T
     covered = weights if covariance is None else weights @ covariance
-    remaining = covered @ weights.T - loadings @ loadings.T
-    shift = biases + weights @ mean
-    return Conditioned(shift, loadings, remaining, directions.T @ mean, axes)
+    B = covered @ weights.T
+    B -= loadings @ loadings.T
+    c = np.maximum(np.diagonal(B), 0.0)
+    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    B /= scale
+    B /= scale[:, None]
+    return Conditioned(biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
 
 
 def layer_strata(
@@ -85,14 +95,13 @@ def layer_strata(
 ) -> HermiteStrata:
     """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
 
-    Of every degree modes are left out that hold ``rank_tol`` of E sigma^2 together; and degrees of
-    which no mode is left.
+    Of the mean, modes are left out that hold ``rank_tol`` of E sigma^2 together; of other degrees,
+    whose modes neurons do not share, ``LATER`` times as much; and degrees of which no mode is left.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
     """
-    nodes, shares = rule
-    c = np.maximum(np.diagonal(given.remaining), 0.0)
+    (nodes, shares), c = rule, given.variances
     reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
     table = MomentTable(student, given.shift, reach, c, k_max)
 
@@ -102,23 +111,22 @@ def layer_strata(
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, power = moments(slice(None), chosen)
     basis, turned = np.linalg.qr(modes.T)
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
-    correlation = given.remaining / np.outer(scale, scale)
     least = rank_tol * float((shares @ power @ modes).sum())
     expanded = []
-    modulus = np.abs(correlation)
-    others = modulus**0  # |rho|^k
-    for each in degrees:
+    modulus = np.abs(given.correlation)
+    others = np.ones_like(modulus)  # |rho|^k
+    for k, each in enumerate(degrees):
         along = each @ turned.T
         sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
         # a mode counts by what entries beside the diagonal, which is exact, make of it
         beside = min(1.0, (others.sum() - np.trace(others)) / len(c))
-        kept = vectors[:, np.cumsum(sizes) * beside > least]  # the others together hold less
+        left_out = least * LATER if k else least
+        kept = vectors[:, np.cumsum(sizes) * beside > left_out]  # the others together hold less
         expanded.append(Degree(along @ kept, kept.T @ basis.T))
         others *= modulus
     while len(expanded) > 2 and not expanded[-1].modes.size:
         expanded.pop()
-    return HermiteStrata(share * shares, expanded, correlation, Degree(power, modes))
+    return HermiteStrata(share * shares, expanded, given.correlation, Degree(power, modes))
 
 
 class MomentTable:
@@ -136,10 +144,13 @@ class MomentTable:
         self.known = points <= 256
         self.counts = np.where(self.known, points, 1).astype(int)
         count = int(self.counts.max())
-        s = centre + np.multiply.outer(chebpts1(count), self.reach)
-        values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
         self.series = np.zeros((count, k_max + 2, len(c)))
-        self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+        known = np.flatnonzero(self.known)  # none where special directions leave nothing of inputs
+        for i in range(0, known.size, BLOCK):
+            of = known[i : i + BLOCK]
+            s = centre[of] + np.multiply.outer(chebpts1(count), self.reach[of])
+            values = hermite_moments(student, s, c[of], k_max)
+            self.series[..., of] = np.tensordot(to_coefficients(count), values, ([1], [1]))
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
@@ -187,15 +198,15 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
             by_share = draw.choice(N, count // 2, replace=False, p=shares)
             at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
         values = moments(at)
-        values = values / np.sqrt((values**2).mean(axis=(1, 2), keepdims=True) + 1e-300)
-        R, order = qr(values.reshape(-1, values.shape[2]), mode="r", pivoting=True)
-        sizes = np.abs(np.diagonal(R))
-        rank = int(np.count_nonzero(sizes > SKELETON_TOLERANCE * sizes[0]))
+        values /= np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
+        values = values.reshape(-1, values.shape[2])
+        gram = values.T @ values
+        least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
+        root, order, rank, _ = dpstrf(gram, tol=least)
         if count >= N or 2 * rank <= at.size:
             break
         count *= 2
-    modes = np.empty((rank, values.shape[2]))
-    modes[:, order] = np.concatenate(
-        [np.eye(rank), solve_triangular(R[:rank, :rank], R[:rank, rank:])], axis=1
-    )
+    modes, order = np.empty((rank, len(order))), order - 1  # LAPACK counts from 1
+    modes[:, order[:rank]] = np.eye(rank)
+    modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
     return order[:rank], modes

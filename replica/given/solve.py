@@ -77,50 +77,62 @@ def _ridge(
     V = _first_responses(equations) if start is None else equations.trace(start.response)
     found = _iterated(image, np.log(equations.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
-    a = equations.mean(G, moments.h * slope, slope, 0.0)  # E s + C / (1 + V) is h / (1 + V)
-    known = None if start is None else start.covariance
-    T, taken = _covariance(equations, moments, G, a, slope, known, tol)
-    field = equations.field(Posterior(G, T, a))._replace(response=np.exp(found.value))
-    posterior = equations.posterior(field)
-    residual = equations.change(equations.field(posterior), field)
-    iterations = int(found.iterations[0]) + taken + 1
-    return Solved(field, posterior, residual, iterations, found.status[0])
+    # E s + C / (1 + V) is h / (1 + V)
+    a = equations.mean(G, moments.h * slope, slope, 0.0)
+    T, error, taken = _errors(equations, moments, G, a, slope, start, tol)
+    posterior = Posterior(G, T, a)
+    after = equations.field(posterior)
+    # v is what epsilon has beside the rest of (20.4)
+    power = equations.positive(error - _error(moments, after) + after.power[0])
+    solved = after._replace(power=power[None], response=np.exp(found.value))
+    residual = equations.change(after, solved)
+    return Solved(solved, posterior, residual, int(found.iterations[0]) + taken, found.status[0])
 
 
-def _covariance(
+def _error(moments: StratumLabels, field: Field) -> Array:
+    """epsilon (N,).  Eq. (20.4)"""
+    missed = (moments.h - field.centre[0]) ** 2 + moments.spread + moments.noise
+    return np.asarray(missed - 2 * field.pull[0, :, 0] + field.power[0])
+
+
+def _errors(
     equations: StrataEquations,
     moments: StratumLabels,
     G: Any,
     a: Any,
     slope: Array,
-    start: Any,
+    start: Posterior | None,
     tol: float,
-) -> tuple[Any, int]:
-    """T of ridge regression, from the ``start`` of another readout, and how many were made: those
-    of errors epsilon, that are the solution of the linear system (20.4).
+) -> tuple[Any, Array, int]:
+    """T of ridge regression and the errors epsilon (N,) that it comes from, which solve the linear
+    system (20.4), from the ``start`` of another readout; and how many T were made.
 
     By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
     """
     strata, root = equations.strata, np.sqrt(equations.strata.shares) * slope
-    # Eq. (20.4)
-    seen = (moments.h - strata.mean(a)) ** 2 + moments.spread + moments.noise
-    seen += strata.quadratic(a) - 2 * strata.along_labels(a)
+    # Eq. (20.4), T apart
+    centre, own = strata.mean(a), strata.quadratic(a)
+    seen = (moments.h - centre) ** 2 + moments.spread + moments.noise + own
+    seen -= 2 * strata.along_labels(a)
 
-    def answer(x: Array) -> Array:
-        return root * equations.trace(equations.covariance(G, slope**2 * x / root))
+    def covariance(x: Array) -> Any:
+        return equations.covariance(G, slope**2 * x / root)
 
     # without a start errors are those of the mean readout
-    x = root * (seen if start is None else seen + equations.trace(start))
-    residual, taken = root * seen - x + answer(x), 1
+    x = root * (seen if start is None else seen + equations.trace(start.covariance))
+    T, taken = covariance(x), 1
+    residual = root * (seen + equations.trace(T)) - x
     direction, size = residual, residual @ residual
-    enough = (tol * np.linalg.norm(x)) ** 2
-    while size > enough and taken < 200:
-        image = direction - answer(direction)
-        step = size / (direction @ image)
+    scale = root * equations.size2(centre, own + equations.positive(x / root - seen))
+    while np.abs(residual / scale).max() > tol and taken < 200:
+        part = covariance(direction)
+        image = direction - root * equations.trace(part)
+        step = float(size / (direction @ image))
+        T += step * part
         x, residual = x + step * direction, residual - step * image
         size, before = residual @ residual, size
         direction, taken = residual + size / before * direction, taken + 1
-    return equations.covariance(G, slope**2 * x / root), taken + 1
+    return T, x / root, taken
 
 
 def _first_responses(equations: StrataEquations) -> Array:
@@ -130,7 +142,8 @@ def _first_responses(equations: StrataEquations) -> Array:
     power = equations.trace(equations.response(np.zeros_like(shares))) * lam  # of G = 1 / lambda
     m = shares @ power
     b = lam + (ratio - 1) * m
-    return power * 2 / (b + np.sqrt(b**2 + 4 * lam * m))
+    root = np.sqrt(b**2 + 4 * lam * m)
+    return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
 
 
 def _convex(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -145,7 +158,8 @@ def _convex(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     def size(x: Array) -> Array:
         field = _unpack(x)
         ones = np.ones_like(field.centre)
-        return np.concatenate([ones, np.sqrt(equations.size2(field)), ones], axis=1)
+        size2 = equations.size2(field.centre, field.power)
+        return np.concatenate([ones, np.sqrt(size2), ones], axis=1)
 
     with np.errstate(all="ignore"):
         found = _iterated(image, _pack(equations.field(start))[0], tol, size)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from solvers.arrays import like, namespace, to_host
+from solvers.arrays import add_to_diagonal, like, namespace, to_host
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
@@ -119,7 +119,7 @@ class HermiteStrata:
             gram = like((along.T * weights) @ along, rho)
             total += modes.T @ (gram @ modes)
         diagonal = like(weights @ self.power.along, rho) @ self.power.modes
-        total += xp.eye(self.width) * (diagonal - xp.linalg.diagonal(total))
+        add_to_diagonal(total, diagonal - xp.linalg.diagonal(total))
         return total
 
     def trace(self, matrix: Any) -> Array:
@@ -127,9 +127,11 @@ class HermiteStrata:
         xp = namespace(matrix)
         diagonal = xp.linalg.diagonal(matrix)
         total = self._power(diagonal)
-        matrix = matrix - xp.eye(self.width) * diagonal
+        matrix = xp.asarray(matrix, copy=True)
+        add_to_diagonal(matrix, -diagonal)
         for k, (along, modes) in enumerate(self.degrees):
-            matrix = matrix * self.correlation if k else matrix
+            if k:
+                matrix *= self.correlation
             total = total + _forms(along, to_host(modes @ matrix @ modes.T))
         return total
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from replica.convex import Loss
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer, ReadoutErrors, evaluate
-from replica.observables import sweep
+from replica.given import FeatureSample, FirstLayer
+from replica.observables import learning_curve, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import MODELS, GradientStep, unsuited
@@ -126,9 +126,8 @@ def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, 
     """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,)."""
     if not isinstance(model, FirstLayer | FeatureSample):
         return dict(sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss).columns)
-    samples, lam = (at.ravel() for at in np.meshgrid(*axes.values(), indexing="ij"))
-    found = evaluate(model, samples, lam, loss)
-    return {name: getattr(found, name) for name in ReadoutErrors._fields}
+    curve = learning_curve(model, samples=axes["samples"], lam=axes["lam"], loss=loss)
+    return {str(name): variable.values.ravel() for name, variable in curve.items()}
 
 
 def curves(

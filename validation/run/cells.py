@@ -105,22 +105,12 @@ class Experiment:
     @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
-        problem = self.problem
-        if isinstance(problem, FeatureSample):
-            return bool((np.abs(problem.labels) == 1).all())
-        return problem.law.binary if isinstance(problem, FirstLayer) else self.model.labels.binary
+        return self.problem.binary if self.samples else self.model.labels.binary
 
     @property
     def described(self) -> dict[str, Any]:
         """The problem in plain values: of what is given, its sizes."""
-        problem = self.problem
-        if isinstance(problem, FeatureSample):
-            return {"features": list(problem.features.shape)}
-        if isinstance(problem, FirstLayer):
-            named = {"student": problem.student.name, "target": problem.target.name}
-            added = {} if problem.label_noise is None else {"label_noise": problem.label_noise.name}
-            return {"weights": list(problem.weights.shape), **named, "noise": problem.noise} | added
-        return describe(problem)
+        return self.problem.described if self.samples else describe(self.problem)
 
     @property
     def trained(self) -> dict[str, bool]:
