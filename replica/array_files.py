@@ -28,7 +28,7 @@ Content = TypeVar("Content")
 class Readable(Protocol):
     """Bytes that are read one after the other."""
 
-    def read(self, size: int, /) -> bytes:
+    def read(self, size: int = ..., /) -> bytes:
         """The next ones, none at the end."""
 
 
@@ -95,8 +95,8 @@ def read_npy(name: str, path: Path, stream: Readable, wanted: Wanted) -> Array:
     }
     shape, by_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
     if kind.kind not in wanted.kinds:
-        what = "pickled objects, which are not read" if kind.hasobject else str(kind)
-        allowed = f"a {path.suffix[1:].upper()} file of plain arrays of numbers, not of {what:.100}"
+        pickled = ": nothing pickled is read" if kind.hasobject else ""
+        allowed = f"a file of plain arrays of numbers; this one is of {kind!s:.100}{pickled}"
         raise InvalidArgument(name, str(path), allowed)
     given = shape[::-1] if by_columns else shape
     array = rest_of(name, path, stream, given, kind, wanted)
