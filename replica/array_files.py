@@ -141,8 +141,8 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
     """
     try:
         stream = open_regular(path)
-    except OSError as error:
-        allowed = f"a file that can be read ({error.strerror or error})"
+    except (OSError, ValueError) as error:  # the latter of a name that none can have
+        allowed = f"a file that can be read ({getattr(error, 'strerror', None) or error})"
         raise InvalidArgument(name, str(path), allowed) from None
     with stream:
         try:

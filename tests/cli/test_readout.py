@@ -84,13 +84,12 @@ def test_inputs_of_a_mixture(files, capsys):
     np.save(folder / "C.npy", np.diag([1, 0.5]))
     text = 'means = [[1, 0], [-1, 0]]\ncovariances = "C.npy"\nfractions = [0.3, 0.7]\n'
     (folder / "inputs.toml").write_text(text)
-    line = "readout --weights W.npy --student tanh --target classes:1,-1 --inputs law/inputs.toml"
-    found = document(capsys, f"{line} --alpha 2 --lam 1 --quadrature-tol .01")
+    found = document(capsys, f"readout {LAYER} --inputs law/inputs.toml --alpha 2 --lam 1")
     law = GaussianMixture(
         means=[[1, 0], [-1, 0]], covariances=np.diag([1, 0.5]), fractions=[0.3, 0.7]
     )
-    of = FirstLayer(weights=layer()["weights"], student="tanh", target="classes:1,-1", inputs=law)
-    expected = errors(learning_curve(of, alpha=2, lam=1, quadrature_tol=0.01))
+    of = FirstLayer(student="tanh", target="sin", inputs=law, **layer())
+    expected = errors(learning_curve(of, alpha=2, lam=1))
     np.testing.assert_allclose(printed(found), expected, rtol=BESIDE_PYTHON)
 
 
@@ -171,6 +170,7 @@ def bad_arrays():
         (LAYER.replace("W.npy", "pickled.npy"), ["--weights", "nothing pickled is read"]),
         (LAYER.replace("W.npy", "pickle.npy"), ["--weights", "a whole NPY file"]),
         (LAYER.replace("W.npy", "none.npy"), ["--weights", "No such file"]),
+        (LAYER.replace("W.npy", "a\0.npy"), ["--weights", "null"]),
         (LAYER.replace("W.npy", "W.pt"), ["--weights", "FILE.npz:NAME", "W.pt"]),
         (LAYER.replace("W.npy", "net.npz"), ["--weights", "fc1.weight, fc1.bias"]),
         (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
