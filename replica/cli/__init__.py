@@ -1,8 +1,10 @@
 """The command ``replica``, and what ``replica-validate`` is made of, too."""
 
 from .common import DATASETS, Interrupted, application, command, option, run, written
+from .given import asks_for_given, parse_given
 from .main import main
 from .options import (
+    HELP,
     SRF_FIELDS,
     Options,
     Request,
@@ -16,6 +18,7 @@ from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
     "DATASETS",
+    "HELP",
     "SRF_FIELDS",
     "Interrupted",
     "Options",
@@ -24,11 +27,13 @@ __all__ = [
     "TimeLimit",
     "answer",
     "application",
+    "asks_for_given",
     "command",
     "leave_unless_converged",
     "main",
     "note_worse_than_zero",
     "option",
+    "parse_given",
     "parse_grid",
     "parse_law",
     "parse_request",

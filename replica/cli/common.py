@@ -24,7 +24,7 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..errors import InvalidArgument, shorten
-from .options import FLAGS, HELP, HELP_PANELS, Options
+from .options import FLAGS, HELP, HELP_PANELS, OF_PROBLEMS, Options
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import read_config
 
@@ -68,7 +68,7 @@ class Interrupted(Exception):
 
 def command(
     *,
-    offered: Sequence[str] = tuple(HELP),
+    offered: Sequence[str] = OF_PROBLEMS,
     without: Sequence[str] = (),
     files: Sequence[str] = TABLES,
     also: Sequence[Parameter] = (),

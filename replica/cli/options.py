@@ -38,7 +38,11 @@ LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
 # What may be a grid of numbers, in the order of the axes; the readout may be one of names.
-GRIDS = (*STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "lam")
+GRIDS = (
+    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "samples", "lam",
+)  # fmt: skip
+# What is given in files, in the place of a problem.
+GIVEN_FILES = ("weights", "directions", "inputs", "features", "labels", "strata")
 
 FIELDS: dict[str, Field[Any]] = {
     f.name: f
@@ -61,9 +65,18 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
     "model": "Theory of a step: srf (as published), or network (the network itself).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
+    "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
     "lam": "Ridge penalty lambda.",
     "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
     "hinge, squared_hinge.",
+    "weights": "First layer (p, d): W.npy, or FILE.npz, or FILE.npz:NAME of one of its arrays.",
+    "directions": "The target's directions, (d,) or (d, T), orthonormal: such a file.",
+    "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
+    "files beside it.  N(0, I) unless given.",
+    "features": "Features (N, p), in the place of --weights: such a file.",
+    "labels": "Their labels (N,): such a file.",
+    "strata": "Ids (N,) of what tells inputs apart: such a file.  Classes of labels +-1 unless "
+    "given.",
 }
 HELP_PANELS = {  # in this order
     "The network and its step": (
@@ -71,11 +84,13 @@ HELP_PANELS = {  # in this order
         "readout", "bias", "initialisation", "model",
     ),
     "Spiked random features, in the place of a step": SRF_FIELDS,
+    "A given first layer, or given features": GIVEN_FILES,
     "The readout and its data": (
-        "alpha", "lam", "loss", "noise", "label_noise", "intercept", "train_bias",
+        "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept", "train_bias",
     ),
 }  # fmt: skip
 HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
+OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "samples"))
 
 
 @dataclass(frozen=True)
@@ -126,6 +141,10 @@ def single_number(name: str, grid: Array) -> float:
 def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) -> Request:
     """The problem and grids that ``options`` describe; what is missing, contradictory or out of
     range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid."""
+    for name in options:
+        if name not in (*OF_PROBLEMS, "groups"):
+            allowed = "left out here (replica readout takes it)"
+            raise InvalidArgument(name, options[name], allowed)
     for name in ("student", "target", *required):
         if name not in options:
             raise InvalidArgument(name, None, "given")

@@ -10,7 +10,7 @@ from typing import Any
 from ..documents import open_regular
 from ..errors import InvalidArgument, shorten
 from ..problem import names_code
-from .options import FLAGS, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
+from .options import FLAGS, GIVEN_FILES, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -18,10 +18,11 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 def read_config(path: Path, *, allow_import: bool = False) -> Options:
     """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
     one that names code to import, unless that is allowed."""
-    content = _content(path)
+    content = read_toml("config", path)
     mistakes = {name: _mistake(name, value) for name, value in content.items()}
     for name, value in content.items():
-        if names_code(value) and not mistakes[name] and not allow_import:
+        code = names_code(value) and name not in (*GIVEN_FILES, "bias")
+        if code and not mistakes[name] and not allow_import:
             mistakes[name] = f"imports and runs code ({value}): --allow-import lets a file do so"
     listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
     if listed:
@@ -71,8 +72,8 @@ KEYS: dict[str, tuple[tuple[str, ...], str]] = (
 )
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """The TOML in a file of reasonable size; what cannot be read is refused."""
+def read_toml(name: str, path: Path) -> dict[str, Any]:
+    """The TOML in a file of reasonable size that the option ``name`` names, or a refusal."""
     most = 2**20  # bytes: a thousand times a long problem file, read in seconds
     # a key of many parts, a.b.c..., takes the reader a time of their square
     deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
@@ -84,4 +85,4 @@ def _content(path: Path) -> dict[str, Any]:
             raise ValueError(f"larger than {most} bytes, or keys of 20 parts and more")
         return tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidArgument("config", str(path), f"a readable TOML file ({error})") from None
+        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None

@@ -61,6 +61,8 @@ class FeatureSample:
         if strata.shape != labels.shape:
             allowed = f"one for each of the {len(features)} rows of features"
             raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
+        if strata.dtype.kind == "f":
+            finite_array("strata", strata, 1)
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "strata", strata)
 

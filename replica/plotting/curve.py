@@ -39,8 +39,8 @@ def plot_curve(
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
-        abscissa (alpha on a tie); every combination of the others gets a line.  With more than
-        eight values of one parameter a colour bar tells them apart.
+        abscissa (alpha or samples on a tie); every combination of the others gets a line.  With
+        more than eight values of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
     error : str, optional
         The variable drawn; classification_error where labels are +-1, else test_error.
@@ -106,9 +106,10 @@ def error_drawn(known: Container[Any], error: str | None = None) -> str:
 
 
 def abscissa_of(curve: "xarray.Dataset", name: str) -> str:
-    """The dimension along which the variable ``name`` is drawn: the longest, alpha on a tie."""
+    """The dimension along which the variable ``name`` is drawn: the longest, alpha or
+    samples on a tie."""
     numbers = [str(dim) for dim in curve[name].dims if curve[dim].dtype.kind in "fi"]
-    return max(numbers, key=lambda dim: (curve.sizes[dim], dim == "alpha"))
+    return max(numbers, key=lambda dim: (curve.sizes[dim], dim in ("alpha", "samples")))
 
 
 def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:

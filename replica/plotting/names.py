@@ -8,6 +8,7 @@ import numpy as np
 
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",
+    "samples": r"readout samples $n$",
     "lam": r"ridge penalty $\lambda$",
     "alpha0": r"gradient samples per dimension $\alpha_0 = n_0/d$",
     "eta": r"learning rate $\tilde\eta$",

@@ -77,7 +77,8 @@ class Step(Problem):
         },
     )
     bias: Any = field(
-        default=0.0, metadata={"help": "Untrained biases of the neurons: values (-1,1)."}
+        default=0.0,
+        metadata={"help": "Untrained biases of the neurons: values (-1,1), or b.npy of --weights."},
     )
     intercept: bool = field(default=False, metadata={"help": "Train an output intercept."})
     train_bias: bool = field(

@@ -14,7 +14,7 @@ import pytest
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.cli import parse_request, progress
-from replica.cli.options import GRIDS, HELP, HELP_PANELS
+from replica.cli.options import GRIDS, HELP, HELP_PANELS, OF_PROBLEMS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
 
@@ -92,7 +92,9 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     program, name = ("replica", "curve") if command is theory else ("replica-validate", "compare")
     assert command(f"{name} --help") == 0
     text = capsys.readouterr().out
-    panels = [*HELP_PANELS, "Files and output", *([] if command is theory else ["The simulation"])]
+    offered = OF_PROBLEMS if command is theory else HELP
+    panels = [panel for panel, names in HELP_PANELS.items() if {*names} & {*offered}]
+    panels += ["Files and output", *([] if command is theory else ["The simulation"])]
     assert all(f"─ {panel} ─" in text for panel in panels)
     assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
     assert command("--version") == 0
@@ -107,8 +109,8 @@ def test_tab_completion_in_a_shell(program):
     assert done.stdout.rstrip().endswith(f" {program}")  # what the completion is registered for
 
 
-@pytest.mark.parametrize("command", ["curve", "bounds", "optimum", "spectrum", "staircase",
-                                     "compare", "simulate"])  # fmt: skip
+@pytest.mark.parametrize("command", ["curve", "readout", "bounds", "optimum", "spectrum",
+                                     "staircase", "compare", "simulate"])  # fmt: skip
 def test_the_help_names_the_same_in_python(command):
     program = "validation" if command in ("compare", "simulate") else "replica"
     about = getattr(import_module(f"{program}.cli.{command}"), command).__doc__

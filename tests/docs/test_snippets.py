@@ -17,7 +17,7 @@ PROGRAMS = {"replica": theory, "replica-validate": validate}
 # What no test runs: it installs, waits for Ctrl-C, takes hours, or needs what a reader has.
 NOT_HERE = re.compile(
     r"pip install|replica explore|run\.py|figure cui/2 --plot|,2000 |problem\.toml"
-    r"|/scratch|FOLDER|#"
+    r"|/scratch|FOLDER|[WF]\.npy|#"
 )
 SECONDS = re.compile(r"replica-validate (compare|simulate|figure)|gaussian|python3")
 

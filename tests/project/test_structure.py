@@ -12,7 +12,8 @@ from tests.places import ROOT
 FLOORS = [
     "replica.start",
     "solvers",
-    "replica.errors", "replica.documents", "replica.display", "replica.plotting",
+    "replica.errors", "replica.documents", "replica.array_files", "replica.display",
+    "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
     "replica.convex", "replica.given", "replica.spectra", "replica.observables",
     "replica.reference",

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from replica.cli.main import app
-from replica.cli.options import FLAGS, GRIDS, HELP
+from replica.cli.options import FLAGS, GRIDS, HELP, OF_PROBLEMS
 from validation.cli.main import app as validation
 
 from .commands import run_command
@@ -85,7 +85,7 @@ def values(name):
 def problems():
     """The options of an ordinary point, some of them replaced."""
     changes = st.lists(
-        st.sampled_from([n for n in HELP if n not in FLAGS]), max_size=3, unique=True
+        st.sampled_from([n for n in OF_PROBLEMS if n not in FLAGS]), max_size=3, unique=True
     )
     return changes.flatmap(
         lambda names: st.fixed_dictionaries({name: values(name) for name in names})

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replica.cli import Interrupted, Output, Request, option, progress, say
+from replica.cli import Interrupted, Options, Output, Request, option, parse_given, progress, say
+from replica.given import FeatureSample, FirstLayer
 from replica.problem import Problem
 
 from ..run import DEFAULT_MEMORY, Simulated
@@ -21,7 +22,8 @@ SIMULATED = drawn(
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # what ``validation.simulate`` is told
-    DIMENSION, SEEDS, RNG, SIMULATED,
+    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
+    SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
     drawn("key", str | None, None, "Tells a function from an edited one in --store where its "
@@ -31,6 +33,20 @@ MONTE_CARLO = (  # what ``validation.simulate`` is told
     drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
 )  # fmt: skip
 STORED_RNG = 0  # of simulations that are kept and were given no seed
+
+
+def simulated_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str, Any]]:
+    """The layer, or the features, that is simulated as it is, and at which points."""
+    model, points, loss = parse_given(options)
+    if "samples" in points:
+        points["samples"] = [int(n) for n in points["samples"]]
+    return model, points | {"loss": loss}
+
+
+def with_dimension(told: dict[str, Any]) -> None:
+    """Put the usual dimension among what a simulation is ``told``, unless one was typed."""
+    if told["dimension"] is None:
+        told["dimension"] = DIMENSION.default
 
 
 @contextmanager

@@ -7,9 +7,11 @@ import typer
 
 from replica.cli import (
     DATASETS,
+    HELP,
     Options,
     Output,
     answer,
+    asks_for_given,
     command,
     note_worse_than_zero,
     parse_request,
@@ -20,14 +22,22 @@ from replica.errors import InvalidArgument
 from ..comparisons import compare as run_comparison
 from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
-from .common import MONTE_CARLO, drawing, drawn, show_points, without_grids
+from .common import (
+    MONTE_CARLO,
+    drawing,
+    drawn,
+    show_points,
+    simulated_given,
+    with_dimension,
+    without_grids,
+)
 
 LADDER = drawn(
     "ladder", str | None, None, "Dimensions such as 250,500,1000: compare their limit d -> inf."
 )
 
 
-@command(files=DATASETS, also=(*MONTE_CARLO, LADDER))
+@command(offered=tuple(HELP), files=DATASETS, also=(*MONTE_CARLO, LADDER))
 def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
@@ -35,6 +45,9 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     to terms of order 1/d: the verdict allows for 20/d of an error, so that z may be large where
     they agree.  A figure has the limit as pale lines.  With --ladder, the limit that simulations
     at several dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
+
+    A first layer of --weights, or the --features with their --labels, are the same in every draw:
+    fresh samples, or other splits of the rows, are what is drawn.
 
     In Python: validation.compare and validation.ladder.
 
@@ -46,19 +59,27 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
     --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
-    asked = parse_request(options)
-    problem, width = without_grids(asked)
+    problem: Any
     run: Any = run_comparison
-    if ladder is not None:
-        del told["dimension"]
-        run = partial(run_ladder, dimensions=dimensions(ladder))
-    grids = {name: grid for name, grid in asked.grids.items() if grid.size > 1}
-    if grids:
-        grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
-        run = partial(compare_grid, grids=grids, run=run)
-    with drawing(told) as how:
+    if asks_for_given(options):
+        problem, at = simulated_given(options)
+        if ladder is not None:
+            raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
+    else:
+        asked = parse_request(options)
+        problem, width = without_grids(asked)
+        with_dimension(told)
+        if ladder is not None:
+            del told["dimension"]
+            run = partial(run_ladder, dimensions=dimensions(ladder))
+        grids = {name: grid for name, grid in asked.grids.items() if grid.size > 1}
+        if grids:
+            grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
+            run = partial(compare_grid, grids=grids, run=run)
         at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
-        comparison = run(problem, model=asked.model, **at, **how)
+        at["model"] = asked.model
+    with drawing(told) as how:
+        comparison = run(problem, **at, **how)
     document = comparison.document()
 
     def show() -> None:
@@ -74,7 +95,8 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     output.write(
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
     )
-    note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
+    if not asks_for_given(options):
+        note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
     if not comparison.agrees:
         raise typer.Exit(1)
 

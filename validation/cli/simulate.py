@@ -2,18 +2,28 @@
 
 from typing import Any
 
-from replica.cli import DATASETS, Options, Output, command, parse_request
+from replica.cli import DATASETS, HELP, Options, Output, asks_for_given, command, parse_request
 from replica.errors import InvalidArgument
 
 from ..run import simulate as run_simulation
-from .common import MONTE_CARLO, drawing, drawn, show_points, single
+from .common import (
+    MONTE_CARLO,
+    drawing,
+    drawn,
+    show_points,
+    simulated_given,
+    single,
+    with_dimension,
+)
 
 SHARD = drawn(
     "shard", str | None, None, "i/N: only this part of the seeds, into --store; without, join them."
 )
 
 
-@command(without=("model",), files=DATASETS, also=(*MONTE_CARLO, SHARD), drawn=False)
+@command(
+    offered=tuple(HELP), without=("model",), files=DATASETS, also=(*MONTE_CARLO, SHARD), drawn=False
+)
 def simulate(options: Options, output: Output, *, shard: str | None, **told: Any) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
@@ -27,12 +37,17 @@ def simulate(options: Options, output: Output, *, shard: str | None, **told: Any
 
     replica-validate simulate --config problem.toml --dimension 2000 --store cells --shard 3/16
     """
-    asked = parse_request(options)
-    problem, width = single(asked)
     if shard is not None and told["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
+    problem: Any
+    if asks_for_given(options):
+        problem, at = simulated_given(options)
+    else:
+        asked = parse_request(options)
+        problem, width = single(asked)
+        with_dimension(told)
+        at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
     with drawing(told) as how:
-        at: dict[str, Any] = {"alpha": asked.alpha, "lam": asked.lam, "beta": width}
-        simulation = run_simulation(problem, loss=asked.loss, shard=shard, **at, **how)
+        simulation = run_simulation(problem, shard=shard, **at, **how)
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)

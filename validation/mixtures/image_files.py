@@ -2,8 +2,7 @@
 
 IDX is the format of MNIST and Fashion-MNIST: two zero bytes, a type, the number of axes, the
 axes' lengths as big-endian 32-bit integers, then the numbers; gzip or not.  NPZ is a ZIP archive
-of NPY files.  Either way a header says how many numbers follow, and no more than these are read:
-neither what a header promises nor what compressed data would unfold to is allocated before.
+of NPY files.
 """
 
 import gzip
@@ -11,34 +10,22 @@ import hashlib
 import math
 import os
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO
 from zipfile import ZipFile
 
 import numpy as np
 
-from replica.documents import open_regular
+from replica.array_files import Readable, Wanted, decoded, read_member, rest_of
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
 # By the number in an IDX file's header; and the names that arrays of NPZ files go by, in pairs.
 IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 NPZ_NAMES = (("x_train", "y_train"), ("x_test", "y_test"), ("images", "labels"), ("x", "y"))
-MOST_AXES = 8  # images, rows, columns, colours, and room
-MOST_BYTES = 2**30  # of one array: twice the largest set of this kind, EMNIST
-CHUNK = 2**20  # bytes, as they are read
-
-Content = TypeVar("Content")
-
-
-class Readable(Protocol):
-    """Bytes that are read one after the other."""
-
-    def read(self, size: int, /) -> bytes:
-        """The next ones, none at the end."""
+PIXELS = Wanted(axes=(1, 8))  # images, rows, columns, colours, and room
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,45 +111,6 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     return ImageSet(chosen[0], chosen[1], (first, second), shape)
 
 
-def _decoded(path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:
-    """What ``decode`` makes of a file: every image file is read here.
-
-    Raises
-    ------
-    InvalidArgument
-        If it cannot be read, or is not ``what``.
-    """
-    try:
-        stream = open_regular(path)
-    except OSError as error:
-        raise _bad(path, f"a file that can be read ({error.strerror or error})") from None
-    with stream:
-        try:
-            return decode(stream)
-        except InvalidArgument:
-            raise
-        except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
-            reason = str(error) or type(error).__name__
-            raise _bad(path, f"a whole {what}, not truncated or damaged ({reason:.200})") from None
-
-
-def _array(path: Path, stream: Readable, shape: tuple[int, ...], kind: np.dtype) -> Array:
-    """The array that the rest of a file holds, and nothing after it."""
-    expected = math.prod(shape) * kind.itemsize
-    if not 1 <= len(shape) <= MOST_AXES or not 0 < expected <= MOST_BYTES:
-        allowed = f"an array of 1 to {MOST_AXES} axes with numbers in it, at most 1 GiB of them"
-        raise _bad(path, f"{allowed}, not one of shape {shape!s:.100}")
-    content = bytearray()
-    while len(content) <= expected and (chunk := stream.read(CHUNK)):
-        content += chunk
-    if len(content) < expected:
-        fault = f"truncated, {len(content)} bytes for the {expected} of {shape}"
-        raise _bad(path, f"a whole file; this one is {fault}")
-    if len(content) > expected:
-        raise _bad(path, f"a file that ends after the {expected} bytes of {shape}")
-    return np.frombuffer(content, dtype=kind).reshape(shape)
-
-
 def read_idx(path: Path) -> Array:
     """The array in an IDX file, gzip or not.
 
@@ -183,9 +131,10 @@ def read_idx(path: Path) -> Array:
         if len(axes) < 4 * start[3]:
             raise _bad(path, "a whole IDX file; this one ends inside its header")
         shape = struct.unpack(f">{start[3]}I", axes)
-        return _array(path, content, shape, np.dtype(IDX_TYPES[start[2]]))
+        kind = np.dtype(IDX_TYPES[start[2]])
+        return rest_of("images", path, content, shape, kind, PIXELS)
 
-    return _decoded(path, "IDX file, plain or gzip", decode)
+    return decoded("images", path, "IDX file, plain or gzip", decode)
 
 
 def _pair(file: Path) -> tuple[Array, Array]:
@@ -212,24 +161,13 @@ def _npz(path: Path) -> list[tuple[Array, Array]]:
                 wanted = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
                 there = str(sorted(members)[:12])
                 raise _bad(path, f"an NPZ file with arrays {wanted}, not {there:.200}")
-            pairs = [[_member(path, archive, name) for name in pair] for pair in names]
+            pairs = [
+                [read_member("images", path, archive, name, PIXELS) for name in pair]
+                for pair in names
+            ]
         return [_checked(path, pixels, labels) for pixels, labels in pairs]
 
-    return _decoded(path, "NPZ file of plain arrays", decode)
-
-
-def _member(path: Path, archive: ZipFile, name: str) -> Array:
-    """One array of an NPZ file."""
-    headers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    with archive.open(f"{name}.npy") as member:
-        shape, by_columns, kind = headers[np.lib.format.read_magic(member)](member)
-        if kind.kind not in "iuf":
-            raise _bad(path, f"an NPZ file of plain arrays of numbers; {name} is of {kind}")
-        array = _array(path, member, shape[::-1] if by_columns else shape, kind)
-    return array.T if by_columns else array
+    return decoded("images", path, "NPZ file of plain arrays", decode)
 
 
 def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:

@@ -1,0 +1,145 @@
+"""The options of a given first layer, or of given features, and what is asked of their readout."""
+
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..array_files import Wanted, read_array
+from ..convex import Loss, loss
+from ..errors import InvalidArgument
+from ..given import FeatureSample, FirstLayer
+from ..problem import GaussianMixture, check_points, positive
+from .options import LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number, with_kinks
+from .problem_file import read_toml
+
+OF_LAYERS = (
+    "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",
+    "alpha",
+)  # fmt: skip
+OF_FEATURES = ("features", "labels", "strata")
+OF_BOTH = ("samples", "lam", "loss")
+# Of every file what its array may be, once read as float64.
+ONE, TWO, EITHER = (Wanted(axes, "biuf", 8) for axes in ((1, 1), (2, 2), (1, 2)))
+FILES = {
+    "weights": TWO, "bias": ONE, "directions": EITHER,
+    "features": TWO, "labels": ONE, "strata": ONE._replace(kinds="biufSU"),
+}  # fmt: skip
+MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
+
+
+class GivenRequest(NamedTuple):
+    """What the options ask for.
+
+    Attributes
+    ----------
+    model : FirstLayer or FeatureSample
+    points : dict of name -> (n,)
+        "samples" or "alpha", and "lam".
+    loss : Loss
+    """
+
+    model: FirstLayer | FeatureSample
+    points: dict[str, Any]
+    loss: Loss
+
+
+def asks_for_given(options: Options) -> bool:
+    """Whether the options have a first layer, or features, in the place of a problem."""
+    return any(name in options for name in ("weights", *OF_FEATURES))
+
+
+def parse_given(options: Options) -> GivenRequest:
+    """The layer or the features, and the points; what is missing, contradictory or out of range is
+    refused, and so is an array of another shape, before it is read."""
+    if not asks_for_given(options):
+        raise InvalidArgument("weights", None, "given, or --features with --labels")
+    layer = "features" not in options
+    way, own = ("weights", OF_LAYERS) if layer else ("features", OF_FEATURES)
+    for name, value in options.items():
+        if name not in (*own, *OF_BOTH):
+            raise InvalidArgument(name, value, f"left out with --{way}")
+    needed = ["weights", "student", "target"] if layer else ["features", "labels"]
+    if layer and not str(options.get("target")).startswith("classes:"):
+        needed.append("directions")
+    for name in (*needed, "lam"):
+        if name not in options:
+            raise InvalidArgument(name, None, "given")
+    points, minimised = _points(options), loss(options.get("loss"))
+    values = {name: options[name] for name in own if name in options and name != "alpha"}
+    if "noise" in values:
+        values["noise"] = single_number("noise", parse_grid("noise", values["noise"]))
+    if "kinks" in values:
+        del values["kinks"]
+        values |= with_kinks(options)
+    readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in FILES.items()}
+    for name, read in (readers | {"bias": _bias, "inputs": read_mixture}).items():
+        if name in values:
+            values[name] = read(values[name])
+    model = FirstLayer(**values) if layer else FeatureSample(**values)
+    return GivenRequest(model, points, minimised)
+
+
+def _points(options: Options) -> dict[str, Any]:
+    """The values of samples, rounded, or of alpha, and of lam."""
+    if "alpha" in options and "samples" in options:
+        raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
+    first = "alpha" if "alpha" in options else "samples"
+    if first not in options:
+        raise InvalidArgument(first, None, "given: the number n of the readout's samples")
+    points = {name: positive(name, parse_grid(name, options[name])) for name in (first, "lam")}
+    sizes = [axis.size for axis in points.values()]
+    check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_DOCUMENT)
+    if first == "samples":
+        points["samples"] = np.unique(np.rint(points["samples"]))
+    return points
+
+
+def _bias(value: Any) -> Any:
+    """The biases as typed: a number, or a file of them; or numbers of a problem file."""
+    value = parse_law(value)
+    if isinstance(value, str):
+        return read_array("bias", value, FILES["bias"])
+    numbers = _numbers("bias", value)
+    return numbers.item() if numbers.size == 1 else numbers
+
+
+def _numbers(name: str, value: Any) -> Array:
+    """A number, or nested lists of them, as an array."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(name, value, "numbers, or a file of them") from None
+
+
+def read_mixture(file: str) -> GaussianMixture:
+    """The Gaussian mixture in a TOML file, whose keys hold lists, or names of files beside it.
+
+    Raises
+    ------
+    InvalidArgument
+        Of the option --inputs.
+    """
+    path = Path(file)
+    content = read_toml("inputs", path)
+    for name in content:
+        if name not in MIXTURE:
+            allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
+            raise InvalidArgument("inputs", str(path), allowed)
+    if "means" not in content:
+        raise InvalidArgument("inputs", str(path), "a file with means")
+    try:
+        arrays = {
+            name: read_array(name, path.parent / value, MIXTURE[name])
+            if isinstance(value, str)
+            else _numbers(name, value)
+            for name, value in content.items()
+        }
+        return GaussianMixture(**arrays)
+    except InvalidArgument as error:
+        allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
+        raise InvalidArgument("inputs", str(path), allowed) from None

@@ -1,0 +1,218 @@
+"""``replica readout``, and simulations of the same: a first layer, or features, in files."""
+
+import numpy as np
+import pytest
+
+from replica import FeatureSample, FirstLayer, GaussianMixture, learning_curve
+from tests.cli.commands import document, refusal, theory, validate
+
+LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
+POINTS = "--samples 40,80 --lam 1"
+FEATURES = "--features F.npy --labels y.npy"
+BESIDE_PYTHON = 1e-12  # relative: the same numbers, but for the order of sums
+
+
+def layer():
+    rng = np.random.default_rng(0)
+    direction = np.eye(30)[0]
+    weights = 0.5 * rng.standard_normal((20, 30)) / np.sqrt(30)
+    weights += 0.3 * np.outer(rng.choice([-1, 1], 20), direction)
+    return {"weights": weights, "directions": direction}
+
+
+def sample():
+    labels = np.repeat([1.0, -1.0], 1000)
+    features = np.random.default_rng(1).standard_normal((2000, 4)) + 0.5 * labels[:, None]
+    return {"features": features, "labels": labels}
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """A folder with the arrays of a layer and of a sample."""
+    monkeypatch.chdir(tmp_path)
+    arrays = layer() | sample()
+    names = {"weights": "W", "directions": "D", "features": "F", "labels": "y"}
+    for name, file in names.items():
+        np.save(f"{file}.npy", arrays[name])
+    np.savez("net.npz", **{"fc1.weight": arrays["weights"], "fc1.bias": np.full(20, 0.3)})
+    np.savez("one.npz", arrays["directions"])
+    return tmp_path
+
+
+def errors(curve):
+    return [tuple(curve[name].values.ravel()) for name in ("test_error", "train_error")]
+
+
+def printed(found):
+    return [tuple(p[name] for p in found["points"]) for name in ("test_error", "train_error")]
+
+
+def test_a_layer_is_that_of_python(capsys):
+    """Its arrays from NPY and NPZ files, by columns and of single precision too."""
+    np.save("W.npy", np.asfortranarray(layer()["weights"].astype("float32")))
+    found = document(capsys, f"readout {LAYER} --noise .1 --bias net.npz:fc1.bias {POINTS}")
+    weights = layer()["weights"].astype("float32")
+    of = layer() | {"weights": weights, "bias": np.full(20, 0.3), "noise": 0.1}
+    curve = learning_curve(FirstLayer(student="tanh", target="sin", **of), samples=[40, 80], lam=1)
+    assert found["layer"] == {
+        "weights": "20 x 30", "student": "tanh", "target": "sin", "noise": 0.1,
+    }  # fmt: skip
+    assert [(p["samples"], p["lam"], p["converged"]) for p in found["points"]] == [
+        (40, 1, True), (80, 1, True),
+    ]  # fmt: skip
+    np.testing.assert_allclose(printed(found), errors(curve), rtol=BESIDE_PYTHON)
+    line = LAYER.replace("D.npy", "one.npz")
+    again = document(capsys, f"readout {line} --noise .1 --bias .3 {POINTS}")
+    np.testing.assert_allclose(printed(again), printed(found), rtol=BESIDE_PYTHON)
+
+
+def test_features_are_those_of_python(capsys):
+    line = f"readout {FEATURES} {POINTS} --loss logistic"
+    curve = learning_curve(FeatureSample(**sample()), samples=[40, 80], lam=1, loss="logistic")
+    found = document(capsys, line)
+    np.testing.assert_allclose(printed(found), errors(curve), rtol=BESIDE_PYTHON)
+    assert 0 < found["points"][0]["classification_error"] < 0.5
+    np.save("s.npy", np.repeat(["a", "b"], 1000))
+    np.testing.assert_allclose(printed(document(capsys, f"{line} --strata s.npy")), errors(curve),
+                               rtol=BESIDE_PYTHON)  # fmt: skip
+
+
+def test_inputs_of_a_mixture(files, capsys):
+    """Means as lists, covariances in a file beside the one that names it."""
+    folder = files / "law"
+    folder.mkdir()
+    np.save(folder / "C.npy", np.diag([1, 0.5]))
+    text = 'means = [[1, 0], [-1, 0]]\ncovariances = "C.npy"\nfractions = [0.3, 0.7]\n'
+    (folder / "inputs.toml").write_text(text)
+    found = document(capsys, f"readout {LAYER} --inputs law/inputs.toml --alpha 2 --lam 1")
+    law = GaussianMixture(
+        means=[[1, 0], [-1, 0]], covariances=np.diag([1, 0.5]), fractions=[0.3, 0.7]
+    )
+    of = FirstLayer(student="tanh", target="sin", inputs=law, **layer())
+    expected = errors(learning_curve(of, alpha=2, lam=1))
+    np.testing.assert_allclose(printed(found), expected, rtol=BESIDE_PYTHON)
+
+
+def test_a_problem_file_names_arrays(files, capsys):
+    """A name with a colon is no code to import there."""
+    keys = {"weights": "net.npz:fc1.weight", "directions": "D.npy"}
+    keys |= {"student": "tanh", "target": "sin"}
+    text = "".join(f"{name} = '{value}'\n" for name, value in keys.items())
+    (files / "problem.toml").write_text(f"{text}samples = [40, 80]\nlam = 1\n")
+    found = document(capsys, "readout --config problem.toml")
+    assert printed(found) == printed(document(capsys, f"readout {LAYER} {POINTS}"))
+    assert "--weights must be left out here" in refusal(capsys, "curve --config problem.toml")
+
+
+def test_table_files_and_figure(files, capsys):
+    assert theory(f"readout {LAYER} {POINTS} --out a.csv --plot a.png") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["samples", "lam", "test_error", "train_error", "converged"]
+    assert len((files / "a.csv").read_text().splitlines()) == len(lines) == 3
+    assert (files / "a.png").stat().st_size > 10_000
+
+
+def test_samples_are_whole(capsys):
+    found = document(capsys, f"readout {FEATURES} --samples 40:80:3:log --lam 1")
+    assert [point["samples"] for point in found["points"]] == [40, 57, 80]
+
+
+def test_what_is_not_known_well_enough_is_said(capsys):
+    line = f"readout {LAYER} {POINTS} --quadrature-tol 1e-14"
+    points = document(capsys, line, status=1)["points"]
+    assert [point["test_error"] for point in points] == [None, None]
+    assert theory(line) == 1
+    assert "WARNING: 2 of 2 points" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [LAYER, FEATURES])
+def test_the_same_is_simulated(given, capsys):
+    line = f"{given} {POINTS} --seeds 4 --rng 1"
+    compared = document(capsys, f"compare {line}", validate)["points"]
+    assert [p["theory_test"] for p in compared] == pytest.approx(
+        printed(document(capsys, f"readout {given} {POINTS}"))[0], rel=1e-6
+    )
+    simulated = document(capsys, f"simulate {line}", validate)["points"]
+    assert [p["simulated_test"] for p in simulated] == [p["simulated_test"] for p in compared]
+
+
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (100000, 100000), }"
+
+
+def bad_arrays():
+    """Files that hold no such array as is wanted."""
+    weights = layer()["weights"]
+    weights[3, 4] = np.nan
+    np.save("nan.npy", weights)
+    np.save("pickled.npy", np.array([{}, None], dtype=object), allow_pickle=True)
+    np.save("long.npy", 2 * layer()["directions"])
+    np.save("dependent.npy", np.repeat(layer()["directions"][:, None], 2, axis=1))
+    np.save("ids.npy", np.full(2000, np.nan))
+    header = HUGE.ljust(117).encode() + b"\n"
+    with open("huge.npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with open("pickle.npy", "wb") as file:
+        file.write(b"\x80\x04N.")
+    with open("means.toml", "w") as file:
+        file.write("means = [[1, 0], [1]]")
+    with open("other.toml", "w") as file:
+        file.write("means = [[1, 0]]\nmean = 1")
+    with open("share.toml", "w") as file:
+        file.write("means = [[1, 0]]\nfractions = [-1]")
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (LAYER.replace("W.npy", "huge.npy"), ["--weights", "at most 1 GiB", "(100000, 100000)"]),
+        (LAYER.replace("W.npy", "D.npy"), ["--weights", "2 axes", "(30,)"]),
+        (LAYER.replace("W.npy", "nan.npy"), ["--weights must be finite"]),
+        (LAYER.replace("W.npy", "pickled.npy"), ["--weights", "nothing pickled is read"]),
+        (LAYER.replace("W.npy", "pickle.npy"), ["--weights", "a whole NPY file"]),
+        (LAYER.replace("W.npy", "none.npy"), ["--weights", "No such file"]),
+        (LAYER.replace("W.npy", "a\0.npy"), ["--weights", "null"]),
+        (LAYER.replace("W.npy", "W.pt"), ["--weights", "FILE.npz:NAME", "W.pt"]),
+        (LAYER.replace("W.npy", "net.npz"), ["--weights", "fc1.weight, fc1.bias"]),
+        (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
+        (LAYER.replace("tanh", "sign"), ["--student must be continuous"]),
+        (LAYER.replace("D.npy", "long.npy"), ["--directions must be unit vectors"]),
+        (LAYER.replace("D.npy", "dependent.npy").replace("sin", "z1*z2"),
+         ["--directions must be unit vectors that are orthogonal"]),
+        (LAYER.replace("D.npy", "y.npy"), ["--directions must be of shape (30, 1)"]),
+        (LAYER.partition(" --directions")[0], ["--directions must be given"]),
+        (f"{LAYER} --bias D.npy", ["--bias", "one for each of 20 neurons"]),
+        (f"{LAYER} --bias 1,2", ["--bias", "one for each of 20 neurons"]),
+        (f"{LAYER} --noise 0,1", ["--noise", "single"]),
+        (f"{LAYER} --alpha 1", ["--alpha must be left out with --samples"]),
+        (f"{LAYER} --labels y.npy", ["--labels must be left out with --weights"]),
+        (f"{LAYER} --features F.npy", ["must be left out with --features"]),
+        (f"{LAYER} --inputs means.toml", ["--inputs", "whose means are numbers"]),
+        (f"{LAYER} --inputs other.toml", ["--inputs", "without mean"]),
+        (f"{LAYER} --inputs share.toml", ["--inputs", "whose fractions are"]),
+        (f"{LAYER} --inputs none.toml", ["--inputs", "a readable TOML file"]),
+        (FEATURES.replace("y.npy", "D.npy"), ["--labels", "2000 rows"]),
+        (f"{FEATURES} --strata ids.npy", ["--strata must be finite"]),
+        (f"{FEATURES} --time-limit -1", ["--time-limit"]),
+        ("--student tanh", ["--weights must be given, or --features"]),
+        ("--features F.npy", ["--labels must be given"]),
+    ],
+)  # fmt: skip
+def test_bad_files_are_one_line(line, parts, capsys):
+    bad_arrays()
+    message = refusal(capsys, f"readout {line} {POINTS}")
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("", "--samples must be given"),
+        ("--alpha 1", "--alpha must be left out"),
+        ("--samples 40 --dimension 30", "--dimension must be left out"),
+        ("--samples 40 --ladder 30,40", "--ladder must be left out"),
+        ("--samples 40 --model srf", "--model must be left out"),
+    ],
+)
+def test_options_that_do_not_fit_a_comparison(line, part, capsys):
+    assert part in refusal(capsys, f"compare {LAYER} --lam 1 {line}", validate)
