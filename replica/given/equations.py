@@ -8,8 +8,8 @@ the samples ask of the readout:
     C, v, V  ->  scores  ->  a-bar, T, G  ->  C, v, V.                                 (20.6)-(20.7)
 
 For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4); moments that a sample of N
-rows tells are those of (20.8).  n samples, p features over sqrt(p), and the penalty lambda of (1.2).
-docs/theory.md 20
+rows tells are those of (20.8).  n samples, p features over sqrt(p), and the penalty lambda of
+(1.2).  docs/theory.md 20
 """
 
 import time
