@@ -137,9 +137,10 @@ class MomentTable:
         self.counts = np.where(self.known, points, 1).astype(int)
         count = int(self.counts.max())
         s = centre + np.multiply.outer(chebpts1(count), self.reach)
-        values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
         self.series = np.zeros((count, k_max + 2, len(c)))
-        self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
+        if self.known.any():  # none is where special directions leave nothing of the inputs
+            values = hermite_moments(student, s[:, self.known], c[self.known], k_max)
+            self.series[..., self.known] = np.tensordot(to_coefficients(count), values, ([1], [1]))
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
