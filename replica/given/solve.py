@@ -130,9 +130,10 @@ def _errors(
     # without a start errors are those of the mean readout
     x = root * (seen if start is None else seen + equations.trace(start.covariance))
     T, taken = covariance(x), 1
-    residual = root * (seen + equations.trace(T)) - x
+    varied = equations.positive(equations.trace(T))
+    residual = root * (seen + varied) - x
     direction, size = residual, residual @ residual
-    scale = root * equations.size2(centre, own + equations.positive(x / root - seen))
+    scale = root * equations.size2(centre, own + varied)
     while np.abs(residual / scale).max() > tol and taken < 200:
         part = covariance(direction)
         image = direction - root * equations.trace(part)

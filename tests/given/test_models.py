@@ -8,6 +8,7 @@ from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
 from replica.problem import GaussianMixture, activation
+from solvers.rules import gauss_hermite, tensor
 from tests.given.simulated import (
     class_errors,
     giant_step,
@@ -275,3 +276,18 @@ def test_points_of_features_are_those_solved_alone():
     for i in range(3):
         alone = evaluate(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
         assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
+
+
+def test_special_directions_may_be_all_there_are():
+    """Three inputs: of four neurons the least squares of the population are integrals over them."""
+    rng = np.random.default_rng(5)
+    weights, bias = rng.standard_normal((4, 3)), rng.standard_normal(4)
+    x, share = tensor(*[gauss_hermite(60)] * 3)
+    features, y = np.tanh(x @ weights.T + bias), x[:, 0] * (1 + x[:, 1])
+    power, along = (features.T * share) @ features, (features.T * share) @ y
+    layer = FirstLayer(
+        weights=weights, bias=bias, student="tanh", target="z1+z1*z2", directions=np.eye(3)[:, :2]
+    )
+    found = errors(layer, 1e9, 1e-8)["test_error"]
+    # the tolerance of strata
+    assert found == pytest.approx(share @ y**2 - along @ np.linalg.solve(power, along), rel=1e-4)
