@@ -27,7 +27,14 @@ from .observables import (
     optimal_lambda,
     solve,
 )
-from .problem import Activation, MultiIndex, SpikedRandomFeatures, activation, hermite
+from .problem import (
+    Activation,
+    GaussianMixture,
+    MultiIndex,
+    SpikedRandomFeatures,
+    activation,
+    hermite,
+)
 from .spectra import spectrum
 from .steps import AfterStep, GradientStep, Network, Staircase, after_each_step, staircase
 
@@ -38,6 +45,7 @@ __all__ = [
     "Calibration",
     "FeatureSample",
     "FirstLayer",
+    "GaussianMixture",
     "GradientStep",
     "InvalidArgument",
     "Loss",

@@ -58,9 +58,20 @@ class Displayed:
 
     def _lines(self) -> dict[str, str]:
         """The settings in one line, then the facts, as text."""
-        of = ", ".join(f"{name} {text(value)}" for name, value in self.settings.items())
         facts = {name: text(value) for name, value in self._facts().items()}
-        return {name: shorten(value, 300) for name, value in ({"of": of} | facts).items()}
+        known = {"of": in_words(self.settings)} | facts
+        return {name: shorten(value, 300) for name, value in known.items()}
+
+
+def in_words(settings: Mapping[str, Any]) -> str:
+    """Settings in one line.
+
+    Examples
+    --------
+    >>> in_words({"student": "tanh", "noise": 0.25})
+    'student tanh, noise 0.25'
+    """
+    return ", ".join(f"{name} {text(value)}" for name, value in settings.items())
 
 
 def text(value: Any) -> str:

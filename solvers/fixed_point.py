@@ -128,6 +128,6 @@ def _combined(x: Array, image: Array, past: Array) -> Array:
     # of unit length: the last are smaller than the first by many digits, and know more
     length = np.linalg.norm(changes, axis=1, keepdims=True)
     length[length == 0] = 1.0
-    # where T is known along a direction from a change of 1e-6 of itself, that is its rounding
-    weight = np.linalg.pinv(changes / length, rcond=1e-6) @ (image - x)[..., None]
+    # directions in which they differ by less are mostly rounding
+    weight = np.linalg.pinv(changes / length, rcond=1e-5) @ (image - x)[..., None]
     return np.asarray(image - (images / length @ weight)[..., 0])

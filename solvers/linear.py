@@ -1,42 +1,8 @@
 """Many small linear systems at once: square ones, and least squares."""
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
 
-from .results import Array, Rows
-
-
-class Kept:
-    """``count`` square matrices of ``size``, some of which are set, for systems with many right
-    sides.
-
-    Examples
-    --------
-    >>> kept = Kept(2, 1)
-    >>> kept.put(np.array([1]), np.array([[[2.0]]]))
-    >>> kept.solve(np.array([1]), np.array([[3.0]])).tolist()
-    [[1.5]]
-    """
-
-    def __init__(self, count: int, size: int) -> None:
-        self._large = size >= 64  # from there on a factorisation is worth keeping
-        self._factors = [(np.empty((0, 0)), np.empty(0))] * count
-        self._matrices = np.empty((0 if self._large else count, size, size))
-
-    def put(self, rows: Rows, matrices: Array) -> None:
-        """Set the matrices (R, k, k) of some rows."""
-        if not self._large:
-            self._matrices[rows] = matrices
-            return
-        for row, matrix in zip(rows, matrices, strict=True):
-            self._factors[row] = dgetrf(matrix)[:2]
-
-    def solve(self, rows: Rows, rhs: Array) -> Array:
-        """Solutions (R, k) for right sides (R, k), as :func:`solve_rows` has them."""
-        if not self._large:
-            return solve_rows(self._matrices[rows], rhs)
-        each = (dgetrs(*self._factors[row], b)[0] for row, b in zip(rows, rhs, strict=True))
-        return np.array([*each]).reshape(rhs.shape)
+from .results import Array
 
 
 def solve_rows(matrix: Array, rhs: Array) -> Array:

@@ -11,13 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .linear import Kept
+from .linear import solve_rows
 from .results import Array, Result, Rows, Status, largest
 
 LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
 
-Slopes = Array | Callable[[Array], Array]
-System = Callable[[Array, Rows], tuple[Array, Slopes]]
+System = Callable[[Array, Rows], tuple[Array, Array]]
 
 
 def newton(
@@ -34,9 +33,7 @@ def newton(
     Parameters
     ----------
     system : callable (x of shape (R, k), rows of shape (R,)) -> (F (R, k), J (R, k, k))
-        Dimensionless residuals and their derivatives with respect to log x.  Where these cost far
-        more than residuals, J may be a callable, which maps some of the R, as a bool array (R,), to
-        theirs; an old J is then used as long as steps shrink fast.
+        Dimensionless residuals and their derivatives with respect to log x.
     start : positive array (rows, k)
     size : callable (x of shape (R, k)) -> positive array (R, k), optional
         The unit of each unknown that ``signed`` names, made of the other unknowns.
@@ -76,9 +73,7 @@ def newton(
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     step = np.zeros_like(value)  # the step that led from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
-    slopes = Kept(count, unknowns)  # the Jacobian at `value`, or not far from it
-    old = np.zeros(count, dtype=bool)  # whether that is a Jacobian from before
-    renew = np.zeros(count, dtype=bool)  # whether the one at `value` is asked for
+    slope = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
         trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
@@ -87,29 +82,19 @@ def newton(
             trial[:, free] = (ratio * size(trial))[:, free]
         error, jacobian = system(trial, rows)
         iterations[rows] = sweep
-        # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
-        # a test on the residual, this does not depend on how the equations are scaled.
-        accept, fast = renew[rows] | (sweep == 1), np.zeros(rows.size, dtype=bool)
+        accept = np.ones(rows.size, dtype=bool)
         if sweep > 1:
-            ahead = slopes.solve(rows, -error)
-            accept |= largest(ahead) < distance[rows]
-            if callable(jacobian):
-                # steps that shrink so fast need no new Jacobian, which costs
-                fast = (largest(ahead) < 0.3 * distance[rows]) & ~renew[rows]
-                step[rows[fast]] = ahead[fast]
-        good, new = rows[accept], accept & ~fast
-        value[good], residual[good] = trial[accept], largest(error[accept])
-        if new.any():
-            slopes.put(rows[new], jacobian(new) if callable(jacobian) else jacobian[new])
-            step[rows[new]] = slopes.solve(rows[new], -error[new])
+            # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
+            # a test on the residual, this does not depend on how the equations are scaled.
+            accept = largest(solve_rows(slope[rows], -error)) < distance[rows]
+        good = rows[accept]
+        value[good], slope[good] = trial[accept], jacobian[accept]
+        residual[good] = largest(error[accept])
+        step[good] = solve_rows(jacobian[accept], -error[accept])
         distance[good] = largest(step[good])
-        # Shorter steps are better by the Jacobian at `value` alone: with an old one, back there.
-        renew[rows] = ~accept & old[rows]
-        old[good] = fast[accept]
         step[rows[~accept]] /= 2
-        step[renew] = 0.0
         length = largest(step[rows])
-        done = ((length <= tol) | (residual[rows] <= rounding)) & ~renew[rows]
+        done = (length <= tol) | (residual[rows] <= rounding)
         status[rows[done]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS

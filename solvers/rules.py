@@ -121,7 +121,10 @@ def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float
 
 
 def tensor(*rules: Rule) -> Rule:
-    """Tensor product of one-dimensional rules: nodes (n, dimension), weights (n,)."""
+    """Tensor product of one-dimensional rules: nodes (n, dimension), weights (n,); of none of them
+    the one node that has no coordinate."""
+    if not rules:
+        return Rule(np.empty((1, 0)), np.ones(1))
     grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
     weights = rules[0].weights
     for rule in rules[1:]:

@@ -28,13 +28,15 @@ RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
 
 
 class ReadoutErrors(NamedTuple):
-    """Errors of one readout: of the target and of the label, in the loss, and of the class."""
+    """Errors of one readout: of the target and of the label, in the loss, and of the class; and the
+    part of the first that the readout's samples are the reason of."""
 
     test_error: float
     train_error: float
     loss_error: float
     train_loss: float
     classification_error: float
+    readout_variance: float
 
 
 class ReadoutPoints(NamedTuple):
@@ -44,6 +46,8 @@ class ReadoutPoints(NamedTuple):
     ----------
     test_error, train_error, loss_error, train_loss, classification_error
         As a ``Solution`` has them.
+    readout_variance
+        As a ``ReadoutSolution`` has it.
     residual : of the equations.
     quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
         more special direction, if that is more.
@@ -57,6 +61,7 @@ class ReadoutPoints(NamedTuple):
     loss_error: Array
     train_loss: Array
     classification_error: Array
+    readout_variance: Array
     residual: Array
     quadrature_error: Array
     iterations: Array
@@ -177,7 +182,7 @@ class _Point(NamedTuple):
     level: int
 
 
-UNKNOWN = ReadoutErrors(*[np.nan] * 5)
+UNKNOWN = ReadoutErrors(*[np.nan] * 6)
 
 
 def _point(
@@ -248,11 +253,14 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
-    wrong = np.nan
+    # v without what the mean readout has in it
+    varied = field.power[0] - given.strata.quadratic(solved.posterior.mean)
+    wrong, variance = np.nan, float(varied @ moments.weights)
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
     if loss.is_square and not given.channel:
-        return ReadoutErrors(test, train, (test + moments.noise) / 2, train / 2, wrong)
+        of_loss = train, (test + moments.noise) / 2, train / 2
+        return ReadoutErrors(test, *of_loss, wrong, variance)
     mean = losses(labels, moments.weights, loss, field)
     of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
-    return ReadoutErrors(test, *of_loss, wrong)
+    return ReadoutErrors(test, *of_loss, wrong, variance)

@@ -12,12 +12,16 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor
 from solvers.split import split_at_planes
 
+from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
     Activation,
+    ClassLabels,
+    GaussianMixture,
     LabelLaw,
     activation,
+    class_labels,
     finite_array,
     label_noise,
     number,
@@ -59,7 +63,7 @@ LEVELS = (
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FirstLayer:
     """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
 
@@ -71,16 +75,15 @@ class FirstLayer:
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.  It must be continuous.
     target : str, callable, Activation or MultiIndex
-        sigma_*, of T directions.
-    directions : array (d,) or (d, T)
-        The target's, orthonormal.
+        sigma_*, of T directions; or "classes:1,-1", a label for each component of the inputs.
+    directions : array (d,) or (d, T), optional
+        The target's, orthonormal; those of classes are none.
     noise : float
         Variance Delta of the label noise.
     label_noise : str, optional
         What labels add beside it, or the channel they come through.
-    inputs : optional
-        Gaussian components of the inputs: an object with ``fractions`` (J,), ``means`` (J, d) and
-        ``covariances`` (J, d, d), or None for identities.  One N(0, I) unless given.
+    inputs : GaussianMixture, optional
+        Their law, of d coordinates or of the first of them; N(0, I) unless given.
     beside : int, optional
         How many special directions there are beside the target's: leading right singular vectors
         of what the target's leave of the rows.  Unless given, as many as errors need.
@@ -94,19 +97,21 @@ class FirstLayer:
     weights: Array
     student: Activation
     target: Any
-    directions: Array
+    directions: Any = None
     bias: Any = 0.0
     noise: float = 0.0
     label_noise: Any = None
-    inputs: Any = None
+    inputs: GaussianMixture | None = None
     beside: int | None = None
 
     def __post_init__(self) -> None:
         weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
-        directions = finite_array("directions", self.directions, None)
+        student, of = activation(self.student, "student"), self._target()
+        directions = np.empty((d, 0))
+        if not isinstance(of, ClassLabels) or np.size(self.directions) > 1:
+            directions = finite_array("directions", self.directions, None)
         directions = directions[:, None] if directions.ndim == 1 else directions
-        student, of = activation(self.student, "student"), target(self.target)
         bias = np.asarray(self.bias, dtype=float)
         if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
             raise InvalidArgument("bias", self.bias, f"a number, or one for each of {p} neurons")
@@ -114,7 +119,7 @@ class FirstLayer:
             allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
             raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
         overlap = directions.T @ directions
-        if np.abs(overlap - np.eye(of.dimension)).max() > 1e-6:
+        if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
             raise InvalidArgument(
                 "directions",
                 f"inner products {overlap.round(3).tolist()}",
@@ -132,9 +137,35 @@ class FirstLayer:
             "bias": np.broadcast_to(bias, p),
             "noise": number("noise", self.noise, 0, FINITE, "a variance, 0 or more"),
             "label_noise": label_noise(self.label_noise),
+            "inputs": None if self.inputs is None else self.inputs.within(d),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def _target(self) -> Any:
+        """The target meant, by what it is of: directions, or components of the inputs."""
+        of, law = self.target, self.inputs
+        if law is not None and not isinstance(law, GaussianMixture):
+            raise InvalidArgument("inputs", law, "a GaussianMixture")
+        if isinstance(of, str) and of.startswith("classes:"):
+            return class_labels(of, 1 if law is None else len(law.means))
+        return of if isinstance(of, ClassLabels) else target(of)
+
+    def __repr__(self) -> str:
+        return f"FirstLayer({in_words(self.described)})"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The layer in plain values: shapes in the place of numbers."""
+        known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
+        known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
+        added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
+        return known | {name: str(value) for name, value in added.items() if value is not None}
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return self.law.binary
 
     @property
     def width(self) -> int:
@@ -207,12 +238,16 @@ class FirstLayer:
         if said."""
         parts, h = [], []
         arguments = self.special.T @ self.directions  # (K, T)
-        for component, given in zip(self.components, self._conditioned, strict=True):
+        for j, (component, given) in enumerate(
+            zip(self.components, self._conditioned, strict=True)
+        ):
             rule = heavy(self._rule(given, level, last))
             options = component.share, level.k_max, level.rank_tol
             parts.append(layer_strata(given, self.student, rule, *options))
             kappa = given.origin + rule.nodes @ given.axes.T
-            h.append(self.law.mean(*(kappa @ arguments).T))
+            classes = isinstance(self.target, ClassLabels)
+            at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
+            h.append(self.law.mean(*at))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
         mean, law = np.concatenate(h), self.law
         noise = 0.0 if law.channel else law.variance
@@ -225,7 +260,7 @@ class FirstLayer:
         """Nodes for z of a component.  As its axes are triangular, the target's directions have the
         first of them; there they are on either side of the target's kinks, where it has some."""
         T, r = self.directions.shape[1], given.axes.shape[1]
-        first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0) > 1e-9))
+        first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0, initial=0.0) > 1e-9))
         free = r if last is None else r - 1
         along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
         rest = [along] * (r - first)
@@ -233,7 +268,7 @@ class FirstLayer:
             rest[-1] = gauss_hermite(last)
         arguments = self.directions.T @ self.special  # (T, K)
         planes = self.law.mean.planes
-        normals = np.array([v for v, _ in planes]).reshape(-1, T) @ arguments
+        normals = np.array([v for v, _ in planes]).reshape(len(planes), T) @ arguments
         offsets = np.array([t for _, t in planes]) - normals @ given.origin
         normals = (normals @ given.axes)[:, :first]
         crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9

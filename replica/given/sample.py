@@ -12,6 +12,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import finite_array
 from .labels import StratumLabels, labels_of
@@ -22,7 +23,7 @@ from .strata import MomentStrata, Stratified
 FEWEST = 3.0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FeatureSample:
     """Given features, of which samples are drawn for the readout.  docs/theory.md 20
 
@@ -52,16 +53,29 @@ class FeatureSample:
         if len(labels) != len(features):
             allowed = f"one for each of the {len(features)} rows of features"
             raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
-        binary = bool((np.abs(labels) == 1).all())
-        if self.strata is None and not binary:
+        object.__setattr__(self, "labels", labels)
+        if self.strata is None and not self.binary:
             allowed = "given where labels are not +-1: bins of the label, or classes"
             raise InvalidArgument("strata", None, allowed)
         strata = labels if self.strata is None else np.asarray(self.strata)
         if strata.shape != labels.shape:
             allowed = f"one for each of the {len(features)} rows of features"
             raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
-        for name, value in (("features", features), ("labels", labels), ("strata", strata)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "strata", strata)
+
+    def __repr__(self) -> str:
+        return f"FeatureSample({in_words(self.described)})"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The sample in plain values: shapes in the place of numbers."""
+        return {"features": " x ".join(map(str, self.features.shape))}
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return bool((np.abs(self.labels) == 1).all())
 
     @property
     def width(self) -> int:
@@ -73,10 +87,8 @@ class FeatureSample:
         if level:
             return None
         strata, moments = sample_strata(self.features, self.labels, self.strata)
-        binary = bool((np.abs(self.labels) == 1).all())
-        return Stratified(
-            strata, moments, labels_of(moments.h, np.zeros(1), np.ones(1), binary=binary)
-        )
+        labels = labels_of(moments.h, np.zeros(1), np.ones(1), binary=self.binary)
+        return Stratified(strata, moments, labels)
 
 
 def sample_strata(

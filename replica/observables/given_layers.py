@@ -14,10 +14,9 @@ from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
-from ..given import FeatureSample, FirstLayer, ReadoutPoints, evaluate
+from ..given import TOLERANCE, FeatureSample, FirstLayer, ReadoutPoints, evaluate
 from ..plotting import ERROR_LABELS, LABELS
-from ..problem import one_positive, positive
-from .evaluate import TIME_LIMIT
+from ..problem import number, one_positive, positive
 
 if TYPE_CHECKING:
     import xarray
@@ -48,6 +47,9 @@ class ReadoutSolution(Displayed):
         Mean loss on the training samples.
     classification_error : float
         P(y f < 0) on new samples where labels are +-1; NaN elsewhere.
+    readout_variance : float
+        What the variance of the prediction over the readout's samples adds to the test error: the
+        mean of K readouts, each of samples of its own, has 1/K of it.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -68,6 +70,7 @@ class ReadoutSolution(Displayed):
     loss_error: float
     train_loss: float
     classification_error: float
+    readout_variance: float
     converged: bool
     status: Status
     residual: float
@@ -79,10 +82,10 @@ class ReadoutSolution(Displayed):
     def settings(self) -> dict[str, Any]:
         """The layer and the point, in plain values; the loss where it is not the square."""
         named = {} if self.loss.is_square else {"loss": self.loss.name}
-        return describe_given(self.model) | {"samples": self.samples, "lam": self.lam} | named
+        return self.model.described | {"samples": self.samples, "lam": self.lam} | named
 
     def _facts(self) -> dict[str, Any]:
-        binary = ["classification_error"] if labels_binary(self.model) else []
+        binary = ["classification_error"] if self.model.binary else []
         errors = {name: getattr(self, name) for name in [*binary, "test_error", "train_error"]}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         return errors | {"status": f"{self.status.value} ({accuracy})"}
@@ -93,35 +96,36 @@ class ReadoutSolution(Displayed):
 
 
 def solve_given(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, tol: float | None
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
 ) -> ReadoutSolution:
-    """:func:`replica.solve` of a given layer."""
+    """:func:`replica.solve` of a given layer; ``options`` are the tolerance and the time limit."""
     name, value = _asked(model, alpha, samples)
-    number = _samples(model, name, one_positive(name, value))
+    n = _samples(model, name, one_positive(name, value))
     penalty, minimised = one_positive("lam", lam), as_loss(loss)
-    points = _points(model, number, penalty, minimised, tol)
+    points = _points(model, n, penalty, minimised, **options)
     always = "loss_error", "train_loss", "classification_error", "strata", "status"
     columns = {key: getattr(points, key).item() for key in {*_shown(model), *always}}
     return ReadoutSolution(
-        model=model, samples=number.item(), lam=penalty.item(), loss=minimised, **columns
+        model=model, samples=n.item(), lam=penalty.item(), loss=minimised, **columns
     )
 
 
 def curve_given(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, tol: float | None
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
 ) -> "xarray.Dataset":
-    """:func:`replica.learning_curve` of a given layer."""
+    """:func:`replica.learning_curve` of a given layer, as ``solve_given``."""
     import xarray
 
     name, value = _asked(model, alpha, samples)
     axes, minimised = {name: positive(name, value), "lam": positive("lam", lam)}, as_loss(loss)
     first, second = np.meshgrid(*axes.values(), indexing="ij")
-    points = _points(model, _samples(model, name, first.ravel()), second.ravel(), minimised, tol)
+    at = _samples(model, name, first.ravel()), second.ravel()
+    points = _points(model, *at, minimised, **options)
     shown = [*_shown(model), *([] if minimised.is_square else ["loss_error", "train_loss"])]
     columns = {key: getattr(points, key) for key in shown}
     columns["status"] = np.array([status.value for status in points.status])
     variables = {key: (tuple(axes), column.reshape(first.shape)) for key, column in columns.items()}
-    constants = describe_given(model)
+    constants = model.described
     if not minimised.is_square:
         constants["loss"] = minimised.name
     found = xarray.Dataset(variables, axes, constants)
@@ -133,7 +137,7 @@ def curve_given(
 
 def of_limits_alone(**options: Any) -> None:
     """Refuse for a given layer what is changed of the options that limits alone have."""
-    usual = {"method": "newton", "rule": "auto", "time_limit": TIME_LIMIT, "workers": 1}
+    usual = {"method": "newton", "rule": "auto", "workers": 1}
     for name, value in options.items():
         if name not in usual:
             raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")
@@ -151,30 +155,11 @@ def needs_alpha(alpha: Any, samples: Any) -> Any:
     return alpha
 
 
-def describe_given(model: Given) -> dict[str, Any]:
-    """A given layer in plain values: its shape in the place of its numbers."""
-    if isinstance(model, FeatureSample):
-        return {"features": " x ".join(map(str, model.features.shape))}
-    described: dict[str, Any] = {
-        "weights": f"{model.width} x {model.dimension}",
-        "student": model.student.name,
-    }
-    described |= {"target": model.target.name, "noise": model.noise}
-    return described | ({"label_noise": model.label_noise.name} if model.label_noise else {})
-
-
-def labels_binary(model: Given) -> bool:
-    """Whether labels are +-1."""
-    if isinstance(model, FirstLayer):
-        return model.law.binary
-    return bool((np.abs(model.labels) == 1).all())
-
-
 def _shown(model: Given) -> list[str]:
     """The names of what tables show of a point, but its status."""
-    binary = ["classification_error"] if labels_binary(model) else []
+    binary = ["classification_error"] if model.binary else []
     accuracy = ["converged", "residual", "quadrature_error", "iterations"]
-    return ["test_error", "train_error", *binary, *accuracy]
+    return ["test_error", "train_error", *binary, "readout_variance", *accuracy]
 
 
 def _asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
@@ -198,10 +183,11 @@ def _samples(model: Given, name: str, values: Array) -> Array:
 
 
 def _points(
-    model: Given, samples: Array, lam: Array, loss: Loss, tol: float | None
+    model: Given, samples: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
-    if loss.kind == "margin" and not labels_binary(model):
+    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
     if isinstance(model, FeatureSample) and not loss.is_square:
@@ -210,4 +196,4 @@ def _points(
         if (same & (np.diff(model.labels[order]) != 0)).any():
             allowed = "the square where labels vary within a stratum"
             raise InvalidArgument("loss", loss.name, allowed)
-    return evaluate(model, samples, lam, loss, **({} if tol is None else {"tol": tol}))
+    return evaluate(model, samples, lam, loss, tol or TOLERANCE, time_limit)

@@ -20,7 +20,7 @@ from solvers.results import Array
 
 from ..equivalence import Table, at_points
 from ..plotting import plot_learned
-from ..problem import SpikedRandomFeatures
+from ..problem import SpikedRandomFeatures, check_model
 from ..saddle_point import ridge
 from .evaluate import QUADRATURE_TOLERANCE
 from .solution import Solution, solve
@@ -115,5 +115,6 @@ def learned_function(
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
     """
+    check_model(model)
     model.refuse_channel()
     return LearnedFunction(solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol))

@@ -229,8 +229,9 @@ def learning_curve(
     array([0.0928738, 0.041604 ])
     """
     if isinstance(model, Given):
-        of_limits_alone(method=method, rule=rule, time_limit=time_limit, workers=workers, **grids)
-        dataset = curve_given(model, alpha, samples, lam, loss, quadrature_tol)
+        of_limits_alone(method=method, rule=rule, workers=workers, **grids)
+        limits = {"tol": quadrature_tol, "time_limit": time_limit}
+        dataset = curve_given(model, alpha, samples, lam, loss, **limits)
     else:
         dataset = sweep(
             model,

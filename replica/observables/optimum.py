@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from solvers.minima import Minimum, minima
 from solvers.results import Array, ConvergenceError, Status
@@ -28,8 +29,9 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
+from .given_layers import Given, ReadoutSolution, needs_alpha
 from .learning_curve import learning_curve
-from .solution import Solution, evaluate, solve
+from .solution import evaluate, solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +69,7 @@ class Optimum(Displayed):
         Those of "lam" and "eta" that lie at an end of the range searched.
     minima : tuple of LocalMinimum
         All that were found, the lowest first.
-    point : Solution
+    point : Solution or ReadoutSolution
         The theory at the optimum.
     """
 
@@ -76,7 +78,7 @@ class Optimum(Displayed):
     test_error: float
     at_edge: tuple[str, ...]
     minima: tuple[LocalMinimum, ...]
-    point: Solution
+    point: Any
 
     @property
     def converged(self) -> bool:
@@ -93,7 +95,9 @@ class Optimum(Displayed):
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
         around = np.geomspace(0.01, 100, 41)
         grids = {"lam": self.lam} | {name: getattr(self, name) * around for name in varied}
-        curve = learning_curve(self.point.model, alpha=self.point.alpha, **grids)
+        of = "samples" if isinstance(self.point, ReadoutSolution) else "alpha"
+        grids[of] = getattr(self.point, of)
+        curve = learning_curve(self.point.model, **grids)
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
             mark_optimum(ax, getattr(self, varied[0]), self.test_error)
@@ -110,15 +114,22 @@ class Optimum(Displayed):
 
 
 def optimal_lambda(
-    model: SpikedRandomFeatures, *, alpha: float, lam: tuple[float, float] = LAM_RANGE
+    model: SpikedRandomFeatures | Given,
+    *,
+    alpha: float | None = None,
+    samples: float | None = None,
+    lam: tuple[float, float] = LAM_RANGE,
 ) -> Optimum:
-    """The ridge penalty of the smallest test error (4.11).
+    """The ridge penalty of the smallest test error (4.11), or (20.5).
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
+    model : SpikedRandomFeatures, FirstLayer or FeatureSample
     alpha : float
         Readout samples over input dimension, n/d.
+    samples : float
+        Number n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample; its
+        best penalty is known to a hundredth.
     lam : (float, float)
         The range searched, on a logarithmic scale.
 
@@ -137,8 +148,44 @@ def optimal_lambda(
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
+    axis = logarithms("lam", lam, LAM_SCAN)
+    if isinstance(model, Given):
+        return _lowest(model, {"alpha": alpha, "samples": samples}, axis[::2])
     check_model(model)
-    return _search(lambda _: model, alpha, {"lam": logarithms("lam", lam, LAM_SCAN)})
+    return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
+
+
+def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
+    """The lowest test error of a given layer over logarithms of lam, on a scan of them and then
+    between neighbours: errors are not smooth enough for ``minima``, but to their tolerance."""
+    from scipy.optimize import minimize_scalar
+
+    def errors(x: ArrayLike) -> Array:
+        found = learning_curve(model, lam=np.exp(x), **at).test_error.values.ravel()
+        return np.where(np.isfinite(found), found, np.inf)
+
+    values = errors(axis)
+    if not np.isfinite(values).any():
+        raise ConvergenceError("the equations could be solved nowhere in the range", None)
+    around = np.pad(values, 1, constant_values=np.inf)
+    local = []
+    for i in np.flatnonzero((values <= np.minimum(around[:-2], around[2:])) & np.isfinite(values)):
+        place, value, edge = axis[i], values[i], 0 in (i, len(axis) - 1 - i)
+        near = values[max(i - 1, 0) : i + 2]
+        # a basin so shallow is the tolerance of errors
+        if near[np.isfinite(near)].max() <= (1 + 1e-3) * value and value > values.min():
+            continue
+        if not edge:
+            ends = axis[i - 1], axis[i + 1]
+            options = {"bounds": ends, "method": "bounded", "options": {"xatol": 1e-2}}
+            found = minimize_scalar(lambda x: errors([x]).item(), **options)
+            place, value = found.x, found.fun
+        at_edge = ("lam",) if edge else ()
+        local.append(LocalMinimum(float(np.exp(place)), np.nan, float(value), at_edge))
+    local.sort(key=lambda one: one.test_error)
+    best = local[0]
+    point = solve(model, lam=best.lam, **at)
+    return Optimum(point.lam, np.nan, point.test_error, best.at_edge, tuple(local), point)
 
 
 def optimal_eta(

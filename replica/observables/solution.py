@@ -232,7 +232,7 @@ def solve(
         Of ridge regression: quadrature rules that suit the model, or Gauss-Hermite's, for one
         spike.
     time_limit : float
-        Seconds after which a point that is not solved is flagged; not of a given layer.
+        Seconds after which a point that is not solved is flagged.
     raise_on_failure : bool
         Raise instead of returning a point that did not converge.
 
@@ -255,8 +255,9 @@ def solve(
     """
     solution: Solution | ReadoutSolution
     if isinstance(model, Given):
-        of_limits_alone(method=method, rule=rule, time_limit=time_limit)
-        solution = solve_given(model, alpha, samples, lam, loss, quadrature_tol)
+        of_limits_alone(method=method, rule=rule)
+        limits = {"tol": quadrature_tol, "time_limit": time_limit}
+        solution = solve_given(model, alpha, samples, lam, loss, **limits)
     else:
         check_model(model)
         if alpha is None or samples is not None:

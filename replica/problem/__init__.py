@@ -22,6 +22,7 @@ from .expressions import Expression
 from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
+from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments, Moments
 from .named import ACTIVATIONS, activation, hermite, imported, names_code
 from .problem import Problem, assign, check_problem, check_step, check_width
@@ -34,8 +35,10 @@ __all__ = [
     "MOMENT_TOLERANCE",
     "READOUT_LAWS",
     "Activation",
+    "ClassLabels",
     "ConditionalMoments",
     "Expression",
+    "GaussianMixture",
     "Geometry",
     "LabelLaw",
     "LabelNoise",
@@ -58,6 +61,7 @@ __all__ = [
     "check_problem",
     "check_step",
     "check_width",
+    "class_labels",
     "describe",
     "finite_array",
     "flag",

@@ -24,6 +24,7 @@ from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
 from .kinks import crossings
+from .mixtures import ClassLabels
 from .moments import Averages
 from .targets import MultiIndex, Target
 
@@ -146,8 +147,8 @@ class LabelLaw:
 
     Attributes
     ----------
-    target : Activation or MultiIndex
-        sigma_*.
+    target : Activation, MultiIndex or ClassLabels
+        sigma_*; the last, of given layers alone, of the component of the input.
     noise : float
         Variance Delta of the Gaussian noise that is added to it.
     added : LabelNoise or None
@@ -159,7 +160,7 @@ class LabelLaw:
     added: LabelNoise | None = None
 
     @property
-    def mean(self) -> Target:
+    def mean(self) -> Any:
         """E[y | z] as a function of the target's arguments."""
         return mean_label(self.target, self.added)
 
@@ -179,6 +180,8 @@ class LabelLaw:
         """Whether labels are +-1: those of a channel, or of a target that is, without noise."""
         if self.added is not None:
             return self.added.binary
+        if isinstance(self.target, ClassLabels):
+            return self.noise == 0 and {*map(abs, self.target.values)} == {1.0}
         z = np.random.default_rng(0).standard_normal((self.target.dimension, 64)) * 2
         return self.noise == 0 and bool((np.abs(self.target(*z)) == 1).all())
 
@@ -213,7 +216,7 @@ def _averages(law: LabelLaw) -> Averages:
 
 
 @lru_cache(maxsize=256)
-def mean_label(target: Target, added: LabelNoise | None) -> Target:
+def mean_label(target: Any, added: LabelNoise | None) -> Any:
     """E[y | z] as a function of z: sigma_*, or 2 P_+ - 1 for a channel."""
     if added is None or not added.binary:
         return target
@@ -222,6 +225,8 @@ def mean_label(target: Target, added: LabelNoise | None) -> Target:
     def mean(*z: Array) -> Array:
         return 2 * added.probability(target(*z)) - 1
 
+    if isinstance(target, ClassLabels):
+        return ClassLabels(tuple(mean(np.arange(len(target.values))).tolist()), name)
     if isinstance(target, MultiIndex):
         return MultiIndex(mean, target.dimension, name, target.planes)
     if added.kind != "flip":

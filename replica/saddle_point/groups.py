@@ -13,7 +13,6 @@ adds n equations.  Newton's method solves all at once; the linear response is on
 with the same matrix.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +71,7 @@ class Groups(Responses):
         invalid |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid[:, None], 0.0, x)
 
-        def system(U: Array, rows: Rows) -> tuple[Array, Callable[[Array], Array]]:
+        def system(U: Array, rows: Rows) -> tuple[Array, Array]:
             V2, size = U[:, n:], self._size(U[:, :n])
             K, x = self.scale(V2) * V1_hat[rows], U[:, :n]
             if near is None:  # far away linear steps lead x out of its branch
@@ -83,17 +82,13 @@ class Groups(Responses):
                 of_V2 = np.log(total / pi)
             off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
 
-            def slopes(some: Array) -> Array:
-                here = GroupResolvent(*(part[some] for part in at))
-                of = self.averages(here)
-                _, by_x, by_V2 = self._trace(here, of)
-                by_V2[:, range(self.groups), range(self.groups)] += (V2 * Lam[rows])[some]
-                by_K = self._by_log_V2(of, here) / size[some, :, None]
-                first = np.concatenate([of.by_x, by_K], axis=2)
-                second = np.concatenate([by_x * size[some, :, None], by_V2], axis=2)
-                return np.concatenate([first, second / total[some, :, None]], axis=1)
-
-            return off, slopes
+            of = self.averages(at)
+            _, by_x, by_V2 = self._trace(at, of)
+            by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
+            by_K = self._by_log_V2(of, at) / size[..., None]
+            first = np.concatenate([of.by_x, by_K], axis=2)
+            second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
+            return off, np.concatenate([first, second], axis=1)
 
         def size(U: Array) -> Array:
             return np.concatenate([np.repeat(self._size(U[:, :n]), n, axis=1), U[:, n:]], axis=1)
@@ -116,37 +111,22 @@ class Groups(Responses):
         return self.from_analytic(self._second_moments(U, V_hat, X[:, None])[:, 0])
 
     def log_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """log V - log of its image under (4.2)-(4.4), or their difference where signed, at V or at
-        (x, V): then x less that of the image, too, from which V's image is found.
+        """``analytic_residual`` at real U = (x, V).
 
         NaN, which Newton steps back from, where a trial V1 is not positive semidefinite.
         """
-        x, V = self.averages_in(U), self.from_analytic(U)
+        x, V, n = self.averages_in(U), self.from_analytic(U), U.shape[1] - len(self.signed)
         invalid = np.any(self.shrinkage(V) <= 0, axis=1) | np.any(np.abs(V) > 1e150, axis=1)
         V = np.where(invalid[:, None], np.where(self.signed, 0.0, 1.0), V)
-        n, U = x.shape[1], np.concatenate([x, V], axis=1)
-        V_hat = self.conjugates(V, alpha)
-        image = self.image(V_hat, lam, U)
-        # From d image / d V to the coordinates log V and, where signed, V / size.
-        slope = self._slope(image, V, V_hat, alpha)[:, image.shape[1] - U.shape[1] :]
-        image = image[:, image.shape[1] - U.shape[1] :]
-        signed = np.append(np.ones(n, dtype=bool), self.signed)
-        before, after = self.magnitude(U), self.magnitude(image)
-        after[:, :n] = before[:, :n]
-        residual = np.where(signed, U / before - image / after, np.log(before / after))
+        U = np.concatenate([x, V], axis=1)
+        residual, slope = self.analytic_residual(U, alpha, lam)
         residual[invalid] = np.nan
-        slope *= before[:, None, n:] / after[..., None]
-        before, ratio = before[:, n:], (image / after)[:, n:]
-        for ab in np.flatnonzero(self.signed):
-            aa, bb = (n + self.diagonal[group[ab]] for group in self.upper)
-            slope[:, n + ab] -= ratio[:, ab, None] / 2 * (slope[:, aa] + slope[:, bb])
-        for ab in np.flatnonzero(self.signed):
-            half = (V / before)[:, ab, None] / 2 * slope[:, :, ab]
+        by_log = slope * self.magnitude(U)[:, None]
+        for ab in np.flatnonzero(self.signed):  # V / magnitude is held while that changes
+            half = V[:, ab, None] / 2 * slope[:, :, n + ab]
             for group in self.upper:
-                slope[:, :, self.diagonal[group[ab]]] += half
-        matrix = np.tile(np.eye(U.shape[1]), (len(U), 1, 1))
-        matrix[:, :, n:] -= slope
-        return residual, matrix
+                by_log[:, :, n + self.diagonal[group[ab]]] += half
+        return residual, by_log
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with: of (x, V), of x 1 and its largest."""
@@ -214,16 +194,10 @@ class Groups(Responses):
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
         V_hat, U = self.conjugates(V, alpha), self.to_analytic(V, alpha)
         size, n = self.magnitude(V), U.shape[1] - V.shape[1]
-        slope = self._slope(U, V, V_hat, alpha)[:, n:] * (size[:, None, :] / size[..., None])
-        matrix = np.eye(V.shape[1]) - slope
+        both = self._second_moments(U, V_hat, self._conjugate_slope(V, alpha))[..., n:]
+        matrix = np.eye(V.shape[1]) - both.swapaxes(1, 2) * (size[:, None, :] / size[..., None])
         source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size
         return size * np.linalg.solve(matrix, source[..., None])[..., 0]
-
-    def _slope(self, image: Array, V: Array, V_hat: Array, alpha: Array) -> Array:
-        """R K, the derivative of (4.2)-(4.4), and of x, as a map of V, (P, n + D, D):
-        R = -d image / d V_hat, the image being (x, V)."""
-        K = self._conjugate_slope(V, alpha)
-        return self._second_moments(image, V_hat, K).transpose(0, 2, 1)
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:
         """K = -d V_hat / d V of (4.2), (P, D, D): row j holds how all V_hat change with V_j."""

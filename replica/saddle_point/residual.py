@@ -63,7 +63,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
         *_of_errors(table, s, points.errors),
     ]
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
-    log_residual, slope = responses.log_residual(responses.pack(o.V1, o.V2), alpha, lam)
+    U = responses.to_analytic(responses.pack(o.V1, o.V2), alpha)
+    log_residual, slope = responses.log_residual(U, alpha, lam)
     changes.append(np.abs(solve_rows(slope, log_residual)))
     return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 

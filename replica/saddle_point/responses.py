@@ -180,9 +180,10 @@ class Responses(ABC):
         """
 
     @abstractmethod
-    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Dimensionless residuals (P, D) of (4.1)-(4.4), and their derivatives (P, D, D) in
-        log V (in V / magnitude where V is signed); all real."""
+    def log_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Dimensionless residuals (P, D) of (4.1)-(4.4), and their derivatives (P, D, D) in the
+        logarithms of the coordinates U of ``to_analytic`` (in U / magnitude where those are
+        signed); all real."""
 
     @abstractmethod
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import replica
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
-from replica.problem import activation
+from replica.problem import GaussianMixture, activation
 from tests.given.simulated import (
     class_errors,
     giant_step,
@@ -87,14 +87,12 @@ def test_a_layer_with_biases_and_inputs_of_two_components():
     means = np.zeros((2, d))
     means[:, 1] = 1.0, -0.5
 
-    class Inputs:
-        fractions = np.array([0.3, 0.7])
-        covariances = np.array([root @ root for root in roots])
-
-    Inputs.means = means
+    inputs = GaussianMixture(
+        means=means, covariances=[root @ root for root in roots], fractions=[0.3, 0.7]
+    )
     layer = FirstLayer(
         weights=W, bias=bias, student="relu", target="z1*abs(z1)", directions=direction,
-        noise=0.1, inputs=Inputs,
+        noise=0.1, inputs=inputs,
     )  # fmt: skip
 
     def sample():

@@ -57,6 +57,40 @@ def test_fitted_readouts_have_the_errors_of_a_point(layer):
     assert (np.abs(mean - expected) <= 3.5 * stderr + 0.01 * mean).all()
 
 
+def test_the_mean_of_readouts_has_less_of_their_variance(layer):
+    """Of two readouts on samples of their own: half of it."""
+    rng, new = np.random.default_rng(3), np.random.default_rng(4).standard_normal((4000, 120))
+    features = np.tanh(new @ layer.weights.T + layer.bias)
+
+    def output():
+        X = rng.standard_normal((100, 120))
+        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(100)
+        return features @ ridge(np.tanh(X @ layer.weights.T + layer.bias), y, 0.1)
+
+    off = [np.sin(new[:, 0]) - (output() + output()) / 2 for _ in range(60)]
+    errors = (np.array(off) ** 2).mean(axis=1)
+    point = replica.solve(layer, samples=100, lam=0.1)
+    expected = point.test_error - point.readout_variance / 2
+    # at n = 100 the theory is off by some 1 / n, and 4 000 inputs tell errors to 2 %
+    assert abs(errors.mean() - expected) <= 3.5 * errors.std() / np.sqrt(60) + 0.03 * expected
+
+
+def test_the_best_penalty_is_the_lowest_of_a_curve(layer):
+    best = replica.optimal_lambda(layer, samples=100, lam=(1e-3, 10.0))
+    around = np.array([0.5, 0.8, 1, 1.25, 2]) * best.lam
+    errors = replica.learning_curve(layer, samples=100, lam=around).test_error.values[0]
+    # at a tenth in the logarithm a minimum is as flat as errors are exact
+    assert errors[2] == errors.min() == pytest.approx(best.test_error, rel=1e-4)
+    assert not best.at_edge
+    assert replica.optimal_lambda(layer, samples=100, lam=(1e-6, 1e-4)).at_edge == ("lam",)
+
+
+def test_a_point_that_takes_too_long_is_flagged(layer):
+    point = replica.solve(layer, samples=100, lam=0.1, time_limit=1e-6)
+    assert np.isnan(point.test_error)
+    assert "time_limit" in point.status.value
+
+
 @pytest.mark.parametrize("axis", ["samples", "alpha"])
 def test_a_curve_is_its_points(layer, axis):
     values, lam = (np.array([40.0, 200.0]) / (120 if axis == "alpha" else 1)), [0.05, 0.5]
@@ -127,3 +161,13 @@ def test_other_losses_want_labels_that_do_not_vary_within_a_stratum(sample):
 def test_a_curve_of_a_given_layer_has_no_further_axes(layer):
     with pytest.raises(replica.InvalidArgument, match="a grid must be over samples"):
         replica.learning_curve(layer, samples=100, lam=0.1, beta=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "function", ["bounds", "best_bounds", "gradient", "learned_function", "optimal_eta", "spectrum"]
+)
+def test_what_has_no_theory_of_given_layers_says_so(layer, function):
+    at = {} if "bounds" in function else {"alpha": 1.0}
+    at |= {"lam": 0.1} if function in ("gradient", "learned_function") else {}
+    with pytest.raises(replica.InvalidArgument, match=r"got FirstLayer\(weights 90 x 120"):
+        getattr(replica, function)(layer, **at)

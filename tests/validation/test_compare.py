@@ -8,8 +8,8 @@ import pytest
 import xarray
 from matplotlib.figure import Figure
 
-from replica import GradientStep, SpikedRandomFeatures, solve
-from validation import compare, simulate
+from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
+from validation import compare, first_layer, ladder, simulate
 from validation.comparisons import compare_grid
 from validation.comparisons.checks import Check, differ, theory_at
 
@@ -49,6 +49,32 @@ def test_tolerance():
     )
     assert check.agrees(0.1).tolist() == [True, False, True, False, False, True]
     np.testing.assert_allclose(check.z, [4.5, 5.5, -9, -30, np.nan, np.nan])
+
+
+def test_the_theory_given_drawn_layers_leaves_out_their_noise():
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0, noise=0.05)
+    at = dict(beta=0.5, alpha=1.5, lam=0.1, dimension=160, seeds=6, rng=0)
+    limit, given = (compare(step, model=model, **at) for model in (None, "given"))
+    assert given.agrees
+    assert given.note == "theory given the first layer of every draw"
+    assert given.allowance == 1 / 240
+    simulated, theory = given.simulation.test_error, given.checks["test"]
+    assert theory.simulated == limit.checks["test"].simulated == simulated.mean()
+    assert theory.stderr < limit.checks["test"].stderr
+    # of this size, where the layers' noise is a part of the readout's
+    layers = [first_layer(step, dimension=160, beta=0.5, rng=seed) for seed in range(6)]
+    errors = [solve(layer, samples=240, lam=0.1).test_error for layer in layers]
+    assert abs(theory.theory - np.mean(errors)) < 4 * np.std(errors)
+
+
+@pytest.mark.parametrize(
+    ("run", "of"),
+    [(compare, {"dimension": 40, "simulated": "gaussian"}), (ladder, {"dimensions": [40, 80]})],
+)
+def test_the_theory_given_drawn_layers_is_that_of_drawn_layers_of_one_size(run, of):
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0)
+    with pytest.raises(InvalidArgument, match="model"):
+        run(step, model="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
 
 
 def test_document_is_json_with_null_for_unknown():

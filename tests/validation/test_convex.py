@@ -131,8 +131,8 @@ def test_measured_values():
     """What a cell measures, from its draws anew."""
     found = simulate(FLIPPED, **OPTIONS, loss="logistic", test_samples=200)
     experiment = found.experiment
-    own, inputs, _, noise, test, _, fresh = experiment.seed(1).spawn(7)
-    layer = draw_layer(experiment, own)
+    _, inputs, _, noise, test, _, fresh = experiment.seed(1).spawn(7)
+    layer = draw_layer(experiment, 1)
     X = np.random.default_rng(inputs).standard_normal((60, 40))
     Phi, y = layer.features(X), layer.labels(X, np.random.default_rng(noise))
     of = loss("logistic")

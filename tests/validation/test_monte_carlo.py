@@ -71,7 +71,7 @@ def test_noise_of_the_test_set_is_known():
     """Of one trained network: from the spread of the squared errors, and from many test sets."""
     options = dict(alpha=1, lam=0.1, dimension=50, seeds=2, rng=0)
     experiment = simulate(MODEL, test_samples=500, **options).experiment
-    layer = draw_layer(experiment, np.random.SeedSequence(0))
+    layer = draw_layer(experiment, 0)
     blocks = [(layer.features(X := rng.standard_normal((60, 50))), layer.targets(X))
               for rng in [np.random.default_rng(1)]]  # fmt: skip
     fits = fit_ridge(lambda: blocks, np.array([60]), np.array([0.1]))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from replica.given import FeatureSample, FirstLayer
 from solvers.results import Array
 
 from ..run import Simulation
@@ -162,7 +163,9 @@ def lean(z: Array) -> bool:
 def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
     shape = [axis.size for axis in simulation.axes.values()]
-    theory = solved(model, simulation.axes, simulation.loss)
+    given = isinstance(model, FirstLayer | FeatureSample)
+    axes = {"samples": simulation.samples, "lam": simulation.lam} if given else simulation.axes
+    theory = solved(model, axes, simulation.loss)
     columns = {"test": "test_error", "train": "train_error"}
     columns |= {name: name for name in simulation.measured}
     return {name: theory[of].reshape(shape) for name, of in columns.items()}

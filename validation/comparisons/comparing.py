@@ -12,8 +12,8 @@ from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
 from solvers.results import Array
 
-from ..draws import seed_count, whole
-from ..run import Simulation, simulate
+from ..draws import as_given, seed_count, whole
+from ..run import Simulation, draw_layer, simulate, standard_error
 from .checks import ALLOWANCE, Check, theory_at
 from .comparison import Comparison
 from .extrapolation import Extrapolation, extrapolate
@@ -42,10 +42,12 @@ def compare(
         As in :func:`simulate`.
     allowance : float
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless
-        given, and 1 / n, of the fewest samples, where a layer or features are.
-    model : {"network", "srf"}, optional
+        said, and 1 / n, of the fewest samples, where the theory is of given layers or features.
+    model : {"network", "srf", "given"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
-        that of the sRF, unless given.
+        that of the sRF, unless said.  "given" is that of the first layer of every draw, at its
+        finite size; standard errors are then of the differences, without the noise of the layers.
+        docs/theory.md 20
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -106,14 +108,19 @@ def compare(
         simulated=simulated,
         **options,
     )
-    known = simulation.columns()
-    means = {
-        name: (known[f"simulated_{name}"], known[f"stderr_{name}"]) for name in names(simulation)
-    }
+    theory = theory.at(simulation.dimension)
     if allowance is None:
-        given = simulation.experiment.samples
-        allowance = 1 / min(given) if given else ALLOWANCE / simulation.dimension
-    return beside(theory.at(simulation.dimension), [simulation], means, allowance)
+        exact = simulation.experiment.samples or theory.of_draws  # but for terms in 1 / n
+        size = 1 / simulation.samples.min() if exact else ALLOWANCE / simulation.dimension
+        allowance = float(size)
+    if theory.of_draws:
+        checks = beside_draws(simulation)
+        return Comparison(simulation.axes, checks, [simulation], [theory], allowance)
+    means = {
+        name: (errors.mean(axis=0), standard_error(errors))
+        for name, errors in simulation.errors.items()
+    }
+    return beside(theory, [simulation], means, allowance)
 
 
 def ladder(
@@ -167,6 +174,9 @@ def ladder(
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
     theory = theory_of(problem, beta, model, simulated)
+    if theory.of_draws:
+        allowed = "srf or network: what is given has no limit (compare takes it)"
+        raise InvalidArgument("model", model, allowed)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
@@ -196,15 +206,10 @@ def ladder(
             np.array([known[f"stderr_{name}"] for known in each]),
             np.array(draws),
         )
-        for name in names(simulations[0])
+        for name in simulations[0].errors
     }
     means = {name: (line.limit, line.stderr) for name, line in lines.items()}
     return beside(theory, simulations, means, (ALLOWANCE / sizes[0]) ** 2, lines)
-
-
-def names(simulation: Simulation) -> list[str]:
-    """What is compared: the squared errors, and what else is measured."""
-    return ["test", "train", *sorted(simulation.measured)]
 
 
 def beside(
@@ -219,6 +224,20 @@ def beside(
     expected = theory_at(theory.model, first)
     checks = {name: Check(expected[name], *of) for name, of in means.items()}
     return Comparison(first.axes, checks, simulations, [theory], allowance, lines or {})
+
+
+def beside_draws(simulation: Simulation) -> dict[str, Check]:
+    """Means over the draws of a simulation, and of the theory of every drawn first layer, by name
+    of what is measured; standard errors are those of the differences."""
+    drawn = simulation.experiment
+    layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
+    each = [theory_at(layer, simulation) for layer in layers]
+    checks = {}
+    for name, simulated in simulation.errors.items():
+        theory = np.array([one[name] for one in each])
+        off = standard_error(simulated - theory)
+        checks[name] = Check(theory.mean(axis=0), simulated.mean(axis=0), off)
+    return checks
 
 
 def compare_grid(

@@ -8,8 +8,8 @@ import numpy as np
 
 from replica.convex import Loss
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer, ReadoutErrors, evaluate
-from replica.observables import sweep
+from replica.given import FeatureSample, FirstLayer
+from replica.observables import learning_curve, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import MODELS, GradientStep, unsuited
@@ -36,11 +36,15 @@ class Theory:
         The sRF beside the network's own theory; None where ``model`` is the sRF.
     note : str
         A sentence that says which theory it is, and why where that may surprise.
+    of_draws : bool
+        Whether what is compared is the theory of the first layer of every draw; the ``model`` is
+        then that of lines.
     """
 
     model: Any
     published: SpikedRandomFeatures | None
     note: str
+    of_draws: bool = False
 
     def at(self, dimension: float) -> "Theory":
         """The same at a finite ``dimension``, where m has its price, unless it has its own."""
@@ -50,7 +54,8 @@ class Theory:
             return self
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
-        return Theory(model, published, f"{self.note}; taken at d = {dimension}, not in the limit")
+        taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit"
+        return replace(self, model=model, published=published, note=f"{self.note}{taken}")
 
     @property
     def lines(self) -> dict[str, Solvable]:
@@ -78,8 +83,8 @@ def theory_of(
     problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
     beta : float
         Width over input dimension p/d, for a GradientStep.
-    model : {"network", "srf"}, optional
-        The theory of a step to take, instead.
+    model : {"network", "srf", "given"}, optional
+        The theory of a step to take, instead; or that of every drawn first layer.
     simulated : {"network", "srf", "gaussian"}
         What is drawn of a step, as in :func:`simulate`.
 
@@ -92,9 +97,15 @@ def theory_of(
         if model is not None:
             raise InvalidArgument("model", model, "left out of what is given, whose theory is one")
         return Theory(problem, None, "theory of the readout, given what is the same in every draw")
+    if model == "given":
+        if simulated == "gaussian":
+            allowed = "srf or network: in the conditional Gaussian model no layer is drawn"
+            raise InvalidArgument("model", model, allowed)
+        note = "theory given the first layer of every draw"
+        return replace(theory_of(problem, beta, None, simulated), note=note, of_draws=True)
     srf = spiked_model(problem, beta)
     if model not in (None, *MODELS):
-        raise InvalidArgument("model", model, "srf or network")
+        raise InvalidArgument("model", model, "srf, network or given")
     if not problem.schedule or simulated != "network":
         if model == "network":
             raise InvalidArgument(
@@ -115,9 +126,8 @@ def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, 
     """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,)."""
     if not isinstance(model, FirstLayer | FeatureSample):
         return dict(sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss).columns)
-    samples, lam = (at.ravel() for at in np.meshgrid(*axes.values(), indexing="ij"))
-    found = evaluate(model, samples, lam, loss)
-    return {name: getattr(found, name) for name in ReadoutErrors._fields}
+    curve = learning_curve(model, samples=axes["samples"], lam=axes["lam"], loss=loss)
+    return {str(name): variable.values.ravel() for name, variable in curve.items()}
 
 
 def curves(

@@ -5,14 +5,15 @@ from .arguments import MOST, check_array, seed_count, seed_sequence, size, whole
 from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
-from .given import first_layer, instance_of
-from .inputs import INPUT_BLOCK, gaussian_inputs
+from .given import as_given, first_layer, instance_of
+from .inputs import INPUT_BLOCK, gaussian_inputs, mixed_inputs
 
 __all__ = [
     "INPUT_BLOCK",
     "MOST",
     "Instance",
     "arrays",
+    "as_given",
     "check_array",
     "check_device",
     "draw",
@@ -21,6 +22,7 @@ __all__ = [
     "gaussian_inputs",
     "gradient_step",
     "instance_of",
+    "mixed_inputs",
     "seed_count",
     "seed_sequence",
     "size",

@@ -16,6 +16,7 @@ from numpy.random import Generator, default_rng
 from replica.errors import InvalidArgument
 from replica.problem import (
     Activation,
+    ClassLabels,
     LabelLaw,
     LabelNoise,
     Law,
@@ -48,7 +49,7 @@ class Instance:
         Target directions, orthonormal; of a single-index target, w*.
     student : Activation
         sigma.
-    target : Activation or MultiIndex
+    target : Activation, MultiIndex or ClassLabels
         sigma_*.
     noise : float
         Variance Delta of the label noise.
@@ -73,14 +74,26 @@ class Instance:
         fields += arrays.like(self.bias + bias, fields)
         return arrays.apply(self.student, fields)
 
-    def targets(self, X: Array) -> Array:
+    def targets(self, X: Array, component: Array | None = None) -> Array:
         """Noiseless targets E[y | x], (n,)."""
-        return self._law.mean(*(self.directions @ X.T))
+        return self._law.mean(*self._arguments(X, component))
 
-    def labels(self, X: Array, rng: Generator, noise: float | None = None) -> Array:
+    def labels(
+        self,
+        X: Array,
+        rng: Generator,
+        noise: float | None = None,
+        component: Array | None = None,
+    ) -> Array:
         """Labels with fresh noise of variance Delta, or another, (n,)."""
         law = self._law if noise is None else replace(self._law, noise=noise)
-        return law.draw(self.directions @ X.T, rng)
+        return law.draw(self._arguments(X, component), rng)
+
+    def _arguments(self, X: Array, component: Array | None) -> Array:
+        """Those of the target: projections (T, n), or the components of the inputs (1, n)."""
+        if component is not None and isinstance(self.target, ClassLabels):
+            return component[None]
+        return self.directions @ X.T
 
     @property
     def _law(self) -> LabelLaw:

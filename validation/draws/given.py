@@ -4,6 +4,7 @@ from typing import Any
 
 from replica.errors import InvalidArgument
 from replica.given import FirstLayer
+from replica.problem import SpikedRandomFeatures
 from replica.steps import GradientStep
 
 from .features import Instance, draw, spiked_model
@@ -37,11 +38,20 @@ def first_layer(
     >>> layer.weights.shape, layer.directions.shape
     ((25, 50), (50, 1))
     """
-    model = spiked_model(step, beta)
+    return as_given(spiked_model(step, beta), draw(step, dimension=dimension, beta=beta, rng=rng))
+
+
+def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
+    """A layer that was ``drawn`` of a problem, whose sRF is ``model``, as a given one.
+
+    Raises
+    ------
+    InvalidArgument
+        If more than the readout's weights is trained.
+    """
     if model.intercept or model.train_bias:
         trained = "intercept" if model.intercept else "train_bias"
         raise InvalidArgument(trained, True, "False: a given first layer has a readout alone")
-    drawn = draw(step, dimension=dimension, beta=beta, rng=rng)
     return FirstLayer(
         weights=drawn.W,
         bias=drawn.bias,

@@ -1,9 +1,11 @@
-"""Inputs x ~ N(0, I_d), in blocks so that memory does not grow with their number."""
+"""Inputs x ~ N(0, I_d), or of a mixture, in blocks: memory does not grow with their number."""
 
 from collections.abc import Iterator
 
+import numpy as np
 from numpy.random import Generator
 
+from replica.problem import GaussianMixture
 from solvers.results import Array
 
 INPUT_BLOCK = 2**20  # numbers in one array of a block: 8 MiB, as fast as any larger
@@ -24,3 +26,16 @@ def gaussian_inputs(samples: int, dimension: int, rng: Generator, *, width: int)
     rows = max(1, INPUT_BLOCK // max(dimension, width))
     for start in range(0, samples, rows):
         yield rng.standard_normal((min(rows, samples - start), dimension))
+
+
+def mixed_inputs(
+    law: GaussianMixture | None, samples: int, dimension: int, rng: Generator, *, width: int
+) -> Iterator[tuple[Array, Array]]:
+    """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
+    each with the components (b,) of its rows."""
+    known = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
+    start = 0
+    for X in gaussian_inputs(samples, dimension, rng, width=width):
+        component = known[start : start + len(X)]
+        yield X if law is None else law.at(X, component), component
+        start += len(X)

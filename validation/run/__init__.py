@@ -3,7 +3,7 @@
 from solvers.executors import WorkerDied
 
 from . import store
-from .cells import Simulated
+from .cells import Simulated, draw_layer
 from .monte_carlo import DEFAULT_MEMORY, simulate
 from .simulation import Simulation, points_dataset, rows_of, standard_error
 from .store import StoreError
@@ -14,6 +14,7 @@ __all__ = [
     "Simulation",
     "StoreError",
     "WorkerDied",
+    "draw_layer",
     "points_dataset",
     "rows_of",
     "simulate",

@@ -19,7 +19,7 @@ from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureSample, FirstLayer
-from replica.problem import SpikedRandomFeatures, describe
+from replica.problem import GaussianMixture, SpikedRandomFeatures, describe
 from solvers.results import Array
 from solvers.threads import one_thread
 
@@ -29,8 +29,8 @@ from ..draws import (
     arrays,
     draw,
     draw_gaussian,
-    gaussian_inputs,
     instance_of,
+    mixed_inputs,
     size,
     spiked_model,
 )
@@ -105,22 +105,12 @@ class Experiment:
     @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
-        problem = self.problem
-        if isinstance(problem, FeatureSample):
-            return bool((np.abs(problem.labels) == 1).all())
-        return problem.law.binary if isinstance(problem, FirstLayer) else self.model.labels.binary
+        return self.problem.binary if self.samples else self.model.labels.binary
 
     @property
     def described(self) -> dict[str, Any]:
         """The problem in plain values: of what is given, its sizes."""
-        problem = self.problem
-        if isinstance(problem, FeatureSample):
-            return {"features": list(problem.features.shape)}
-        if isinstance(problem, FirstLayer):
-            named = {"student": problem.student.name, "target": problem.target.name}
-            added = {} if problem.label_noise is None else {"label_noise": problem.label_noise.name}
-            return {"weights": list(problem.weights.shape), **named, "noise": problem.noise} | added
-        return describe(problem)
+        return self.problem.described if self.samples else describe(self.problem)
 
     @property
     def trained(self) -> dict[str, bool]:
@@ -168,6 +158,8 @@ class Samples:
         labels are noiseless.
     device : str
         Where features and labels are put.
+    law : GaussianMixture or None
+        Of the inputs; N(0, I) unless given.
     """
 
     layer: Instance
@@ -176,6 +168,7 @@ class Samples:
     features: SeedSequence
     noise: SeedSequence | None
     device: str
+    law: GaussianMixture | None = None
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
@@ -185,8 +178,12 @@ class Samples:
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
         rng, p = default_rng(self.inputs), len(self.layer.W)
-        for X in gaussian_inputs(self.count, self.layer.W.shape[1], rng, width=p):
-            y = self.layer.targets(X) if noise is None else self.layer.labels(X, noise)
+        d = self.layer.W.shape[1]
+        for X, component in mixed_inputs(self.law, self.count, d, rng, width=p):
+            if noise is None:
+                y = self.layer.targets(X, component)
+            else:
+                y = self.layer.labels(X, noise, component=component)
             moved = arrays.to_device(X, self.device)
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
@@ -259,22 +256,24 @@ def draw_samples(
 ) -> tuple[Samples | Rows, Samples | Rows, Samples | Rows]:
     """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
     device, count = experiment.device, int(experiment.sizes.max())
-    own, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
+    _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
     if isinstance(experiment.problem, FeatureSample):
         order = default_rng(inputs).permutation(len(experiment.problem.labels))
         parts = order[:count], order[count : count + experiment.test_samples]
         split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
         return split, rest, rest
-    layer = draw_layer(experiment, own)
-    train = Samples(layer, count, inputs, features, noise, device)
+    layer = draw_layer(experiment, index)
+    law = experiment.problem.inputs if isinstance(experiment.problem, FirstLayer) else None
+    train = Samples(layer, count, inputs, features, noise, device, law)
     inputs, features, noise = unseen
-    test = Samples(layer, experiment.test_samples, inputs, features, None, device)
+    test = Samples(layer, experiment.test_samples, inputs, features, None, device, law)
     return train, test, replace(test, noise=noise)
 
 
-def draw_layer(experiment: Experiment, rng: SeedSequence) -> Instance:
-    """The first layer of the model that is simulated."""
+def draw_layer(experiment: Experiment, index: int) -> Instance:
+    """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
+    rng = experiment.seed(index).spawn(1)[0]
     if experiment.simulated is Given.layer:
         return instance_of(problem)
     if experiment.simulated is Simulated.gaussian:

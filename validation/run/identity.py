@@ -19,7 +19,7 @@ import numpy as np
 from replica import __version__
 from replica.convex import Loss
 from replica.errors import InvalidArgument
-from replica.problem import Activation, LabelNoise, Law, MultiIndex
+from replica.problem import Activation, ClassLabels, LabelNoise, Law, MultiIndex
 
 from .cells import METHOD, Experiment
 
@@ -74,7 +74,9 @@ def describe_cells(
         "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
     }
     if experiment.samples:
-        given = {name: of for name, of in vars(problem).items() if isinstance(of, np.ndarray)}
+        law = getattr(problem, "inputs", None)
+        given = vars(problem) | ({} if law is None else vars(law))
+        given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
         given.pop("strata", None)  # of which simulations know nothing
         hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
         shared |= {"samples": list(experiment.samples), "given": hashes}
@@ -152,6 +154,11 @@ def _(of: Activation) -> list[Any]:
 def _(of: MultiIndex) -> list[Any]:
     at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
     return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
+
+
+@_values.register
+def _(of: ClassLabels) -> list[Any]:
+    return [of.values]
 
 
 @_values.register

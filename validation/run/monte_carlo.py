@@ -274,8 +274,6 @@ def _given(
     if isinstance(problem, FeatureSample):
         rows = len(problem.labels)
         most = rows - 1
-    elif problem.inputs is not None:
-        raise InvalidArgument("inputs", problem.inputs, "left out in a simulation: N(0, I)")
     meaning = "samples of the readout"
     counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
     if not counts:

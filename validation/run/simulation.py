@@ -139,6 +139,12 @@ class Simulation(Displayed):
         """Standard error of ``train_mean``, (N_a, N_l)."""
         return standard_error(self.train_error)
 
+    @property
+    def errors(self) -> dict[str, Array]:
+        """What has a theory, by name: squared errors, and what else is measured; (S, N_a, N_l)."""
+        measured = dict(sorted(self.measured.items()))
+        return {"test": self.test_error, "train": self.train_error, **measured}
+
     def columns(self) -> dict[str, Array]:
         """What is known of every point, by name: arrays (N_a, N_l)."""
         at = np.meshgrid(*self.axes.values(), indexing="ij")

@@ -1,0 +1,160 @@
+"""Laws of inputs that are mixtures of Gaussians, and labels that are those of their components."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from .checks import FINITE, finite_array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GaussianMixture:
+    """A mixture of J Gaussians as the law of inputs.
+
+    Parameters
+    ----------
+    means : array (J, K)
+        On the first K coordinates of the inputs; the others are standard normal, independently.
+    covariances : array (J, K, K) or (K, K), optional
+        Of every component, or one for all; identities unless given.
+    fractions : array (J,), optional
+        Shares of the components, of any sum; equal unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, a covariance is not symmetric and
+        positive semidefinite, or a share is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from replica import GaussianMixture
+    >>> two = GaussianMixture(means=[[1.5, 0], [-1.5, 0]], covariances=np.diag([1, 0.5]))
+    >>> two.fractions.tolist(), two.within(3).covariances[0].diagonal().tolist()
+    ([0.5, 0.5], [1.0, 0.5, 1.0])
+    """
+
+    means: Array
+    covariances: Any = None
+    fractions: Any = None
+
+    def __post_init__(self) -> None:
+        means = finite_array("means", self.means, 2)
+        J, K = means.shape
+        shares = np.ones(J) if self.fractions is None else np.asarray(self.fractions, dtype=float)
+        if shares.shape != (J,) or not (shares >= 0).all() or not 0 < shares.sum() < FINITE:
+            allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
+            raise InvalidArgument("fractions", self.fractions, allowed)
+        covariances = self.covariances
+        if covariances is not None:
+            axes = 2 if np.ndim(covariances) == 2 else 3
+            covariances = finite_array("covariances", covariances, axes)
+            if covariances.shape not in ((K, K), (J, K, K)):
+                allowed = f"of shape {(J, K, K)}, or {(K, K)} for all"
+                raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
+            size = np.abs(covariances).max()
+            values = np.linalg.eigvalsh(covariances)
+            # up to the rounding of a matrix that was computed
+            even = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max() <= 1e-8 * size
+            if not even or values.min() < -1e-8 * size:
+                allowed = "symmetric matrices without negative eigenvalues"
+                raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
+            covariances = np.broadcast_to(covariances, (J, K, K))
+        known = {"means": means, "covariances": covariances, "fractions": shares / shares.sum()}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
+
+    @property
+    def dimension(self) -> int:
+        """K."""
+        return int(self.means.shape[1])
+
+    def within(self, dimension: int) -> "GaussianMixture":
+        """The law of all coordinates of inputs of a ``dimension`` of K or more."""
+        more = dimension - self.dimension
+        if more == 0:
+            return self
+        if more < 0:
+            allowed = f"of at most {dimension} coordinates, as inputs have"
+            raise InvalidArgument("inputs", f"means of {self.dimension}", allowed)
+        means, covariances = np.pad(self.means, ((0, 0), (0, more))), self.covariances
+        if covariances is not None:
+            covariances = np.pad(covariances, ((0, 0), (0, more), (0, more)))
+            beyond = range(self.dimension, dimension)
+            covariances[:, beyond, beyond] = 1.0
+        return GaussianMixture(means=means, covariances=covariances, fractions=self.fractions)
+
+    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
+        """Inputs (n, K) and their components (n,)."""
+        component = self.components(samples, rng)
+        return self.at(rng.standard_normal((samples, self.dimension)), component), component
+
+    def components(self, samples: int, rng: Generator) -> Array:
+        """Those of so many inputs, drawn: (n,) of int."""
+        return rng.choice(len(self.fractions), samples, p=self.fractions)
+
+    def at(self, normals: Array, component: Array) -> Array:
+        """Inputs (n, K) of these components (n,), of standard normal numbers (n, K)."""
+        X = self.means[component]
+        for j, root in enumerate(self._roots):
+            own = component == j
+            X[own] += normals[own] @ root
+        return X
+
+    @cached_property
+    def _roots(self) -> list[Array]:
+        """Symmetric roots of the covariances, (K, K) each."""
+        if self.covariances is None:
+            return [np.eye(self.dimension)] * len(self.means)
+        values, vectors = np.linalg.eigh(self.covariances)
+        roots = np.sqrt(np.maximum(values, 0))[:, None, :]
+        return list((vectors * roots) @ np.swapaxes(vectors, 1, 2))
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """A target that is the component of the input: component j of J has the label ``values[j]``.
+
+    Its one argument is j.
+    """
+
+    values: tuple[float, ...]
+    name: str
+    dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
+    planes: ClassVar[tuple[Any, ...]] = ()
+
+    def __call__(self, component: Array) -> Array:
+        """The labels of components (n,)."""
+        return np.asarray(self.values)[component]
+
+
+def class_labels(spec: str, count: int) -> ClassLabels:
+    """The labels that ``spec``, such as ``"classes:1,-1"``, has for ``count`` components.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> class_labels("classes:1,-1", 2).values
+    (1.0, -1.0)
+    """
+    try:
+        values = tuple(float(part) for part in spec.partition(":")[2].split(","))
+    except ValueError:
+        values = ()
+    if len(values) != count or not np.isfinite(values).all():
+        allowed = f"classes:y1,y2,... with a number for each of {count} components of the inputs"
+        raise InvalidArgument("target", spec, allowed)
+    return ClassLabels(values, spec)

@@ -1,0 +1,101 @@
+"""Inputs of a Gaussian mixture, and labels of its components."""
+
+import numpy as np
+import pytest
+
+from replica import FirstLayer, GaussianMixture, InvalidArgument, solve
+from validation import compare, simulate
+
+
+def layer(d=60, **changes):
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((d, d)) / np.sqrt(d)
+    weights[:, 0] += rng.standard_normal(d)
+    known = {"weights": weights, "student": "relu", "target": "sin(2*z1)", "noise": 0.1}
+    return FirstLayer(**known | {"directions": np.eye(d)[1]} | changes)
+
+
+def mixture(d=60):
+    means = 1.5 * np.eye(d)[[0, 0]]
+    means[1] *= -1
+    covariances = [np.eye(d), np.diag(np.linspace(0.3, 1.7, d))]
+    return GaussianMixture(means=means, covariances=covariances, fractions=[2, 3])
+
+
+@pytest.mark.parametrize("d", [60, 120])
+@pytest.mark.parametrize(
+    "of", [{}, {"target": "classes:1,-1", "directions": None, "noise": 0.0}], ids=["sin", "classes"]
+)
+def test_theory_and_simulation_agree_on_a_mixture(d, of):
+    at = {"samples": [d // 2, 2 * d], "lam": 0.1, "seeds": 60, "rng": 0, "workers": 1}
+    compared = compare(layer(d, inputs=mixture(d), **of), **at)
+    for check in compared.checks.values():
+        # of 16 means; the theory itself is off by some 1 / n
+        allowed = 3.5 * check.stderr + check.theory / at["samples"][0]
+        assert (np.abs(check.simulated - check.theory) < allowed).all()
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        GaussianMixture(means=[[0.0]]),
+        GaussianMixture(means=np.zeros((2, 60)), covariances=np.eye(60), fractions=[1, 3]),
+    ],
+)
+def test_components_that_are_alike_are_one(inputs):
+    plain, mixed = layer(), layer(inputs=inputs)
+    errors = [solve(one, samples=90, lam=0.1).test_error for one in (plain, mixed)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-8)
+
+
+def test_inputs_have_the_moments_of_their_components():
+    law = GaussianMixture(means=[[1, 0], [-1, 2]], covariances=[[2, 1], [1, 2]]).within(3)
+    X, component = law.draw(40_000, np.random.default_rng(0))
+    for j, mean in enumerate(([1, 0, 0], [-1, 2, 0])):
+        own = X[component == j]
+        np.testing.assert_allclose(own.mean(axis=0), mean, atol=0.05)  # 5 standard errors
+        np.testing.assert_allclose(
+            np.cov(own.T), [[2, 1, 0], [1, 2, 0], [0, 0, 1]], atol=0.1
+        )  # 5 too
+    assert abs(component.mean() - 0.5) < 0.0125
+
+
+def test_a_store_tells_one_mixture_from_another(tmp_path):
+    at = {"samples": 40, "lam": 0.1, "seeds": 2, "rng": 0, "store": tmp_path}
+    errors = [
+        simulate(layer(inputs=GaussianMixture(means=[[mean]])), **at).test_error.mean()
+        for mean in (0.0, 2.0, 0.0)
+    ]
+    assert errors[0] == errors[2] != errors[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("means", {"means": [1.0, 2.0]}),
+        ("means", {"means": [[np.nan]]}),
+        ("covariances", {"covariances": np.eye(2)}),
+        ("covariances", {"covariances": [[-1.0]]}),
+        ("covariances", {"means": [[0, 0]], "covariances": [[1, 0.5], [0, 1]]}),
+        ("fractions", {"fractions": [0.5]}),
+        ("fractions", {"fractions": [-1, 2]}),
+    ],
+)
+def test_a_mixture_that_is_none_is_refused(name, change):
+    with pytest.raises(InvalidArgument, match=name):
+        GaussianMixture(**{"means": [[0.0], [1.0]]} | change)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("inputs", {"inputs": np.eye(3)}),
+        ("inputs", {"inputs": GaussianMixture(means=np.zeros((2, 61)))}),
+        ("target", {"target": "classes:1,-1"}),
+        ("target", {"target": "classes:1,x", "inputs": GaussianMixture(means=np.eye(2))}),
+        ("directions", {"directions": None}),
+    ],
+)
+def test_a_layer_of_inputs_that_do_not_fit_is_refused(name, change):
+    with pytest.raises(InvalidArgument, match=name):
+        layer(**change)
