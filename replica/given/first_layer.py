@@ -57,6 +57,7 @@ LEVELS = (
     Level((32, 20, 14, 8, 6), 8, 4, 1e-7),
     Level((64, 32, 22, 10, 7), 11, 6, 1e-8),
     Level((128, 48, 28, 12, 8), 14, 8, 1e-8),
+    Level((192, 64, 36, 13, 9), 18, 10, 1e-8),  # for the kinks of a loss in three directions
 )
 
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
@@ -227,8 +228,10 @@ class FirstLayer:
         return [condition(*given, component) for component in self.components]
 
     def stratified(self, level: int) -> Stratified | None:
-        """The strata of one level; None past the last."""
-        return self.cut(LEVELS[level]) if level < len(LEVELS) else None
+        """The strata of one level; None past the last, and for four directions or more at the last,
+        where they would be too many."""
+        count = len(LEVELS) - (self.special.shape[1] > 3)
+        return self.cut(LEVELS[level]) if level < count else None
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions
