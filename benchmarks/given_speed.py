@@ -74,7 +74,7 @@ def of_layer(name: str, layer: replica.FirstLayer) -> None:
     print(f"{name:10} p = {p:5}: {point / inverse:6.1f} inverses, {memory:5.1f} matrices")
 
 
-def against_literal(p: int = 150) -> None:
+def against_literal(p: int = 200) -> None:
     """Prints the ratio to the equations as they are written."""
     layer = three_directions(p)
     nodes = np.random.default_rng(2).standard_normal((1024, 3))

@@ -158,7 +158,7 @@ class MomentTable:
         found = np.empty((self.k_max + 2, *s.shape))
         x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1).T
         known, count = np.flatnonzero(self.known[neurons]), self.series.shape[2]
-        size = max(1, 10**6 // (count * len(s)))  # neurons at a time, for memory
+        size = max(1, 10**5 // (count * len(s)))  # neurons at a time, for memory
         for i in range(0, known.size, size):
             j = known[i : i + size]
             basis = np.moveaxis(chebvander(x[j], count - 1), 2, 1)  # (neurons, count, n)
