@@ -80,6 +80,15 @@ def test_another_layer_is_another_cell(tmp_path):
     assert len(list(tmp_path.glob("*.json"))) == 4
 
 
+def test_a_layer_that_was_solved_has_the_same_cells(tmp_path):
+    options = dict(samples=10, lam=0.1, seeds=2, rng=3, store=tmp_path)
+    layer = FirstLayer(weights=WEIGHTS, student="relu", target="sin", directions=np.eye(20)[0])
+    simulate(layer, **options)
+    assert layer.special.shape[0] == 20  # what the theory takes first
+    simulate(layer, **options)
+    assert len(list(tmp_path.glob("*.json"))) == 2
+
+
 def test_a_first_layer_is_the_one_that_simulations_draw():
     simulation = simulate(STEP, alpha=1, lam=0.1, dimension=30, beta=0.5, seeds=2, rng=5)
     own = simulation.experiment.seed(1).spawn(1)[0]

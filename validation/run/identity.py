@@ -75,7 +75,9 @@ def describe_cells(
     }
     if experiment.samples:
         law = getattr(problem, "inputs", None)
-        given = vars(problem) | ({} if law is None else vars(law))
+        parts = [problem] if law is None else [problem, law]
+        # fields alone: a model that has been solved also keeps what the theory made of them
+        given = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
         given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
         given.pop("strata", None)  # of which simulations know nothing
         hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
