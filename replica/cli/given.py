@@ -22,7 +22,7 @@ OF_LAYERS = (
     "alpha",
 )  # fmt: skip
 OF_FEATURES = ("features", "labels", "strata")
-OF_BOTH = ("samples", "lam", "loss")
+OF_BOTH = ("samples", "lam", "loss", "intercept")
 # Of every file what its array may be, once read as float64.
 ONE, TWO, EITHER = (Wanted(axes, "biuf", 8) for axes in ((1, 1), (2, 2), (1, 2)))
 FILES = {
@@ -80,6 +80,7 @@ def parse_given(options: Options) -> GivenRequest:
     for name, read in (readers | {"bias": _bias, "inputs": read_mixture}).items():
         if name in values:
             values[name] = read(values[name])
+    values["intercept"] = options.get("intercept", False)
     model = FirstLayer(**values) if layer else FeatureSample(**values)
     return GivenRequest(model, points, minimised)
 

@@ -53,8 +53,8 @@ class StrataEquations:
     strata : Strata
     samples : float
         n.
-    lam : float
-        lambda, positive.
+    lam : float or array (p,)
+        lambda, positive, of every feature; 0 of the constant one that is an intercept.
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
     deadline : float
@@ -64,7 +64,7 @@ class StrataEquations:
 
     strata: Strata
     samples: float
-    lam: float
+    lam: Any
     scores: Callable[[Field], Scores]
     deadline: float = np.inf
 

@@ -23,6 +23,7 @@ from ..problem import (
     activation,
     class_labels,
     finite_array,
+    flag,
     label_noise,
     number,
     target,
@@ -84,6 +85,8 @@ class FirstLayer:
         What labels add beside it, or the channel they come through.
     inputs : GaussianMixture, optional
         Their law, of d coordinates or of the first of them; N(0, I) unless given.
+    intercept : bool
+        Whether the readout has one, which is not penalised.
     beside : int, optional
         How many special directions there are beside the target's: leading right singular vectors
         of what the target's leave of the rows.  Unless given, as many as errors need.
@@ -102,6 +105,7 @@ class FirstLayer:
     noise: float = 0.0
     label_noise: Any = None
     inputs: GaussianMixture | None = None
+    intercept: bool = False
     beside: int | None = None
 
     def __post_init__(self) -> None:
@@ -138,6 +142,7 @@ class FirstLayer:
             "noise": number("noise", self.noise, 0, FINITE, "a variance, 0 or more"),
             "label_noise": label_noise(self.label_noise),
             "inputs": None if self.inputs is None else self.inputs.within(d),
+            "intercept": flag("intercept", self.intercept),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -160,6 +165,8 @@ class FirstLayer:
         known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
         known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
         added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
+        if self.intercept:
+            added["intercept"] = True
         return known | {name: str(value) for name, value in added.items() if value is not None}
 
     @property
@@ -224,7 +231,13 @@ class FirstLayer:
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
         """Every component, given the special directions."""
-        given = self.weights, self.bias, self.special
+        weights, bias = self.weights, self.bias
+        if self.intercept:  # a neuron that sees no input, at a bias at which it is not 0
+            tried = np.arange(-3.0, 4.0)
+            constant = tried[np.argmax(np.abs(self.student(tried)))]
+            weights = np.vstack([weights, np.zeros(self.dimension)])
+            bias = np.append(bias, constant)
+        given = weights, bias, self.special
         return [condition(*given, component) for component in self.components]
 
     def stratified(self, level: int) -> Stratified | None:
@@ -254,7 +267,8 @@ class FirstLayer:
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
         variances, shares = np.array(law.gaussians).T
         labels = labels_of(mean, variances, shares, binary=law.binary)
-        return Stratified(strata, moments, labels._replace(noise=law.added), law.channel)
+        labels = labels._replace(noise=law.added)
+        return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)
 
     def _rule(self, given: Conditioned, level: Level, last: int | None) -> Rule:
         """Nodes for z of a component.  As its axes are triangular, the target's directions have the

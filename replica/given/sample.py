@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import finite_array
+from ..problem import finite_array, flag
 from .labels import StratumLabels, labels_of
 from .strata import MomentStrata, Stratified
 
@@ -35,6 +35,8 @@ class FeatureSample:
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
         labels +-1 unless given.
+    intercept : bool
+        Whether the readout has one, which is not penalised.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class FeatureSample:
     features: Array
     labels: Array
     strata: Any = None
+    intercept: bool = False
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
@@ -65,6 +68,7 @@ class FeatureSample:
             finite_array("strata", strata, 1)
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "strata", strata)
+        flag("intercept", self.intercept)
 
     def __repr__(self) -> str:
         return f"FeatureSample({in_words(self.described)})"
@@ -72,7 +76,8 @@ class FeatureSample:
     @property
     def described(self) -> dict[str, Any]:
         """The sample in plain values: shapes in the place of numbers."""
-        return {"features": " x ".join(map(str, self.features.shape))}
+        described: dict[str, Any] = {"features": " x ".join(map(str, self.features.shape))}
+        return described | ({"intercept": True} if self.intercept else {})
 
     @property
     def binary(self) -> bool:
@@ -88,9 +93,13 @@ class FeatureSample:
         """The strata, of which there is one level."""
         if level:
             return None
-        strata, moments = sample_strata(self.features, self.labels, self.strata)
+        features = self.features
+        if self.intercept:
+            features = np.column_stack([features, np.ones(len(features))])
+        strata, moments = sample_strata(features, self.labels, self.strata)
         labels = labels_of(moments.h, np.zeros(1), np.ones(1), binary=self.binary)
-        return Stratified(strata, moments, labels, rows=len(self.labels))
+        rows = len(self.labels)
+        return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
 
 
 def sample_strata(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solvers.arrays import add_to_diagonal
 from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Rows, Status
 
@@ -57,7 +58,11 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the ``deadline``."""
-    at = given.strata, samples, lam
+    p = given.strata.width
+    penalties: Any = lam
+    if given.intercept:  # its feature is the last; the others are over the root of one more
+        penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
+    at = given.strata, samples, penalties
     of_ridge = partial(scores_of_ridge, given.moments)
     ridge = StrataEquations(*at, of_ridge, deadline)
     square = loss.is_square and not given.channel
@@ -148,8 +153,10 @@ def _errors(
 def _first_responses(equations: StrataEquations) -> Array:
     """V (N,) if all directions were alike: that of G = g, g = 1 / (lambda + (n/p) m / (1 + m g)),
     for the mean m of the features' power."""
-    lam, ratio, shares = equations.lam, equations.ratio, equations.strata.shares
-    power = equations.trace(equations.response(np.zeros_like(shares))) * lam  # of G = 1 / lambda
+    lam, ratio, shares = np.max(equations.lam), equations.ratio, equations.strata.shares
+    unit = equations.strata.mix(np.zeros_like(shares))
+    add_to_diagonal(unit, 1.0)
+    power = equations.trace(unit)  # of G = 1
     m = shares @ power
     b = lam + (ratio - 1) * m
     root = np.sqrt(b**2 + 4 * lam * m)

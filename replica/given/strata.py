@@ -58,13 +58,15 @@ class Strata(Protocol):
 class Stratified(NamedTuple):
     """Strata and the labels in them: their moments, and their law for losses other than the
     square.  ConditionalLabels of a ``channel`` are +-1 at random.  Moments of a sample are those of
-    so many ``rows``; others are exact."""
+    so many ``rows``; others are exact.  The last feature is a constant where there is an
+    ``intercept``."""
 
     strata: Strata
     moments: StratumLabels
     labels: ConditionalLabels
     channel: bool = False
     rows: int | None = None
+    intercept: bool = False
 
 
 class Degree(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument
+from replica import GradientStep, InvalidArgument, solve
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate
 from validation import compare, draw, first_layer, simulate
@@ -32,6 +32,35 @@ def test_readouts_of_a_simulated_layer_have_the_errors_of_its_theory(dimension, 
         expected = getattr(theory, f"{name}_error")
         # errors of order 1/n beside four standard errors
         assert (np.abs(mean - expected) < 4 * stderr + expected / dimension).all()
+
+
+@pytest.mark.parametrize("d", [60, 120])
+@pytest.mark.parametrize("of", ["square", "huber:0.3"])
+def test_readouts_with_an_intercept_have_the_errors_of_their_theory(d, of):
+    """Labels of mean 1, which tanh features without biases cannot have."""
+    weights = np.random.default_rng(3).standard_normal((d, d)) / np.sqrt(d) + 0.5 * np.eye(d)[0]
+    given = {"weights": weights, "student": "tanh", "directions": np.eye(d)[0], "noise": 0.1}
+    layer = FirstLayer(target="1 + z1", intercept=True, **given)
+    at = {"samples": [d, 3 * d], "lam": 0.1, "seeds": 60, "rng": 0, "loss": of, "workers": 1}
+    checks = compare(layer, **at).checks
+    for check in checks.values():
+        # errors of order 1/n beside 3.5 standard errors
+        off = np.abs(check.simulated - check.theory)
+        assert (off < 3.5 * check.stderr + check.theory / d).all()
+    without = FirstLayer(target="1 + z1", **given)
+    assert solve(without, samples=d, lam=0.1).test_error > 1.2 * checks["test"].theory[0, 0]
+
+
+def test_features_with_an_intercept_have_the_errors_of_their_theory():
+    sample = features(4000, p=20)
+    keep = (sample.labels > 0) | (np.arange(4000) % 4 == 0)  # four of five labels are 1
+    uneven = FeatureSample(
+        features=sample.features[keep], labels=sample.labels[keep], intercept=True
+    )
+    compared = compare(uneven, samples=[40, 200], lam=0.1, seeds=60, rng=0, workers=1)
+    for check in compared.checks.values():
+        off = np.abs(check.simulated - check.theory)
+        assert (off < 3.5 * check.stderr + check.theory / 40).all()
 
 
 def test_splits_of_features_have_the_errors_of_their_theory():

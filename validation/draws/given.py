@@ -27,7 +27,7 @@ def first_layer(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, or more than the readout's weights is trained.
+        If an argument is out of range, or a bias is trained.
 
     Examples
     --------
@@ -47,11 +47,10 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
     Raises
     ------
     InvalidArgument
-        If more than the readout's weights is trained.
+        If a bias is trained.
     """
-    if model.intercept or model.train_bias:
-        trained = "intercept" if model.intercept else "train_bias"
-        raise InvalidArgument(trained, True, "False: a given first layer has a readout alone")
+    if model.train_bias:
+        raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
     return FirstLayer(
         weights=drawn.W,
         bias=drawn.bias,
@@ -60,6 +59,7 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
         directions=drawn.directions.T,
         noise=drawn.noise,
         label_noise=drawn.label_noise,
+        intercept=model.intercept,
     )
 
 

@@ -115,10 +115,10 @@ class Experiment:
     @property
     def trained(self) -> dict[str, bool]:
         """What is trained beside the readout's weights."""
-        model = None if self.samples else self.model
+        given = self.problem if self.samples else self.model
         return {
-            "intercept": model is not None and model.intercept,
-            "train_bias": model is not None and model.train_bias,
+            "intercept": given.intercept,
+            "train_bias": not self.samples and self.model.train_bias,
         }
 
     @property
