@@ -54,6 +54,8 @@ class ReadoutPoints(NamedTuple):
     iterations, strata : passes, and strata of the last of them.
     directions : special ones of a layer.
     status : Status
+    last : Posterior or None
+        The readout of the last point, over its samples; None where it is not known.
     """
 
     test_error: Array
@@ -68,6 +70,7 @@ class ReadoutPoints(NamedTuple):
     strata: Array
     directions: Array
     status: Array
+    last: Posterior | None
 
     @property
     def converged(self) -> Array:
@@ -112,7 +115,8 @@ def evaluate(
         error = max(point.change, point.worth)
         account = point.residual, error, point.iterations, point.strata, levels.directions
         rows.append((*point.errors, *account, point.status))
-    return ReadoutPoints(*(np.array(column) for column in zip(*rows, strict=True)))
+    columns = (np.array(column) for column in zip(*rows, strict=True))
+    return ReadoutPoints._make([*columns, start])
 
 
 def check_memory(model: FirstLayer | FeatureSample) -> None:

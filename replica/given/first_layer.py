@@ -30,7 +30,7 @@ from ..problem import (
 )
 from .labels import StratumLabels, labels_of
 from .layer import Component, Conditioned, condition, heavy, layer_strata
-from .strata import JoinedStrata, Stratified
+from .strata import HermiteStrata, JoinedStrata, Stratified
 
 
 class Level(NamedTuple):
@@ -245,6 +245,24 @@ class FirstLayer:
         where they would be too many."""
         count = len(LEVELS) - (self.special.shape[1] > 3)
         return self.cut(LEVELS[level]) if level < count else None
+
+    def along_target(self, kappa: Array) -> HermiteStrata:
+        """Strata at given projections (T, N) on the target's directions, of equal shares: all else
+        of the inputs, which are N(0, I), is averaged.
+
+        Raises
+        ------
+        InvalidArgument
+            If inputs have another law.
+        """
+        if self.inputs is not None:
+            allowed = "left out here, where all inputs are N(0, I)"
+            raise InvalidArgument("inputs", self.inputs, allowed)
+        (given,) = replace(self, beside=0)._conditioned
+        shares = np.full(kappa.shape[1], 1 / kappa.shape[1])
+        finest = LEVELS[-1]
+        rule, limits = Rule(kappa.T, shares), (finest.k_max, finest.rank_tol)
+        return layer_strata(given, self.student, rule, 1.0, *limits)
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions

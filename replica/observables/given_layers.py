@@ -14,7 +14,7 @@ from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
-from ..given import TOLERANCE, FeatureSample, FirstLayer, ReadoutPoints, evaluate
+from ..given import TOLERANCE, FeatureSample, FirstLayer, Posterior, ReadoutPoints, evaluate
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import number, one_positive, positive
 
@@ -97,17 +97,17 @@ class ReadoutSolution(Displayed):
 
 def solve_given(
     model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
-) -> ReadoutSolution:
-    """:func:`replica.solve` of a given layer; ``options`` are the tolerance and the time limit."""
+) -> tuple[ReadoutSolution, Posterior | None]:
+    """:func:`replica.solve` of a given layer, and the law of its readout; ``options`` are the
+    tolerance and the time limit."""
     name, value = _asked(model, alpha, samples)
     n = _samples(model, name, one_positive(name, value))
     penalty, minimised = one_positive("lam", lam), as_loss(loss)
     points = _points(model, n, penalty, minimised, **options)
     always = "loss_error", "train_loss", "classification_error", "strata", "status"
     columns = {key: getattr(points, key).item() for key in {*_shown(model), *always}}
-    return ReadoutSolution(
-        model=model, samples=n.item(), lam=penalty.item(), loss=minimised, **columns
-    )
+    at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
+    return ReadoutSolution(model=model, **at, **columns), points.last
 
 
 def curve_given(

@@ -19,10 +19,13 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..equivalence import Table, at_points
+from ..errors import InvalidArgument
+from ..given import FirstLayer, HermiteStrata, Posterior
 from ..plotting import plot_learned
 from ..problem import SpikedRandomFeatures, check_model
 from ..saddle_point import ridge
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import TIME_LIMIT
+from .given_layers import needs_alpha, solve_given
 from .solution import Solution, solve
 
 if TYPE_CHECKING:
@@ -87,25 +90,81 @@ class LearnedFunction:
         return np.where(self.point.converged, member, np.nan)
 
 
+@dataclass(frozen=True, eq=False)
+class LearnedByReadout(LearnedFunction):
+    """The same of a given layer: of its mean readout, and with what its samples change, given the
+    projections kappa on the target's directions.
+
+    Attributes
+    ----------
+    point : ReadoutSolution
+    readout : Posterior
+    """
+
+    point: Any
+    readout: Posterior | None
+
+    def mean(self, kappa: ArrayLike) -> Array:
+        """The mean output C(kappa), of inputs and readouts.  Eq. (20.3)"""
+        strata, readout, shape = self._at(kappa)
+        return np.where(self.point.converged, strata.mean(readout.mean), np.nan).reshape(shape)
+
+    def variance(self, kappa: ArrayLike) -> Array:
+        """Variance of the output over the inputs of projection kappa, and over readouts.
+        Eq. (20.7)"""
+        strata, readout, shape = self._at(kappa)
+        total = strata.quadratic(readout.mean) + strata.trace(readout.covariance) / strata.width
+        return np.where(self.point.converged, total, np.nan).reshape(shape)
+
+    def target_mean(self, kappa: ArrayLike) -> Array:
+        """E[y | kappa]."""
+        places, shape = self._places(kappa)
+        return np.asarray(self.point.model.law.mean(*places)).reshape(shape)
+
+    def target_variance(self, kappa: ArrayLike) -> Array:
+        """0: the target is a function of kappa."""
+        return np.zeros(self._places(kappa)[1])
+
+    def _at(self, kappa: ArrayLike) -> tuple[HermiteStrata, Posterior, tuple[int, ...]]:
+        """The features at kappa, the readout, which is NaN where it is not known, and the shape
+        (...)."""
+        places, shape = self._places(kappa)
+        strata = self.point.model.along_target(places)
+        p = strata.width
+        unknown = Posterior(*(np.full(of, np.nan) for of in ((p, p), (p, p), (p,))))
+        return strata, self.readout or unknown, shape
+
+    def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+        """kappa as (T, N), and the shape (...)."""
+        T, places = self.point.model.directions.shape[1], np.asarray(kappa, dtype=float)
+        shape = places.shape if T == 1 else places.shape[1:]
+        if T > 1 and places.shape[:1] != (T,):
+            allowed = f"of shape ({T}, ...), as the target has {T} directions"
+            raise InvalidArgument("kappa", f"shape {places.shape}", allowed)
+        return places.reshape(T, -1), shape
+
+
 def learned_function(
-    model: SpikedRandomFeatures,
+    model: SpikedRandomFeatures | FirstLayer,
     *,
-    alpha: float,
+    alpha: float | None = None,
+    samples: float | None = None,
     lam: float,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    quadrature_tol: float | None = None,
 ) -> LearnedFunction:
     """What the network has learned along the spikes, at one point.
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
-    alpha, lam, quadrature_tol : float
+    model : SpikedRandomFeatures or FirstLayer
+        Of the latter along the target's directions, on inputs N(0, I).
+    alpha, samples, lam, quadrature_tol : float
         As in :func:`replica.solve`.
 
     Raises
     ------
     InvalidArgument
-        If alpha or lam is out of range, or labels are +-1 at random.
+        If an argument is missing or out of range, or labels are +-1 at random.
 
     Examples
     --------
@@ -115,6 +174,10 @@ def learned_function(
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
     """
+    if isinstance(model, FirstLayer):
+        limits = {"tol": quadrature_tol, "time_limit": TIME_LIMIT}
+        return LearnedByReadout(*solve_given(model, alpha, samples, lam, "square", **limits))
     check_model(model)
     model.refuse_channel()
+    alpha = needs_alpha(alpha, samples)
     return LearnedFunction(solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol))

@@ -257,7 +257,7 @@ def solve(
     if isinstance(model, Given):
         of_limits_alone(method=method, rule=rule)
         limits = {"tol": quadrature_tol, "time_limit": time_limit}
-        solution = solve_given(model, alpha, samples, lam, loss, **limits)
+        solution, _ = solve_given(model, alpha, samples, lam, loss, **limits)
     else:
         check_model(model)
         if alpha is None or samples is not None:

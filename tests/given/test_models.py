@@ -5,7 +5,7 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given import FeatureSample, FirstLayer
+from replica.given import FeatureSample, FirstLayer, ReadoutErrors
 from replica.given.evaluate import evaluate
 from replica.problem import GaussianMixture, activation
 from solvers.rules import gauss_hermite, tensor
@@ -23,7 +23,7 @@ def errors(model, samples, lam, of="square", **options):
     """Those of one point."""
     found = evaluate(model, np.array([samples]), np.array([lam]), loss(of), **options)
     assert found.converged.all(), found.status
-    return {name: float(column[0]) for name, column in found._asdict().items() if name != "status"}
+    return {name: float(getattr(found, name)[0]) for name in ReadoutErrors._fields}
 
 
 def sech2(x):
