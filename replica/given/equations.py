@@ -181,9 +181,9 @@ class SampledEquations(StrataEquations):
         a = self.mean(G, mean / kept, slope / kept, field.centre[0])
         along = self.strata.along_labels(a)
         power = (self.strata.quadratic(a) - 2 * H * along + H**2 * spread) / kept**2
-        # of the readout's samples, and of the rows, whose scores are those of the mean readout
-        varied = self._varied(G, slope, V, square)
-        varied -= part * self._varied(G, slope, V, square - slope**2 * (field.power[0] - power))
+        # less the noise of the rows, whose scores are those of the mean readout
+        of_rows = part * (square - slope**2 * (field.power[0] - power))
+        varied = self._coupling(G, slope, V) @ (square - of_rows)
         centre = self.strata.mean(a) - part * V * mean
         pull = ((along - H * spread) / kept)[:, None]
         new = centre, pull, self.positive(power + varied), self.positive(self.trace(G) / kept)
@@ -192,15 +192,15 @@ class SampledEquations(StrataEquations):
     def variance(self, field: Field, posterior: Posterior) -> float:
         """What another sample of the readout would change, on average over strata."""
         _, slope, square = (part[0] for part in self.scores(field)[:3])
-        varied = self._varied(posterior.response, slope, field.response[0], square)
-        return float(self.strata.shares @ varied)
+        coupling = self._coupling(posterior.response, slope, field.response[0])
+        return float(self.strata.shares @ coupling @ square)
 
-    def _varied(self, G: Any, slope: Array, V: Array, square: Array) -> Array:
-        """tr (S + mu mu^T) T / p of the population, (N,), for scores with E s^2 = ``square``.
+    def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
+        """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).
 
         With kappa_nu = (n/p) omega (-E s') for what the population's moments have in 1/G, it is
-        D (n/p) omega E s^2, D = -dV / d kappa.  The empirical one, D-hat = -d V-hat / d kappa-hat,
-        has V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
+        D (n/p) omega, D = -dV / d kappa.  The empirical one, D-hat = -d V-hat / d kappa-hat, has
+        V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
         """
         part = self.samples / self.rows
         kept = 1 - part * slope * V
@@ -211,5 +211,4 @@ class SampledEquations(StrataEquations):
         ratio = part / shares
         Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * ratio / kept**2)
         rest = shares * slope * part * slope  # (1 - H)^2 kappa-hat c
-        D = Q @ np.linalg.inv(unit + rest[:, None] * Q)
-        return np.asarray(D @ (shares * square))
+        return np.asarray(Q @ np.linalg.inv(unit + rest[:, None] * Q) * shares)
