@@ -2,7 +2,9 @@
 or 2, a few lines on standard error and no traceback, in a minute and 4 GB."""
 
 import re
+from io import BytesIO
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -175,9 +177,26 @@ def test_expressions(text):
     check(["replica", "staircase", f"--target={text}", "--degree=2"])
 
 
+@LIMITS
+@given(st.one_of(st.none(), st.binary(max_size=200)), GRID, GRID, SPECIAL["loss"])
+def test_arrays_of_random_bytes(content, samples, lam, loss):
+    """And ordinary ones, at whatever points."""
+    files = {}
+    rng, labels = np.random.default_rng(0), np.repeat([1.0, -1.0], 20)
+    for name, array in (("f.npy", rng.standard_normal((40, 3))), ("y.npy", labels)):
+        stream = BytesIO()
+        np.save(stream, array)
+        files[name] = stream.getvalue()
+    if content is not None:
+        files["f.npy"] = content
+    points = [f"--samples={samples}", f"--lam={lam}", f"--loss={loss}"]
+    check(["replica", "readout", "--features=f.npy", "--labels=y.npy", *points], files)
+
+
 def test_all_options_are_reached():
     """A new command or option of a problem is fuzzed, too."""
-    others = {"staircase", "explore", "init"}  # without the options of a problem
+    # these have no options of a problem
+    others = {"staircase", "explore", "init", "readout"}
     assert {c.callback.__name__ for c in app.registered_commands} == {*COMMANDS, *others}
     own = {"simulate", "compare", "alignment", "spectrum", "figure"}
     assert {c.callback.__name__ for c in validation.registered_commands} == own
