@@ -71,7 +71,7 @@ SAME_IN_EVERY_PROCESS = """
 import numpy as np, scipy.stats
 from scipy.interpolate import CubicSpline
 from replica import GradientStep, SpikedRandomFeatures
-from validation.run.monte_carlo import plan
+from validation.run.plan import plan
 from validation.run.identity import describe_cells
 x = np.linspace(-9, 9, 30)
 law = scipy.stats.norm(0, 2)

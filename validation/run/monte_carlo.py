@@ -15,28 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
-from replica.observables import LABELS_NEEDED
-from replica.problem import Problem, positive
+from replica.problem import Problem
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import MOST, check_device, seed_count, seed_sequence, size, spiked_model, whole
+from ..draws import seed_count, whole
 from . import store as cell_store
 from .arguments import byte_count, fraction
-from .cells import SQUARED_ERRORS, Experiment, Given, Simulated, run_cell
+from .cells import SQUARED_ERRORS, Experiment, run_cell
 from .identity import describe_cells
+from .plan import plan
 from .resources import bytes_needed, check_memory, check_time, cost
 from .simulation import Simulation
 
 logger = logging.getLogger(__name__)
 
-# Test inputs over max(d, n).  The noise of the test set equals that between seeds at 1 to 5 max(d,
-# n) inputs, 6 for tanh/sin without label noise (alpha from .5 to 3, 100 seeds, d = 100 and 200:
-# the number over d does not depend on d).  The standard error includes what is left of it.
-TEST_INPUTS = 8
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
@@ -180,119 +175,6 @@ def simulate(
     measured = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
     test, train, variance = (measured.pop(name) for name in SQUARED_ERRORS)
     return Simulation(experiment, indices, test, train, variance, measured)
-
-
-def plan(
-    problem: Problem | FirstLayer | FeatureSample,
-    *,
-    alpha: ArrayLike | None,
-    lam: ArrayLike,
-    dimension: int | None,
-    rng: Any,
-    beta: float | None,
-    simulated: str,
-    loss: Any,
-    test_samples: int | None,
-    device: str,
-    samples: ArrayLike | None = None,
-) -> Experiment:
-    """The arguments of :func:`simulate` that its cells need, checked."""
-    root, of = seed_sequence(rng), as_loss(loss)
-    if isinstance(problem, FirstLayer | FeatureSample):
-        sizes = {"alpha": alpha, "dimension": dimension, "beta": beta}
-        known = _given(problem, samples, simulated, test_samples, sizes)
-    elif samples is not None:
-        allowed = "left out unless a first layer or features are given: alpha says how many"
-        raise InvalidArgument("samples", samples, allowed)
-    else:
-        known = _drawn(problem, alpha, dimension, beta, simulated, test_samples)
-    experiment = Experiment(
-        problem=problem,
-        lam=tuple(map(float, positive("lam", lam))),
-        entropy=root.entropy,
-        spawn_key=tuple(root.spawn_key),
-        pool_size=root.pool_size,
-        device=check_device(device),
-        loss=of,
-        **known,
-    )
-    if of.kind == "margin" and not experiment.binary:
-        raise InvalidArgument("loss", of.name, LABELS_NEEDED)
-    if experiment.trained["train_bias"] and not of.is_square:
-        raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
-    if device != "cpu" and not of.is_square:
-        raise InvalidArgument("device", device, "cpu for a loss other than the square")
-    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
-    return experiment
-
-
-def _drawn(
-    problem: Problem,
-    alpha: ArrayLike | None,
-    dimension: int | None,
-    beta: float | None,
-    simulated: str,
-    test_samples: int | None,
-) -> dict[str, Any]:
-    """What an experiment is of a problem whose first layer is drawn."""
-    spiked_model(problem, beta)  # refuses what the theory does
-    d = whole("dimension", dimension, 2, "the input dimension d")
-    if alpha is None:
-        raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
-    ratios = positive("alpha", alpha)
-    largest = max(d, size("alpha", float(ratios.max()), d))
-    try:
-        kind = Simulated(simulated)
-    except ValueError:
-        raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
-    if kind is Simulated.network and not problem.schedule:
-        kind = Simulated.srf
-    tests = _tests(test_samples, TEST_INPUTS * largest)
-    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
-    return {"simulated": kind, "test_samples": tests, **sizes}
-
-
-def _given(
-    problem: FirstLayer | FeatureSample,
-    samples: ArrayLike | None,
-    simulated: str,
-    test_samples: int | None,
-    sizes: dict[str, Any],
-) -> dict[str, Any]:
-    """What an experiment is of a given first layer, or of given features."""
-    for name, value in sizes.items():
-        if value is not None:
-            allowed = "left out of what is given, which has its own sizes (samples says how many)"
-            raise InvalidArgument(name, value, allowed)
-    if simulated != "network":
-        allowed = "left out: a given layer, or given features, are simulated as they are"
-        raise InvalidArgument("simulated", simulated, allowed)
-    known: dict[str, Any] = {"alpha": (), "beta": None}
-    if samples is None:
-        raise InvalidArgument("samples", samples, "given: how many the readout is trained on")
-    most, rows = MOST, 0
-    if isinstance(problem, FeatureSample):
-        rows = len(problem.labels)
-        most = rows - 1
-    meaning = "samples of the readout"
-    counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
-    if not counts:
-        raise InvalidArgument("samples", samples, "one number of samples, or several")
-    if isinstance(problem, FeatureSample):
-        left = rows - max(counts)
-        tests = _tests(test_samples, left, left)
-        kind, d = Given.features, problem.width
-    else:
-        kind, d = Given.layer, problem.dimension
-        tests = _tests(test_samples, TEST_INPUTS * max(d, *counts))
-    return known | {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
-
-
-def _tests(asked: int | None, usual: int, most: int = MOST) -> int:
-    """How many inputs a test error is averaged over: as many as ``asked``, or the ``usual``."""
-    if asked is None:
-        return usual
-    return whole("test_samples", asked, 1, "inputs a test error is averaged over", most)
 
 
 class Machine(NamedTuple):
