@@ -202,11 +202,15 @@ class FirstLayer:
     @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
-        with, those that hold a twentieth of the rows beside the target's, four in all at most."""
+        with, those that hold a twentieth of the rows beside the target's, and more than random rows
+        would, four in all at most."""
         known, (sizes, vectors) = self.directions, self._beside
         if self.beside is None:
             room = max(0, 4 - known.shape[1])
-            count = int(np.count_nonzero(sizes[:room] ** 2 > 0.05 * (sizes**2).sum()))
+            # random rows, of independent entries, have this part along one direction
+            random = (1 / np.sqrt(self.width) + 1 / np.sqrt(self.dimension)) ** 2
+            large = sizes[:room] ** 2 > max(0.05, 1.2 * random) * (sizes**2).sum()
+            count = int(np.count_nonzero(large))
         else:
             count = min(self.beside, int(np.count_nonzero(sizes > 1e-9 * sizes.max())))
         return np.concatenate([known, vectors[:count].T], axis=1)
