@@ -40,7 +40,7 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     Raises
     ------
     InvalidArgument
-        If the loss is another, or the point did not converge.
+        If the loss is another, the point did not converge, or it is of a given layer.
 
     Examples
     --------
@@ -51,6 +51,8 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
     ([0.5, 0.922], [0.5, 0.909])
     """
+    if not isinstance(solution, Solution):
+        raise InvalidArgument("solution", type(solution).__name__, "a Solution, of a model")
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
     learned, points = LearnedFunction(solution), np.atleast_1d(np.asarray(kappa, dtype=float))

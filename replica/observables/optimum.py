@@ -150,6 +150,9 @@ def optimal_lambda(
     """
     axis = logarithms("lam", lam, LAM_SCAN)
     if isinstance(model, Given):
+        for name, value in (("alpha", alpha), ("samples", samples)):
+            if value is not None:
+                one_positive(name, value)
         return _lowest(model, {"alpha": alpha, "samples": samples}, axis[::2])
     check_model(model)
     return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})

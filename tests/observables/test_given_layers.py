@@ -198,3 +198,17 @@ def test_what_has_no_theory_of_given_layers_says_so(layer, function):
     at |= {"lam": 0.1} if function == "gradient" else {}
     with pytest.raises(replica.InvalidArgument, match=r"got FirstLayer\(weights 90 x 120"):
         getattr(replica, function)(layer, **at)
+
+
+def test_calibration_and_an_optimum_of_several_samples_are_refused(sample):
+    point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
+    with pytest.raises(replica.InvalidArgument, match="solution must be a Solution"):
+        replica.calibration(point, [0.0, 1.0])
+    with pytest.raises(replica.InvalidArgument, match="samples must be one number"):
+        replica.optimal_lambda(sample, samples=[100, 200])
+
+
+def test_the_best_penalty_of_features(sample):
+    best = replica.optimal_lambda(sample, samples=50, lam=(1e-2, 1e3))
+    around = replica.learning_curve(sample, samples=50, lam=best.lam * np.array([0.5, 1, 2]))
+    assert around.test_error.values[0].argmin() == 1
