@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.arrays import namespace, to_host
 from solvers.results import Array, Status
 from solvers.threads import one_thread
 
@@ -28,8 +29,8 @@ RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
 
 
 class ReadoutErrors(NamedTuple):
-    """Errors of one readout: of the target and of the label, in the loss, and of the class; and the
-    part of the first that the readout's samples are the reason of."""
+    """Errors of one readout: of the target and of the label, in the loss, and of the class; the
+    part of the first that the readout's samples are the reason of; and its squared norm over p."""
 
     test_error: float
     train_error: float
@@ -37,6 +38,7 @@ class ReadoutErrors(NamedTuple):
     train_loss: float
     classification_error: float
     readout_variance: float
+    squared_norm: float
 
 
 class ReadoutPoints(NamedTuple):
@@ -46,8 +48,8 @@ class ReadoutPoints(NamedTuple):
     ----------
     test_error, train_error, loss_error, train_loss, classification_error
         As a ``Solution`` has them.
-    readout_variance
-        As a ``ReadoutSolution`` has it.
+    readout_variance, squared_norm
+        As a ``ReadoutSolution`` has them.
     residual : of the equations.
     quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
         more special direction, if that is more.
@@ -64,6 +66,7 @@ class ReadoutPoints(NamedTuple):
     train_loss: Array
     classification_error: Array
     readout_variance: Array
+    squared_norm: Array
     residual: Array
     quadrature_error: Array
     iterations: Array
@@ -186,7 +189,7 @@ class _Point(NamedTuple):
     level: int
 
 
-UNKNOWN = ReadoutErrors(*[np.nan] * 6)
+UNKNOWN = ReadoutErrors(*[np.nan] * 7)
 
 
 def _point(
@@ -257,12 +260,22 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
-    wrong, variance = np.nan, solved.variance
+    # moments of a sample have another readout
+    norm = np.nan if given.rows else squared_norm(solved.posterior, given.intercept)
+    wrong, rest = np.nan, (solved.variance, norm)
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
     if loss.is_square and not given.channel:
         of_loss = train, (test + moments.noise) / 2, train / 2
-        return ReadoutErrors(test, *of_loss, wrong, variance)
+        return ReadoutErrors(test, *of_loss, wrong, *rest)
     mean = losses(labels, moments.weights, loss, field)
     of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
-    return ReadoutErrors(test, *of_loss, wrong, variance)
+    return ReadoutErrors(test, *of_loss, wrong, *rest)
+
+
+def squared_norm(posterior: Posterior, intercept: bool) -> float:
+    """E |a|^2 / p, without the last weight where that is of an ``intercept``."""
+    _, T, a = posterior
+    diagonal = to_host(namespace(T).linalg.diagonal(T))
+    each = to_host(a) ** 2 + diagonal / len(diagonal)
+    return float(each[: len(each) - intercept].sum())

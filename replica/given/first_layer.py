@@ -61,6 +61,7 @@ LEVELS = (
     Level((192, 64, 36, 13, 9), 18, 10, 1e-8),  # for the kinks of a loss in three directions
 )
 
+VARIANCE = "a variance, 0 or more"
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
@@ -87,6 +88,8 @@ class FirstLayer:
         Their law, of d coordinates or of the first of them; N(0, I) unless given.
     intercept : bool
         Whether the readout has one, which is not penalised.
+    feature_noise : float
+        Variance of Gaussian noise that is added to every feature of every sample.
     beside : int, optional
         How many special directions there are beside the target's: leading right singular vectors
         of what the target's leave of the rows.  Unless given, as many as errors need.
@@ -106,6 +109,7 @@ class FirstLayer:
     label_noise: Any = None
     inputs: GaussianMixture | None = None
     intercept: bool = False
+    feature_noise: float = 0.0
     beside: int | None = None
 
     def __post_init__(self) -> None:
@@ -139,10 +143,11 @@ class FirstLayer:
             "target": of,
             "directions": directions,
             "bias": np.broadcast_to(bias, p),
-            "noise": number("noise", self.noise, 0, FINITE, "a variance, 0 or more"),
+            "noise": number("noise", self.noise, 0, FINITE, VARIANCE),
             "label_noise": label_noise(self.label_noise),
             "inputs": None if self.inputs is None else self.inputs.within(d),
             "intercept": flag("intercept", self.intercept),
+            "feature_noise": number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -165,8 +170,7 @@ class FirstLayer:
         known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
         known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
         added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
-        if self.intercept:
-            added["intercept"] = True
+        added |= {"intercept": self.intercept or None, "feature_noise": self.feature_noise or None}
         return known | {name: str(value) for name, value in added.items() if value is not None}
 
     @property
@@ -250,6 +254,11 @@ class FirstLayer:
         count = len(LEVELS) - (self.special.shape[1] > 3)
         return self.cut(LEVELS[level]) if level < count else None
 
+    @property
+    def _noise(self) -> Array:
+        """Variances of the features' noise: (p,), and of the constant one of an intercept 0."""
+        return np.append(np.full(self.width, self.feature_noise), np.zeros(int(self.intercept)))
+
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
         of the inputs, which are N(0, I), is averaged.
@@ -278,7 +287,8 @@ class FirstLayer:
         ):
             rule = heavy(self._rule(given, level, last))
             options = component.share, level.k_max, level.rank_tol
-            parts.append(layer_strata(given, self.student, rule, *options))
+            part = layer_strata(given, self.student, rule, *options)
+            parts.append(part.noisy(self._noise) if self.feature_noise else part)
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T

@@ -10,7 +10,7 @@ any library that follows the array standard, on a device.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -172,6 +172,13 @@ class HermiteStrata:
     def mix_along_labels(self, weights: Array) -> Any:
         """0."""
         return namespace(self.correlation).zeros_like(self.correlation[0, :])
+
+    def noisy(self, variances: Array) -> "HermiteStrata":
+        """The same with independent noise of these ``variances`` (p,) in the features."""
+        along, modes = self.power
+        every = np.ones((len(along), 1))
+        power = Degree(np.hstack([along, every]), np.vstack([modes, variances]))
+        return replace(self, power=power)
 
     def on(self, convert: Callable[[Array], Any]) -> "HermiteStrata":
         """The same, with what is over neurons as ``convert`` makes it: arrays on a device."""

@@ -50,6 +50,9 @@ class ReadoutSolution(Displayed):
     readout_variance : float
         What the variance of the prediction over the readout's samples adds to the test error: the
         mean of K readouts, each of samples of its own, has 1/K of it.
+    squared_norm : float
+        |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
+        lam p / 2 in the training objective of (1.2).  NaN of a FeatureSample.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -71,6 +74,7 @@ class ReadoutSolution(Displayed):
     train_loss: float
     classification_error: float
     readout_variance: float
+    squared_norm: float
     converged: bool
     status: Status
     residual: float
@@ -104,7 +108,14 @@ def solve_given(
     n = _samples(model, name, one_positive(name, value))
     penalty, minimised = one_positive("lam", lam), as_loss(loss)
     points = _points(model, n, penalty, minimised, **options)
-    always = "loss_error", "train_loss", "classification_error", "strata", "status"
+    always = [
+        "loss_error",
+        "train_loss",
+        "classification_error",
+        "squared_norm",
+        "strata",
+        "status",
+    ]
     columns = {key: getattr(points, key).item() for key in {*_shown(model), *always}}
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
     return ReadoutSolution(model=model, **at, **columns), points.last
