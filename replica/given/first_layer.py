@@ -285,6 +285,8 @@ class FirstLayer:
         for j, (component, given) in enumerate(
             zip(self.components, self._conditioned, strict=True)
         ):
+            if not component.share:
+                continue
             rule = heavy(self._rule(given, level, last))
             options = component.share, level.k_max, level.rank_tol
             part = layer_strata(given, self.student, rule, *options)

@@ -104,11 +104,11 @@ class GaussianMixture:
         return rng.choice(len(self.fractions), samples, p=self.fractions)
 
     def at(self, normals: Array, component: Array) -> Array:
-        """Inputs (n, K) of these components (n,), of standard normal numbers (n, K)."""
-        X = self.means[component]
-        for j, root in enumerate(self._roots):
+        """Inputs (n, d) of these components (n,), of standard normal numbers (n, d), d >= K."""
+        X, K = normals.copy(), self.dimension
+        for j, (mean, root) in enumerate(zip(self.means, self._roots, strict=True)):
             own = component == j
-            X[own] += normals[own] @ root
+            X[own, :K] = mean + X[own, :K] @ root
         return X
 
     @cached_property

@@ -40,6 +40,7 @@ def test_theory_and_simulation_agree_on_a_mixture(d, of):
     [
         GaussianMixture(means=[[0.0]]),
         GaussianMixture(means=np.zeros((2, 60)), covariances=np.eye(60), fractions=[1, 3]),
+        GaussianMixture(means=[[2.0], [0.0]], fractions=[0, 1]),
     ],
 )
 def test_components_that_are_alike_are_one(inputs):

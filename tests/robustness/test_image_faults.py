@@ -212,4 +212,4 @@ def test_replaced_images_are_computed_again(tmp_path, monkeypatch):
         np.savez(path, images=sets[i], labels=labels)
         found.append(mixtures.data("3", True, store=cells, images=str(path))["points"])
     assert found[0] == found[2] != found[1]
-    assert len(list(cells.glob("*.json"))) == 2 * 2 * 3  # sets, pairs of classes, draws
+    assert len(list(cells.glob("*.json"))) == 2 * 4 * 3 * 2  # sets, columns, draws, theory

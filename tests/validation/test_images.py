@@ -1,5 +1,5 @@
 """Image files, of which robustness/test_image_faults.py has bad ones; preprocessing; draws from
-fitted Gaussians."""
+fitted Gaussians, and what has a theory."""
 
 import gzip
 import os
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.mixtures import image_task, images, scaling, side_by_side
+from validation.mixtures import image_task, images, in_theory, scaling, side_by_side
 from validation.mixtures.image_files import read_idx
 
 MNIST = os.environ.get("REPLICA_MNIST", "")
@@ -120,16 +120,33 @@ def test_preprocessing(folder, source):
 
 @pytest.mark.parametrize("size", [(2, 3), (9, 9)])
 def test_fitted_gaussian_has_the_covariance_of_the_images(tmp_path, size):
-    """45 images of either class: as a root of their covariance where there are fewer pixels."""
+    """45 images of either class, more than pixels or fewer, and noise."""
     np.savez(
         tmp_path / "a.npz", x=np.random.default_rng(1).random((90, *size)), y=np.arange(90) % 2
     )
     found = images(tmp_path / "a.npz", classes=(0, 1))
     fitted, exact = (image_task(found, theta=2.0, source=of) for of in ("gaussian", "images"))
-    for root, rows in ((fitted.first, exact.first), (fitted.second, exact.second)):
-        assert len(root) == min(45, np.prod(size))
-        covariance = root.T @ root / len(root)
-        np.testing.assert_allclose(covariance, rows.T @ rows / 45, atol=1e-12)
+    of_images = [rows.T @ rows / 45 + np.eye(rows.shape[1]) for rows in (exact.first, exact.second)]
+    np.testing.assert_allclose(fitted.inputs.covariances, of_images, atol=1e-12)
+
+
+@pytest.mark.parametrize("source", ["gaussian", "images"])
+def test_images_have_a_theory(tmp_path, source):
+    """Of images of unequal spread, from the covariances of the classes and from features."""
+    x = np.random.default_rng(1).random((200, 6, 6))
+    x[::2, :, 3:] *= 0.2
+    np.savez(tmp_path / "a.npz", x=x, y=np.arange(200) % 2)
+    task = image_task(images(tmp_path / "a.npz", classes=(0, 1)), theta=60.0, source=source)
+    options = dict(students=["relu"], orders=[3], width=60, samples=90, rate=3.0, lam=1e-2)
+    found = np.empty((2, 12, 3, 2))
+    for seed in range(12):
+        found[0, seed] = np.array(side_by_side(task, rng=seed, **options))[:, 0]
+        found[1, seed] = np.array(in_theory(task, rng=seed, **options))[:, 0]
+    difference = (found[0] - found[1])[:, 1:]
+    # 3.5 standard errors, and 3 / n of the theory
+    allowed = 3.5 * difference.std(axis=0, ddof=1) / np.sqrt(12) + found[1, :, 1:].mean(axis=0) / 30
+    assert (np.abs(difference.mean(axis=0)) <= allowed).all()
+    assert (found[1, :, 2] < 0.49).all()
 
 
 def test_mistakes_of_preprocessing(tmp_path, folder):

@@ -16,12 +16,15 @@ Progress = Callable[[int, int], None] | None
 One = TypeVar("One")
 
 
-def tracked(items: Sequence[One], progress: Progress) -> Iterator[One]:
-    """The items, one after the other; ``progress`` is told when each is done with."""
-    for done, item in enumerate(items, start=1):
+def tracked(
+    items: Sequence[One], progress: Progress, before: int = 0, total: int | None = None
+) -> Iterator[One]:
+    """The items, one after the other; ``progress`` is told when each is done with: of a ``total``,
+    ``before`` of which were done before."""
+    for done, item in enumerate(items, start=before + 1):
         yield item
         if progress is not None:
-            progress(done, len(items))
+            progress(done, len(items) if total is None else total)
 
 
 def simulated_point(problem: Problem, **how: Any) -> tuple[float, float]:

@@ -2,8 +2,11 @@
 
 Panels 1a-1c, 2a-2c and 6 are sweeps of one quantity around n = m = k = 1000, beta_s = .74,
 alpha_s = 1/2, two components of equal shares with one spike each, orthogonal, lam = 1e-4, labels
-relu(xi . x) of a random xi, 20 draws.  4 is the heat map, 5 sweeps beta_s at three alpha_s, 3
-sweeps the width on two classes of images.
+relu(xi . x) of a random xi, 20 draws.  4 is a heat map of beta_s and alpha_s, 5 sweeps beta_s at
+three alpha_s, 3 sweeps the width on two classes of images.
+
+Lines are the theory of the readout given the first layers of the first ``LAYERS`` draws
+(docs/theory.md 20), up to a width of ``WIDEST``: points differ from them by their draws.
 
 What the text leaves open is chosen thus: every draw is fresh in everything; 2c draws its
 eigenvalues uniformly below theta and rescales the second component's to the same trace; 5 are
@@ -13,6 +16,7 @@ boundary, or order 5 too low) their markers are open; 3 has trace n^.74 and rate
 """
 
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,23 +33,24 @@ from solvers.results import Array
 from ..mixtures import (
     EquivalenceWarning,
     Errors,
-    ImageSet,
-    Scaling,
+    LearningTask,
     image_task,
     images,
+    in_theory,
     inside,
     mixture,
     needed_order,
     regression,
     scaling,
-    shared_draws,
     side_by_side,
 )
 from ..run import standard_error
-from .computing import Progress, kept
+from .computing import Progress, kept, tracked
 from .mixtures_drawing import draw_map, draw_sweep
 
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
+LAYERS = 4  # drawn ones that lines are means of
+WIDEST = 2000  # a theory takes k^3: 2 s at 1000 neurons
 WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -65,6 +70,7 @@ class Setting:
     aligned: bool = False
     lam: float = 1e-4
     students: tuple[str, ...] = ("relu", "tanh", "sigmoid")
+    hermite: bool = True
     images: str = ""
     classes: tuple[int, int] = (0, 1)
     source: str = "gaussian"
@@ -82,6 +88,8 @@ class Sweep:
     others: tuple[dict[str, Any], ...] = ({},)
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
     draws: int = 20
+    layers: int = LAYERS
+    every: int = 1  # of the others, when quick
 
 
 def grid(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -90,6 +98,7 @@ def grid(low: float, high: float, count: int) -> tuple[float, ...]:
 
 
 SLICES = Setting(dimension=400, samples=500, aligned=True)
+SPREADS = grid(0, 1, 30)
 SWEEP_PANELS = {
     "1a": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0)),
     "1b": Sweep("split", grid(0, 1, 20), (0.0, 0.5, 1.0)),
@@ -102,59 +111,83 @@ SWEEP_PANELS = {
         (0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0),
         (0.5, 1.0, 2.0),
         setting=Setting(samples=500),
-        others=({"classes": (0, 1)}, {"classes": (5, 9)}),
+        others=tuple(
+            {"classes": classes, "source": source}
+            for source in ("gaussian", "images")
+            for classes in ((0, 1), (5, 9))
+        ),
         small={"samples": 100},
+    ),
+    "4": Sweep(
+        "data_spread",
+        SPREADS,
+        SPREADS[::6],
+        setting=replace(SLICES, students=("relu",), hermite=False),
+        others=tuple({"split": split} for split in SPREADS),
+        small={"dimension": 60, "samples": 75},
+        layers=0,
+        every=6,
     ),
     "5": Sweep(
         "data_spread",
         grid(0, 1, 10),
-        (0.1, 0.45, 0.74, 0.95),
+        (0.1, 0.45, 0.95),
         setting=SLICES,
         others=({"split": 0.0}, {"split": 0.5}, {"split": 1.0}),
+        small={"dimension": 100, "samples": 100, "students": ("relu", "tanh")},
     ),
     "6": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0), error="training"),
 }
-MAP_SIZES = {"dimension": 400, "samples": 500, "width": 500, "lam": 1e-4}
 
 
-def cell(setting: Setting, pixels: ImageSet | None, seed: int) -> Array:
-    """Errors (3, students, 2) of one draw, of the network and its Hermite model; on images where
-    there are ``pixels``."""
+def cell(
+    setting: Setting, task: LearningTask | None, seed: int, errors: Callable[..., Errors]
+) -> Array:
+    """Errors (3, students, 2) of one draw, simulated or in theory, of the network and its Hermite
+    model; on a mixture that is drawn with the rest unless there is a ``task``, of images."""
     data, labels, rest = SeedSequence(seed).spawn(3)
-    order = order_of(setting.data_spread)
-    if pixels is not None:
-        n = pixels.first.shape[1]
-        # The classes are broad: theta is the trace, not one eigenvalue.
-        theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
-        task: Any = image_task(pixels, theta=theta, source=setting.source)
-        rate = scaling(n, data_spread=setting.data_spread, split=setting.split).eta
-    else:
-        theta, rate = scaling(
-            setting.dimension, data_spread=setting.data_spread, split=setting.split
-        )
-        share = setting.proportion
+    n = setting.dimension if task is None else task.dimension
+    theta, rate = scaling(n, data_spread=setting.data_spread, split=setting.split)
+    if task is None:
         mixed = mixture(
-            setting.dimension,
+            n,
             eigenvalues=theta,
             spikes=int(setting.rank),
             alignment=setting.alignment,
-            proportions=[share, 1 - share],
+            proportions=[setting.proportion, 1 - setting.proportion],
             drawn=setting.drawn,
             rng=data,
         )
         task = regression(mixed, aligned=setting.aligned, rng=labels)
-    return np.array(
-        side_by_side(
-            task,
-            students=setting.students,
-            orders=[order],
-            width=max(1, round(setting.ratio * setting.samples)),
-            samples=setting.samples,
-            rate=rate,
-            lam=setting.lam,
-            rng=rest,
-        )
+    found = errors(
+        task,
+        students=setting.students,
+        orders=[order_of(setting.data_spread)] if setting.hermite else [],
+        width=width_of(setting),
+        samples=setting.samples,
+        rate=rate,
+        lam=setting.lam,
+        rng=rest,
     )
+    return np.array(found)
+
+
+def width_of(setting: Setting) -> int:
+    """k."""
+    return max(1, round(setting.ratio * setting.samples))
+
+
+def task_of(setting: Setting, content: dict[str, Any]) -> LearningTask | None:
+    """The task of a setting on images, whose digest goes into the ``content`` of cells."""
+    if not setting.images:
+        return None
+    pixels = images(setting.images, classes=setting.classes)
+    # not the name of a file, but what is in it
+    content["images"] = pixels.digest
+    # The classes are broad: theta is the trace, not one eigenvalue.
+    n = pixels.first.shape[1]
+    theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
+    return image_task(pixels, theta=theta, source=setting.source)
 
 
 def order_of(data_spread: float) -> int:
@@ -174,71 +207,64 @@ def proved(data_spread: float) -> bool:
 def sweep(
     panel: str, quick: bool, progress: Progress, folder: Path | None, draws: int | None, path: str
 ) -> dict[str, Any]:
-    """Means and standard errors over the draws, at every point of a panel."""
+    """Means and standard errors over the draws, at every point of a panel, and the theory."""
     plan = SWEEP_PANELS[panel]
     draws = draws or (3 if quick else plan.draws)
     values = plan.few if quick else plan.values
+    others = plan.others[:: plan.every if quick else 1]
     base = replace(plan.setting, images=path, **(plan.small if quick else {}))
     points: list[dict[str, Any]] = []
-    total = len(plan.others) * len(values) * draws
-    for other in plan.others:
-        classes = replace(base, **other).classes
-        pixels = images(path, classes=classes) if path else None
-        # not the name of a file, but what is in it
-        content = {"images": None if pixels is None else pixels.digest}
-        wrong = (np.nan, np.nan) if pixels is None else (0.0, 1.0)  # misclassification, of images
-        low, high = np.array([(0.0, np.inf), (0.0, np.inf), wrong]).T[:, :, None, None]
+    total = len(others) * len(values) * draws
+    for other in others:
+        content: dict[str, Any] = {"images": None}
+        task = task_of(replace(base, **other), content)
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
             setting = replace(base, **changes)
-            errors = np.empty((draws, 3, len(setting.students), 2))
-            for seed in range(draws):
-                what = {"mixtures": asdict(setting) | content, "seed": seed}
-                compute = partial(cell, setting, pixels, seed)
-                errors[seed] = kept(folder, what, compute, errors.shape[1:], (low, high))
-                if progress is not None:
-                    progress(len(points) * draws + seed + 1, total)
-            points.append(
-                {
-                    "other": other,
-                    "x": value,
-                    "order": order_of(setting.data_spread),
-                    "proved": proved(setting.data_spread),
-                    "mean": dict(zip(Errors._fields, errors.mean(axis=0), strict=True)),
-                    "stderr": dict(zip(Errors._fields, standard_error(errors), strict=True)),
-                }
-            )
+            seeds = tracked(range(draws), progress, len(points) * draws, total)
+            what = {"mixtures": asdict(setting) | content}
+            known = {
+                "other": other,
+                "x": value,
+                "order": order_of(setting.data_spread),
+                "proved": proved(setting.data_spread),
+            }
+            points.append(known | means(setting, task, what, seeds, plan.layers, folder))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
-def heat_map(
-    quick: bool, progress: Progress, folder: Path | None, draws: int | None
+def means(
+    setting: Setting,
+    task: LearningTask | None,
+    what: dict[str, Any],
+    seeds: Iterable[int],
+    layers: int,
+    folder: Path | None,
 ) -> dict[str, Any]:
-    """Generalisation errors (beta_s, alpha_s), means over the draws.  All cells of
-    a seed share its draws."""
-    side, draws = (5, draws or 2) if quick else (30, draws or 20)
-    sizes: dict[str, Any] = (
-        {"dimension": 60, "samples": 75, "width": 75, "lam": 1e-4} if quick else MAP_SIZES
+    """Means of the errors over the ``seeds``, their standard errors, and the theory given the first
+    ``layers``: each a dict of (students, 2)."""
+    shape = 3, len(setting.students), 1 + setting.hermite
+    positive, unknown = (0.0, np.inf), (np.nan, np.nan)
+    wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
+    # the readout of given features has no norm in theory
+    objective = unknown if setting.source == "images" else positive
+    simulated, given = (
+        tuple(np.array([first, positive, wrong]).T[:, :, None, None])
+        for first in (positive, objective)
     )
-    axis = grid(0, 1, side)
-    pairs = [scaling(sizes["dimension"], data_spread=b, split=a) for b in axis for a in axis]
-    errors = np.empty((draws, side, side))
-    for seed, row in np.ndindex(draws, side):  # a row of one seed is kept as soon as it is there
-        part = pairs[row * side : (row + 1) * side]
-        compute = partial(map_row, part, seed, sizes)
-        what = {"map": sizes, "side": side, "row": row, "seed": seed}
-        errors[seed, row] = kept(folder, what, compute, (side,))
-        if progress is not None:
-            progress(seed * side + row + 1, draws * side)
-    mean, stderr = errors.mean(axis=0), standard_error(errors)
-    return dict(
-        plain({"panel": "4", "axis": axis, "mean": mean, "stderr": stderr, "draws": draws, **sizes})
-    )
-
-
-def map_row(pairs: list[Scaling], seed: int, sizes: dict[str, Any]) -> Array:
-    """Errors of one row of the map, (len(pairs),)."""
-    return np.array(list(shared_draws(pairs, rng=seed, **sizes)))
+    errors, theory = [], [np.full(shape, np.nan)]
+    for seed in seeds:
+        one, compute = what | {"seed": seed}, partial(cell, setting, task, seed)
+        errors.append(kept(folder, one, partial(compute, side_by_side), shape, simulated))
+        if seed < layers and width_of(setting) <= WIDEST:
+            one["theory"] = True
+            theory.append(kept(folder, one, partial(compute, in_theory), shape, given))
+    found = {
+        "mean": np.mean(errors, axis=0),
+        "stderr": standard_error(np.array(errors)),
+        "theory": np.mean(theory[1:] or theory, axis=0),
+    }
+    return {name: dict(zip(Errors._fields, each, strict=True)) for name, each in found.items()}
 
 
 def data(
@@ -254,8 +280,6 @@ def data(
     if (panel == "3") != bool(images):
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
-    if panel == "4":
-        return heat_map(quick, progress, store, draws)
     return sweep(panel, quick, progress, store, draws, images)
 
 

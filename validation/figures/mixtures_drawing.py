@@ -30,24 +30,30 @@ SYMBOLS = {  # of the settings in a title
 }
 
 
+DASHES = "-", "--"  # of the network's theory and the Hermite model's
+
+
 def draw_map(data: dict[str, Any]) -> Figure:
     """The heat map, alpha_s to the right and beta_s up."""
     picture = Figure(figsize=(5, 4), layout="constrained")
     ax = picture.subplots()
-    axis = np.array(data["axis"])
-    draw_heat_map(ax, axis, axis, np.array(data["mean"]), "generalisation error")
+    spreads = np.unique([one["x"] for one in data["points"]])
+    splits = np.unique([one["other"]["split"] for one in data["points"]])
+    mean = np.array([one["mean"]["generalisation"] for one in data["points"]])
+    mean = mean.reshape(len(splits), len(spreads)).T  # points of one split after the other
+    draw_heat_map(ax, splits, spreads, mean, "generalisation error")
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
-    sizes = {"samples": data["samples"], "ratio": data["width"] / data["samples"]}
-    pieces = _pieces({"dimension": data["dimension"], **sizes, "lam": data["lam"]}, data["draws"])
-    ax.set_title(f"relu, {pieces}", fontsize="small")
+    fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
+    ax.set_title(f"relu, {_pieces(fixed, data['draws'])}", fontsize="small")
     return picture
 
 
 def draw_sweep(
     data: dict[str, Any], *, x: str, errors: Sequence[str], others: Sequence[dict[str, Any]]
 ) -> Figure:
-    """Network as circles, Hermite model as crosses; open squares where nothing is proved.
+    """Network as circles, Hermite model as crosses; open squares where nothing is proved.  Lines
+    are their theory.
 
     A row for each of the ``errors``, a column for each of the ``others``, over ``x``.
     """
@@ -64,14 +70,17 @@ def draw_sweep(
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
         mean = np.array([one["mean"][error] for one in points], dtype=float)
+        theory = np.array([one["theory"][error] for one in points], dtype=float)
         bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
         good = np.array([one["proved"] for one in points])
         for i, (student, colour) in enumerate(zip(students, colours(students), strict=True)):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "label": student}
             ax.errorbar(
-                values, mean[:, i, 0], bars[:, i, 0], fmt="o-", capsize=2, linewidth=0.8,
-                markerfacecolor="white", **style,
+                values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, markerfacecolor="white",
+                **style,
             )  # fmt: skip
+            for j, dashes in enumerate(DASHES):
+                ax.plot(values, theory[:, i, j], dashes, color=colour, linewidth=0.9)
             for chosen, marker in ((good, "x"), (~good, "s")):
                 style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
@@ -79,6 +88,8 @@ def draw_sweep(
         of_any = {"color": "0.3", "markerfacecolor": "white", "label": f"network (±{BARS} s.e.)"}
         ax.errorbar([], [], [], fmt="o", markersize=5, capsize=2, **of_any)
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
+        for model, dashes in zip(("network", "Hermite model"), DASHES, strict=True):
+            ax.plot([], [], dashes, color="0.3", linewidth=0.9, label=f"{model}, theory")
         if not good.all():
             label = "Hermite model, not proved"
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)
@@ -124,7 +135,8 @@ def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
 
 
 def _title(other: dict[str, Any]) -> str:
-    """What tells one column from another: its classes, or its split."""
+    """What tells one column from another: its classes and what is drawn of them, or its split."""
     if "classes" in other:
-        return "classes {} and {}".format(*other["classes"])
+        drawn = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
+        return "classes {} and {}, {}".format(*other["classes"], drawn)
     return rf"$\alpha_s = {other['split']:g}$"

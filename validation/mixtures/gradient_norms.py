@@ -27,7 +27,7 @@ from solvers.results import Array
 
 from ..draws import seed_count, seed_sequence
 from .hermite_expansion import expand
-from .hermite_model import bulk_scale, gradient
+from .hermite_model import bulk_scale, initial
 from .tasks import LearningTask
 
 
@@ -54,14 +54,13 @@ def gradient_parts(
     True
     """
     sigma = activation(student) if isinstance(student, str) else student
-    layer, inputs = map(default_rng, seed_sequence(rng).spawn(2))
-    F = layer.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
-    w = layer.standard_normal(width) / np.sqrt(width)
-    X, y = task.draw(samples, inputs)
+    layer, inputs = seed_sequence(rng).spawn(2)
+    before = initial(task, width, layer)
+    X, y = batch = task.draw(samples, default_rng(inputs))
     b = bulk_scale(task)
     slope = expand(sigma, order=2, b=b).coefficients[1] / b  # E z sigma(b z) = b E sigma'(b z)
-    u, v = slope * w / np.sqrt(width), X.T @ y / samples
-    rest = gradient(F @ X.T, w, X, y, sigma) - np.outer(u, v)
+    u, v = slope * before.second / np.sqrt(width), X.T @ y / samples
+    rest = before.stepped(batch, sigma, 1.0) - before.first - np.outer(u, v)
     return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
 
 

@@ -13,7 +13,6 @@ as many digits as degree 2.
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -69,18 +68,10 @@ class HermiteExpansion:
         series = self.coefficients / factorial(np.arange(self.order))
         return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, series))
 
-    def features(self, x: ArrayLike, rng: Any = None) -> Array:
-        """sigma_l(x) of (12.1), with fresh noise of every entry from ``rng``.
-
-        Parameters
-        ----------
-        x : array
-            Pre-activations.
-        rng : None, int, SeedSequence or Generator
-        """
-        values = self.polynomial(x)
-        values += self.residual * np.random.default_rng(rng).standard_normal(values.shape)
-        return values
+    @property
+    def student(self) -> Activation:
+        """The polynomial as an activation: of features that have noise of (h_l*)^2 besides."""
+        return Activation(self.polynomial, name=f"{self.activation.name} of order {self.order}")
 
 
 def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteExpansion:

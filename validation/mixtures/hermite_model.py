@@ -6,29 +6,29 @@ docs/theory.md 12
     R = sigma(F^ X^T)^T / sqrt(k) on fresh samples,  (R^T R + lam m I) a = R^T y.
 
 The Hermite model of order l has the features sigma_l(F^ x) of (12.1) in place of sigma(F^ x); its
-first layer is the network's, trained with sigma.  Errors are those of the paper, with its 1/2:
+first layer is the network's, trained with sigma.  Both have a theory given that layer,
+docs/theory.md 20.  Errors are those of the paper, with its 1/2:
 
     training        1/(2m) sum (y - f)^2 + (lam/2) |a|^2,
     generalisation  1/2 E (y - f)^2, and the misclassification P(sign f != y) of labels +-1.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import default_rng
+from numpy.random import Generator, SeedSequence, default_rng
 
+from replica import solve
 from replica.errors import InvalidArgument
 from replica.problem import Activation, activation, positive
 from solvers.results import Array
 
-from ..draws import seed_sequence, whole
+from ..draws import gradient_step, seed_sequence, whole
 from ..fit import fit_ridge
 from .hermite_expansion import expand
 from .tasks import LearningTask
 
-Features = Callable[[Array], Array]
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
@@ -43,12 +43,49 @@ class Errors(NamedTuple):
     misclassification: Array
 
 
+class Model(NamedTuple):
+    """The network, or a Hermite model of it: a first layer (k, n), what is applied to its fields,
+    and the variance of the features' noise."""
+
+    weights: Array
+    student: Activation
+    noise: float
+
+    def features(self, X: Array, rng: Generator) -> Array:
+        """Those of inputs (b, n), (b, k)."""
+        values = self.student(X @ self.weights.T)
+        if self.noise:
+            values += np.sqrt(self.noise) * rng.standard_normal(values.shape)
+        return values
+
+
 def bulk_scale(task: LearningTask) -> float:
     """b = sqrt(n / tr), the standard deviation of the bulk of a pre-activation."""
     return float(np.sqrt(task.dimension / task.trace))
 
 
-def side_by_side(
+class Layers(NamedTuple):
+    """Those before the step: F (k, n) and w (k,)."""
+
+    first: Array
+    second: Array
+
+    def stepped(self, batch: tuple[Array, Array], student: Activation, rate: float) -> Array:
+        """F^ (k, n), of a batch of inputs (m, n) and labels (m,)."""
+        F, w = self
+        k = len(w)
+        # in the letters of (1.1): the rate over k, and readouts a~ = sqrt(k) w
+        return gradient_step(F, [batch], student=student, eta=rate / k, readout=np.sqrt(k) * w)
+
+
+def initial(task: LearningTask, width: int, seed: SeedSequence) -> Layers:
+    """Draw F and w."""
+    rng = default_rng(seed)
+    F = rng.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
+    return Layers(F, rng.standard_normal(width) / np.sqrt(width))
+
+
+def models(
     task: LearningTask,
     *,
     students: Sequence[str | Activation],
@@ -56,16 +93,38 @@ def side_by_side(
     width: int,
     samples: int,
     rate: float,
+    rng: Any = None,
+) -> Iterator[list[Model]]:
+    """The network and its Hermite models, of one draw of the first layer and its step, for every
+    student in turn.  Parameters are those of :func:`side_by_side`."""
+    k, m = whole("width", width, 1, "k"), whole("samples", samples, 1, "m")
+    if not 0 <= rate < np.inf:
+        raise InvalidArgument("rate", rate, "finite and 0 or more")
+    layer, data = seed_sequence(rng).spawn(2)
+    before, batch = initial(task, k, layer), task.draw(m, default_rng(data))
+    for student in students:
+        sigma = activation(student) if isinstance(student, str) else student
+        expansions = [expand(sigma, order=order, b=bulk_scale(task)) for order in orders]
+        F = before.stepped(batch, sigma, rate)
+        hermite = [Model(F, one.student, one.residual**2) for one in expansions]
+        yield [Model(F, sigma, 0.0), *hermite]
+
+
+def side_by_side(
+    task: LearningTask,
+    *,
+    samples: int,
     lam: float,
     test_samples: int | None = None,
     rng: Any = None,
+    **drawn: Any,
 ) -> Errors:
     """Errors of one draw of everything, for all students and models.  docs/theory.md 12
 
     Parameters
     ----------
     task : LearningTask
-        A ``Regression`` or ``Classification``, or anything with dimension, trace and draw.
+        A regression or classification, or anything with dimension, trace and draw.
     students : sequence of str or Activation
         sigma.  All of them have the same draws.
     orders : sequence of int
@@ -92,58 +151,61 @@ def side_by_side(
     Examples
     --------
     >>> from validation.mixtures import mixture, regression, side_by_side
-    >>> task = regression(mixture(50, eigenvalues=5.0, rng=0), rng=1)
+    >>> task = regression(mixture(50, eigenvalues=5.0), rng=1)
     >>> options = dict(students=["tanh"], width=40, samples=60, rate=2.0, lam=1e-2)
     >>> side_by_side(task, orders=[2, 3], rng=2, **options).training.shape
     (1, 3)
     """
-    k, m = whole("width", width, 1, "k"), whole("samples", samples, 1, "m")
-    test_samples = 5 * m if test_samples is None else test_samples  # as published
-    test_samples = whole("test_samples", test_samples, 1, "of the generalisation error")
     penalty = float(positive("lam", lam).item())
-    if not 0 <= rate < np.inf:
-        raise InvalidArgument("rate", rate, "finite and 0 or more")
-    layer, first, second, test, fresh = map(default_rng, seed_sequence(rng).spawn(5))
-    F = layer.standard_normal((k, task.dimension)) / np.sqrt(task.trace)
-    w = layer.standard_normal(k) / np.sqrt(k)
-    b = bulk_scale(task)
-    X0, y0 = task.draw(m, first)
-    X, y = task.draw(m, second)
+    test_samples = 5 * samples if test_samples is None else test_samples  # as published
+    test_samples = whole("test_samples", test_samples, 1, "of the generalisation error")
+    root, *streams = seed_sequence(rng).spawn(4)
+    sets = list(models(task, samples=samples, rng=root, **drawn))
+    train, test, fresh = map(default_rng, streams)
+    X, y = task.draw(samples, train)
     X_test, y_test = task.draw(test_samples, test)
-    fields = F @ X0.T
-    errors = np.empty((3, len(students), 1 + len(orders)))
-    for i, student in enumerate(students):
-        sigma = activation(student) if isinstance(student, str) else student
-        layer_after = F + rate * gradient(fields, w, X0, y0, sigma)
-        trained, tested = X @ layer_after.T, _blocks(X_test, layer_after)
-        expansions = [expand(sigma, order=order, b=b) for order in orders]
-        models: list[Features] = [sigma]
-        models += [partial(expansion.features, rng=fresh) for expansion in expansions]
-        fits = []
-        for j, features in enumerate(models):
-            R = features(trained)
-            a = fit_readout(R, y, penalty * m)
-            squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
-            errors[0, i, j] = (squares + penalty * float((a**2).sum())) / 2
-            fits.append(a)
-        pairs = list(zip(models, fits, strict=True))
-        outputs = np.hstack([[features(x) @ a for features, a in pairs] for x in tested])
-        outputs /= np.sqrt(k)
-        errors[1, i] = ((y_test - outputs) ** 2).mean(axis=1) / 2
-        errors[2, i] = (np.sign(outputs) != y_test).mean(axis=1)
-    if not (np.abs(y_test) == 1).all():
-        errors[2] = np.nan
+    errors = np.empty((3, len(sets), len(sets[0])))
+    for i, j in np.ndindex(errors.shape[1:]):
+        model = sets[i][j]
+        R, k = model.features(X, fresh), len(model.weights)
+        a = fit_readout(R, y, penalty * samples)
+        squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
+        rows = max(1, TEST_BLOCK // k)
+        blocks = (X_test[start : start + rows] for start in range(0, test_samples, rows))
+        output = np.concatenate([model.features(x, fresh) @ a for x in blocks]) / np.sqrt(k)
+        wrong = (np.sign(output) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
+        objective = (squares + penalty * float((a**2).sum())) / 2
+        errors[:, i, j] = objective, ((y_test - output) ** 2).mean() / 2, wrong
     return Errors(*errors)
 
 
-def gradient(fields: Array, w: Array, X: Array, y: Array, student: Activation) -> Array:
-    """G (k, n) of the module's docstring, from fields F X^T (k, m)."""
-    k, m = fields.shape
-    residual = y - w @ student(fields) / np.sqrt(k)
-    weighted = student.slope(fields)
-    weighted *= w[:, None]
-    weighted *= residual
-    return np.asarray(weighted @ X / (m * np.sqrt(k)))
+def in_theory(
+    task: LearningTask, *, samples: int, lam: float, rng: Any = None, **drawn: Any
+) -> Errors:
+    """The errors of :func:`side_by_side` in theory, given the first layers that are drawn there:
+    means over all else that is.  NaN where the theory is not known to its tolerance.
+    docs/theory.md 20
+
+    Parameters, and what is raised, are those of :func:`side_by_side`.
+
+    Examples
+    --------
+    >>> from validation.mixtures import in_theory, mixture, regression
+    >>> task = regression(mixture(50, eigenvalues=5.0), rng=1)
+    >>> options = dict(students=["tanh"], width=40, samples=60, rate=2.0, lam=1e-2)
+    >>> in_theory(task, orders=[2], rng=2, **options).generalisation.shape
+    (1, 2)
+    """
+    root = seed_sequence(rng).spawn(1)[0]
+    sets = list(models(task, samples=samples, rng=root, **drawn))
+    errors = np.empty((3, len(sets), len(sets[0])))
+    for i, j in np.ndindex(errors.shape[1:]):
+        model = sets[i][j]
+        found = solve(task.given(*model), samples=samples, lam=lam * samples)
+        power = lam * len(model.weights) * found.squared_norm
+        errors[0, i, j] = (found.train_error + power) / 2
+        errors[1:, i, j] = found.loss_error, found.classification_error
+    return Errors(*errors)
 
 
 def fit_readout(features: Array, y: Array, penalty: float) -> Array:
@@ -158,9 +220,3 @@ def fit_readout(features: Array, y: Array, penalty: float) -> Array:
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
         return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)
-
-
-def _blocks(X: Array, layer: Array) -> Any:
-    """Fields X layer^T in blocks (b, k): memory does not grow with the number of inputs."""
-    rows = max(1, TEST_BLOCK // len(layer))
-    return (X[start : start + rows] @ layer.T for start in range(0, len(X), rows))

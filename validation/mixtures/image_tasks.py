@@ -8,31 +8,33 @@ for the second.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
+from replica.given import FeatureSample
+from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array
 
 from .image_files import ImageSet
+from .tasks import LearningTask, MixtureTask
+
+ROWS = 8  # a neuron, of a sample of features
 
 
 @dataclass(frozen=True, eq=False)
 class ImageTask:
-    """Classification of preprocessed images, or of draws from Gaussians fitted to them.
+    """Classification of preprocessed images, drawn with replacement, fresh noise added.
 
     Attributes
     ----------
     first, second : (N_c, n)
         Centred images of the two classes, with mean squared length theta each.
     theta : float
-    resampled : bool
-        Draw the images themselves, with replacement; otherwise N(0, covariance of the class).
     """
 
     first: Array
     second: Array
     theta: float
-    resampled: bool = False
 
     @property
     def dimension(self) -> int:
@@ -49,17 +51,19 @@ class ImageTask:
         counts = (samples - samples // 2, samples // 2)
         X = rng.standard_normal((samples, self.dimension))
         parts = zip((self.first, self.second), counts, strict=True)
-        X += np.concatenate([self._draw_class(rows, count, rng) for rows, count in parts])
+        X += np.concatenate([rows[rng.integers(len(rows), size=count)] for rows, count in parts])
         return X, np.repeat([1.0, -1.0], counts)
 
-    def _draw_class(self, rows: Array, count: int, rng: Generator) -> Array:
-        """``count`` inputs (count, n) of the class with these images, without the noise."""
-        if self.resampled:
-            return rows[rng.integers(len(rows), size=count)]
-        return rng.standard_normal((count, len(rows))) @ rows / np.sqrt(len(rows))
+    def given(self, weights: Array, student: Activation, feature_noise: float) -> FeatureSample:
+        """A sample of the features that the first layer (k, n) has, of rows of the seed 0."""
+        rng = default_rng(0)
+        X, y = self.draw(ROWS * len(weights) + 1000, rng)
+        features = student(X @ weights.T)
+        features += np.sqrt(feature_noise) * rng.standard_normal(features.shape)
+        return FeatureSample(features=features, labels=y)
 
 
-def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> ImageTask:
+def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> LearningTask:
     """Preprocess two classes of images: centre each, scale each to mean squared length theta.
 
     Parameters
@@ -68,9 +72,12 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> I
     theta : float
         Trace of either class before noise of variance 1 a pixel is added.
     source : {"gaussian", "images"}
-        Draw from Gaussians with the classes' covariances, as many samples as wanted; or the
-        images themselves, with replacement and fresh noise (then training and test samples share
-        images).
+        Draw from Gaussians with the classes' covariances; or the images themselves, with
+        replacement and fresh noise (then training and test samples share images).
+
+    Returns
+    -------
+    MixtureTask or ImageTask
 
     Raises
     ------
@@ -97,10 +104,10 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> I
         power = float((centred**2).sum(axis=1).mean())
         if not power > 0:
             raise InvalidArgument("classes", label, "a class whose images differ")
-        centred *= np.sqrt(theta / power)
-        if source == "gaussian" and len(centred) > centred.shape[1]:
-            # Any square root of the covariance will do: the smallest one.
-            root = np.linalg.qr(centred, mode="r")
-            centred = root * np.sqrt(len(root) / len(centred))
-        classes.append(centred)
-    return ImageTask(classes[0], classes[1], float(theta), source == "images")
+        classes.append(centred * np.sqrt(theta / power))
+    if source == "images":
+        return ImageTask(classes[0], classes[1], float(theta))
+    n = classes[0].shape[1]
+    covariances = np.array([np.eye(n) + rows.T @ rows / len(rows) for rows in classes])
+    law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
+    return MixtureTask(law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

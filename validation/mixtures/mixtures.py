@@ -2,7 +2,8 @@
 
 Component j has probability rho_j and x ~ N(0, I + sum_i theta_ji gamma_ji gamma_ji^T): r
 orthonormal spikes gamma_ji each, aligned between components, gamma_ji . gamma_j'i = alignment,
-and orthogonal otherwise.  All components have the same trace, n + sum_i theta_ji.  Scalings:
+and orthogonal otherwise.  They lie in the first J r coordinates: all else is isotropic.  All
+components have the same trace, n + sum_i theta_ji.  Scalings:
 
     theta = n^(beta_s (1 - alpha_s)),  rate eta = n^(beta_s alpha_s),
 
@@ -12,13 +13,15 @@ n is the input dimension here, m the number of samples and k the width.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator, default_rng
+from numpy.random import default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
+from replica.problem import GaussianMixture
 from solvers.results import Array
 
 from ..draws import whole
@@ -54,22 +57,28 @@ class Mixture:
 
     Attributes
     ----------
-    directions : (J, r, n)
-        Spikes gamma_ji, orthonormal within a component.
+    dimension : int
+        n.
+    directions : (J, r, J r)
+        Spikes gamma_ji in the first coordinates, orthonormal within a component.
     eigenvalues : (J, r)
         theta_ji, 0 or more.
     proportions : (J,)
         rho_j, of sum 1.
     """
 
+    dimension: int
     directions: Array
     eigenvalues: Array
     proportions: Array
 
-    @property
-    def dimension(self) -> int:
-        """n."""
-        return self.directions.shape[2]
+    @cached_property
+    def law(self) -> GaussianMixture:
+        """The law of the first coordinates; the others are standard normal."""
+        spikes, (J, _, K) = self.directions, self.directions.shape
+        covariances = np.eye(K) + np.einsum("jrk,jr,jrl->jkl", spikes, self.eigenvalues, spikes)
+        means, fractions = np.zeros((J, K)), self.proportions
+        return GaussianMixture(means=means, covariances=covariances, fractions=fractions)
 
     @property
     def trace(self) -> float:
@@ -79,19 +88,8 @@ class Mixture:
     @property
     def norm(self) -> float:
         """Largest eigenvalue of Sigma, the covariance of the whole mixture."""
-        roots = np.sqrt(self.proportions[:, None] * self.eigenvalues)
-        columns = (roots[..., None] * self.directions).reshape(-1, self.dimension)
-        return 1 + float(np.linalg.eigvalsh(columns @ columns.T)[-1])
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and their components (m,), in exact shares of ``samples``, in order."""
-        quantiles = (np.arange(samples) + 0.5) / samples
-        component = np.searchsorted(np.cumsum(self.proportions)[:-1], quantiles)
-        X = rng.standard_normal((samples, self.dimension))
-        for j, (spikes, theta) in enumerate(zip(self.directions, self.eigenvalues, strict=True)):
-            own = component == j
-            X[own] += (X[own] @ spikes.T * (np.sqrt(1 + theta) - 1)) @ spikes
-        return X, component
+        whole = np.tensordot(self.proportions, self.law.covariances, axes=1)
+        return float(np.linalg.eigvalsh(whole)[-1])
 
 
 def mixture(
@@ -105,7 +103,7 @@ def mixture(
     drawn: bool = False,
     rng: Any = None,
 ) -> Mixture:
-    """Draw the spikes of a mixture, uniformly at the given alignment.  docs/theory.md 12
+    """A mixture of spiked Gaussians at the given alignment.  docs/theory.md 12
 
     Parameters
     ----------
@@ -124,6 +122,7 @@ def mixture(
     drawn : bool
         Draw every theta uniformly between 0 and its ``eigenvalues``.
     rng : None, int, SeedSequence or Generator
+        For ``drawn``.
 
     Returns
     -------
@@ -139,7 +138,7 @@ def mixture(
     Examples
     --------
     >>> from validation.mixtures import mixture
-    >>> two = mixture(50, eigenvalues=9.0, alignment=-0.4, rng=0)
+    >>> two = mixture(50, eigenvalues=9.0, alignment=-0.4)
     >>> round(float(two.directions[0, 0] @ two.directions[1, 0]), 12), two.trace
     (-0.4, 59.0)
     """
@@ -147,10 +146,9 @@ def mixture(
     counts = np.broadcast_to(np.atleast_1d(spikes), (J,))
     r = max(whole("spikes", int(count), 0, "of a component") for count in counts) or 1
     n = whole("dimension", dimension, J * r, "as many as there are spikes")
-    rng = default_rng(rng)
     L = _root(alignment, J)
-    # Rows q_{k,i} orthonormal; gamma_{j,i} = sum_k L_{jk} q_{k,i} has Gram matrix L L^T.
-    q = np.linalg.qr(rng.standard_normal((n, J * r)))[0].T.reshape(J, r, n)
+    # Axes e_{k,i}; gamma_{j,i} = sum_k L_{jk} e_{k,i} has Gram matrix L L^T.
+    axes = np.eye(J * r).reshape(J, r, J * r)
     try:
         theta = np.broadcast_to(np.asarray(eigenvalues, dtype=float), (J, r)).copy()
     except ValueError:
@@ -158,12 +156,13 @@ def mixture(
     if not (np.isfinite(theta).all() and (theta >= 0).all()):
         raise InvalidArgument("eigenvalues", eigenvalues, "finite and 0 or more")
     if drawn:
-        theta *= rng.random((J, r))
+        theta *= default_rng(rng).random((J, r))
     theta *= np.arange(r) < counts[:, None]
     rho = np.full(J, 1.0) if proportions is None else np.asarray(proportions, dtype=float)
     if rho.shape != (J,) or not (rho >= 0).all() or not 0 < rho.sum() < np.inf:
         raise InvalidArgument("proportions", proportions, f"{J} numbers of 0 or more, not all 0")
-    return Mixture(np.einsum("jk,kin->jin", L, q), equal_trace(theta), rho / rho.sum())
+    directions = np.einsum("jk,kin->jin", L, axes)
+    return Mixture(n, directions, equal_trace(theta), rho / rho.sum())
 
 
 def equal_trace(eigenvalues: Array) -> Array:

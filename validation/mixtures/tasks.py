@@ -1,4 +1,4 @@
-"""Tasks: inputs from a mixture, with the labels of a regression or of a classification."""
+"""Tasks: inputs, and labels of a direction or of the component that an input is from."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,14 +7,21 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.problem import Activation, activation
+from replica.given import FeatureSample, FirstLayer
+from replica.problem import (
+    Activation,
+    GaussianMixture,
+    LabelLaw,
+    activation,
+    class_labels,
+)
 from solvers.results import Array
 
 from .mixtures import Mixture
 
 
 class LearningTask(Protocol):
-    """Where the samples of an experiment come from: a dimension, a trace and ``draw``."""
+    """Where the samples of an experiment come from."""
 
     @property
     def dimension(self) -> int:
@@ -27,58 +34,57 @@ class LearningTask(Protocol):
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
 
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Inputs from a mixture; ``Regression`` and ``Classification`` say how they are labelled."""
-
-    mixture: Mixture
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-        return self.mixture.dimension
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma."""
-        return self.mixture.trace
+    def given(
+        self, weights: Array, student: Activation, feature_noise: float
+    ) -> FirstLayer | FeatureSample:
+        """What has a theory of the readout, given the first layer (k, n)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Regression(Labelled):
-    """Labels y = sigma_*(xi . x) + noise on a mixture.
+class MixtureTask:
+    """Inputs of a mixture, with labels.
 
     Attributes
     ----------
-    mixture : Mixture
-    direction : (n,)
-        xi.
-    target : Activation
-        sigma_*.
+    inputs : GaussianMixture
+        Of the first coordinates; the others are standard normal.
+    dimension : int
+        n.
+    trace : float
+        tr Sigma.
+    target : Activation or ClassLabels
+        Of directions of the inputs, or of their components.
+    directions : (n, T)
+        The target's, orthonormal.
     noise : float
         Variance of the label noise.
     """
 
-    direction: Array
-    target: Activation
+    inputs: GaussianMixture
+    dimension: int
+    trace: float
+    target: Any
+    directions: Array
     noise: float = 0.0
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
-        X, _ = self.mixture.draw(samples, rng)
-        y = self.target(X @ self.direction)
-        return X, y + np.sqrt(self.noise) * rng.standard_normal(samples) if self.noise else y
+        component = self.inputs.components(samples, rng)
+        X = self.inputs.at(rng.standard_normal((samples, self.dimension)), component)
+        arguments = (X @ self.directions).T if self.directions.size else component[None]
+        return X, LabelLaw(self.target, self.noise, None).draw(arguments, rng)
 
-
-@dataclass(frozen=True, eq=False)
-class Classification(Labelled):
-    """Labels +1 for the first component of a mixture, -1 for all others."""
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and labels (m,)."""
-        X, component = self.mixture.draw(samples, rng)
-        return X, np.where(component == 0, 1.0, -1.0)
+    def given(self, weights: Array, student: Activation, feature_noise: float) -> FirstLayer:
+        """The network with this first layer (k, n), as one that is given."""
+        return FirstLayer(
+            weights=weights,
+            student=student,
+            target=self.target,
+            directions=self.directions,
+            noise=self.noise,
+            inputs=self.inputs,
+            feature_noise=feature_noise,
+        )
 
 
 def regression(
@@ -88,7 +94,7 @@ def regression(
     aligned: bool = False,
     noise: float = 0.0,
     rng: Any = None,
-) -> Regression:
+) -> MixtureTask:
     """The regression task of the paper: y = sigma_*(xi . x), xi of squared length 1/norm(Sigma).
 
     Parameters
@@ -109,9 +115,22 @@ def regression(
     if not 0 <= noise < np.inf:
         raise InvalidArgument("noise", noise, "a variance of 0 or more")
     sigma = activation(target) if isinstance(target, str) else target
-    n = mixed.dimension
-    xi = mixed.directions.sum(axis=(0, 1)) if aligned else default_rng(rng).standard_normal(n)
-    length = np.linalg.norm(xi)
+    xi = default_rng(rng).standard_normal(mixed.dimension)
+    if aligned:
+        spikes = mixed.directions.sum(axis=(0, 1))
+        xi = np.pad(spikes, (0, mixed.dimension - len(spikes)))
+    length, size = np.linalg.norm(xi), mixed.norm**-0.5
     if length < 1e-6:
         raise InvalidArgument("aligned", aligned, "False where the spikes cancel in their sum")
-    return Regression(mixed, xi / (length * np.sqrt(mixed.norm)), sigma, noise)
+    kinks = tuple(kink / size for kink in sigma.kinks)
+    scaled = Activation(lambda x: sigma(size * x), kinks=kinks, name=f"{sigma.name}({size:g}*z1)")
+    directions = (xi / length)[:, None]
+    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, scaled, directions, noise)
+
+
+def classification(mixed: Mixture) -> MixtureTask:
+    """Labels +1 for the first component of a mixture, -1 for all others."""
+    count = len(mixed.proportions)
+    target = class_labels("classes:1" + ",-1" * (count - 1), count)
+    nowhere = np.empty((mixed.dimension, 0))
+    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, target, nowhere)
