@@ -76,6 +76,9 @@ Matrix = tuple[float, float, float, float]  # two by two, row by row
 
 # E[R {1, a, b}] and E[R^2 {a, b, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
 Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
+# E[R {mu_0^2, mu_0 l, l^2, mu_0 h, l h, mu_1 g, k}], with what mu_0 leaves of the loading as l, and
+# E[R l' {mu_0, l, l', h}], with what it leaves of a network's second one as l'
+Signals = namedtuple("Signals", "g00 g01 g11 h0 h1 p_hat power g02 g12 g22 h2")
 # V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
 Bulk = namedtuple("Bulk", "V1 c slope p_slope")
 # a symmetric matrix on u, delta and zeta
@@ -191,8 +194,10 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     V1 = bulk.V1
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
-    s = signal(t, t.rows, alpha, V1, V2, t.beta * V2 * V1_hat)
-    psi, X2_signal, Q1_signal = of_signal(t, t.rows, alpha, V2, t.beta * V2 * V1_hat, s)
+    q = t.beta * V2 * V1_hat
+    C, slope = special(t, t.rows, q)
+    s = signal(t, t.rows, alpha, V1, V2, q, C)
+    psi, X2_signal, Q1_signal = of_signal(t, alpha, V2, q, C, slope, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, s.m, s.theta, s.chi, psi)
     Ta += Q1_signal * RRaa
@@ -216,52 +221,50 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
 
 @compiled
 def signal(
-    t: OneGroup, rows: HalfLine | None, alpha: float, V1: float, V2: float, q: float
+    t: OneGroup, rows: HalfLine | None, alpha: float, V1: float, V2: float, q: float, C: Block
 ) -> Signal:
     """m and theta as a least-squares problem with a unit penalty on phi, where, of isotropic rows,
     theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eq. (4.5)"""
-    gram00, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
+    E = signal_averages(t, rows, V1, V2, 0.0, 0.0)
     penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
-    pivot = gram00 + penalty if gram00 > 0 else inf  # no mu_0, no m
+    pivot = E.g00 + penalty if E.g00 > 0 else inf  # no mu_0, no m
+    share, norm_share = E.g01 / pivot, E.g02 / pivot
+    left = signal_averages(t, rows, V1, V2, share, norm_share)
     if rows is not None:
-        return network_signal(t, rows, alpha, V1, V2, q, penalty, pivot)
-    share, root = gram01 / pivot, sqrt(alpha * t.c * V2)
-    _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
-    phi = root * h1 / (1 + root**2 * (gram11 + penalty * share**2))
-    m = h0 / pivot - share * root * phi
-    psi_hat = p_hat * V1 / (t.c * V2)  # of psi = alpha V1 p_hat = alpha c V2 psi_hat, Eq. (4.6)
+        scale = alpha * V2
+        return network_signal(scale, q, C, penalty, E.h0 / pivot, share, norm_share, left)
+    root = sqrt(alpha * t.c * V2)
+    phi = root * left.h1 / (1 + root**2 * (left.g11 + penalty * share**2))
+    m = E.h0 / pivot - share * root * phi
+    psi_hat = E.p_hat * V1 / (t.c * V2)  # of psi = alpha V1 p_hat = alpha c V2 psi_hat, Eq. (4.6)
     return Signal(m, root * phi, 0.0, penalty * m, phi / root, 0.0, psi_hat)
 
 
 @compiled
 def network_signal(
-    t: OneGroup,
-    rows: HalfLine,
-    alpha: float,
-    V1: float,
-    V2: float,
+    scale: float,
     q: float,
+    C: Block,
     penalty: float,
-    pivot: float,
+    m: float,
+    share: float,
+    norm_share: float,
+    left: Signals,
 ) -> Signal:
-    """The same of a network's rows, with a second loading,
+    """The same of a network's rows, from m without the loadings, the shares of mu_0 in these, and
+    the averages over what is ``left`` of them; ``scale`` is alpha V2.  With a second loading,
 
         theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same).
 
     Eqs. (4.5), (16.9)-(16.10)"""
-    C, _ = special(t, rows, q)
     # zeta, with a unit penalty on what V1_hat sees of it, first: M' of (16.10) is what is left
-    scale, zeta = alpha * V2, 1 / (1 + q * C.zz)
+    zeta = 1 / (1 + q * C.zz)
     uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2
     tilt = (C.ud - q * zeta * C.uz * C.dz) / uu
     rest = dd - tilt**2 * uu
     # where the norms do not move beside u, rest is rounding
     root, norm_root = sqrt(scale * uu), sqrt(scale * rest) if rest > 1e-13 * dd else 0.0
-    _, gram01, _, h0, _, p_hat, _ = signal_averages(t, V1, V2, 0.0)
-    gram02, _, _, _ = norm_averages(t, rows, V1, V2, 0.0, 0.0)
-    share, norm_share = gram01 / pivot, gram02 / pivot
-    _, _, gram11, _, h1, _, _ = signal_averages(t, V1, V2, share)
-    _, gram12, gram22, h2 = norm_averages(t, rows, V1, V2, share, norm_share)
+    _, _, gram11, _, h1, p_hat, _, _, gram12, gram22, h2 = left
     gram22 += penalty * norm_share**2
     gram12 += penalty * share * norm_share + tilt * gram22
     gram11 += penalty * share**2 + tilt * (2 * gram12 - tilt * gram22)
@@ -275,7 +278,7 @@ def network_signal(
     theta += root * phi  # Eq. (4.5)
     chi += tilt * root * phi + norm_root * norm_phi
     chi_hat = norm_phi / norm_root if norm_root > 0 else h2 - gram12 * root * phi
-    m = h0 / pivot - share * theta - norm_share * chi  # Eq. (4.5)
+    m -= share * theta + norm_share * chi  # Eq. (4.5)
     theta_hat = phi / root - tilt * chi_hat
     psi_hat = zeta * (p_hat - q * (C.uz * theta_hat + C.dz * chi_hat))
     return Signal(m, theta, chi, penalty * m, theta_hat, chi_hat, psi_hat)
@@ -283,11 +286,10 @@ def network_signal(
 
 @compiled
 def of_signal(
-    t: OneGroup, rows: HalfLine | None, alpha: float, V2: float, q: float, s: Signal
+    t: OneGroup, alpha: float, V2: float, q: float, C: Block, slope: Block, s: Signal
 ) -> tuple[float, float, float]:
     """psi; what the signal adds to X2, the last term of (4.8), and to Q1, psi^2 and that of (15.8).
     At a finite dimension m_hat acts as theta_hat does."""
-    C, slope = special(t, rows, q)
     hats = s.theta_hat, s.chi_hat, s.psi_hat
     psi, falls, scale = alpha * V2 * times(C, hats)[2], -form(slope, hats), alpha**2 / t.beta
     X2 = scale * (form(C, hats) - q * falls)  # Eqs. (4.8), (15.8)
@@ -306,27 +308,26 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     q = t.beta * V2_again * V1_hat
-    gram00, gram01, gram11, h0, h1, p_hat, power = signal_averages(t, V1, V2, 0.0)
-    gram02, gram12, gram22, h2 = norm_averages(t, t.rows, V1, V2, 0.0, 0.0)
-    along_m = h0 - gram00 * p.m - gram01 * p.theta - gram02 * p.chi - p.m_hat  # Eq. (4.5)
-    along_theta = h1 - gram01 * p.m - gram11 * p.theta - gram12 * p.chi - p.theta_hat  # Eq. (4.5)
-    along_chi = h2 - gram02 * p.m - gram12 * p.theta - gram22 * p.chi - p.chi_hat  # Eq. (16.10)
-    along_psi = p_hat - E.Ra * p.psi - p.psi_hat  # Eq. (4.13)
+    C, slope = special(t, t.rows, q)
+    F = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
+    along_m = F.h0 - F.g00 * p.m - F.g01 * p.theta - F.g02 * p.chi - p.m_hat  # Eq. (4.5)
+    along_theta = F.h1 - F.g01 * p.m - F.g11 * p.theta - F.g12 * p.chi - p.theta_hat  # Eq. (4.5)
+    along_chi = F.h2 - F.g02 * p.m - F.g12 * p.theta - F.g22 * p.chi - p.chi_hat  # Eq. (16.10)
+    along_psi = F.p_hat - E.Ra * p.psi - p.psi_hat  # Eq. (4.13)
     T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
     Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
     s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p.psi_hat)
-    psi, X2_signal, Q1_signal = of_signal(t, t.rows, alpha, V2_again, q, s)
+    psi, X2_signal, Q1_signal = of_signal(t, alpha, V2_again, q, C, slope, s)
     X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8)
     Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)  # Eq. (4.9)
-    C, _ = special(t, t.rows, q)
     theta, chi, _ = times(C, (p.theta_hat, p.chi_hat, p.psi_hat))
     theta, chi = alpha * V2_again * theta, alpha * V2_again * chi  # Eqs. (4.5), (4.13)
     test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with
     whole, whole_train, _, _, _, _ = error_averages(t, t.rows, V1, V2, 0.0, 0.0, 0.0, 0.0)
-    size_of_target = sqrt(power)
+    size_of_target = sqrt(F.power)
     least = SMALLEST_OVERLAP * size_of_target
     worst = 0.0
     for change in (
@@ -335,13 +336,13 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
         size(solve_pair(slopes, error)),  # Newton's step, where (5.3) hardly moves V
         relative(V1_hat - p.V1_hat, p.V1_hat),
         relative(V2_hat - p.V2_hat, p.V2_hat),
-        relative(along_m, sqrt(gram00) * size_of_target),
-        relative(along_theta, sqrt(gram11) * size_of_target),
-        relative(along_chi, sqrt(gram22) * size_of_target),
+        relative(along_m, sqrt(F.g00) * size_of_target),
+        relative(along_theta, sqrt(F.g11) * size_of_target),
+        relative(along_chi, sqrt(F.g22) * size_of_target),
         relative(along_psi, sqrt(E.Ra) * size_of_target),
         # what adds nothing to the output has no size
-        relative(sqrt(gram11) * (theta - p.theta), max(sqrt(gram11) * abs(p.theta), least)),
-        relative(sqrt(gram22) * (chi - p.chi), max(sqrt(gram22) * abs(p.chi), least)),
+        relative(sqrt(F.g11) * (theta - p.theta), max(sqrt(F.g11) * abs(p.theta), least)),
+        relative(sqrt(F.g22) * (chi - p.chi), max(sqrt(F.g22) * abs(p.chi), least)),
         relative(sqrt(E.Ra) * (psi - p.psi), max(sqrt(E.Ra) * abs(p.psi), least)),
         relative(X1 - p.X1, p.X1),
         relative(X2 - p.X2, p.X2),
@@ -375,43 +376,29 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @summed
 def signal_averages(
-    t: OneGroup, V1: float, V2: float, share: float
-) -> tuple[float, float, float, float, float, float, float]:
-    """E[R {mu_0^2, mu_0 l, l^2, mu_0 h, l h, mu_1 g, k}], with l = kappa mu_1 - share mu_0.
-    Eqs. (4.5), (4.6)"""
-    gram00 = gram01 = gram11 = h0 = h1 = p_hat = power = 0.0
+    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
+) -> Signals:
+    """With l = kappa mu_1 - share mu_0 and l' = d mu_0 / d c - norm_share mu_0; zeros where that is
+    no loading.  Eqs. (4.5), (4.6), (16.10)"""
+    g00 = g01 = g11 = h0 = h1 = p_hat = power = g02 = g12 = g22 = h2 = 0.0
     for n in range(len(t.weights)):
         wR = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n])
         mu0, h = t.mu0[n], t.h[n]
         loading = t.loading[n] - share * mu0
-        gram00 += wR * mu0 * mu0
-        gram01 += wR * mu0 * loading
-        gram11 += wR * loading * loading
+        g00 += wR * mu0 * mu0
+        g01 += wR * mu0 * loading
+        g11 += wR * loading * loading
         h0 += wR * mu0 * h
         h1 += wR * loading * h
         p_hat += wR * t.mu1g[n]
         power += wR * (h * h + t.spread[n])
-    return gram00, gram01, gram11, h0, h1, p_hat, power
-
-
-@summed
-def norm_averages(
-    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
-) -> tuple[float, float, float, float]:
-    """E[R l' {mu_0, l, l', h}], with l as above and l' = d mu_0 / d c - norm_share mu_0; zeros
-    where that is no loading.  Eq. (16.10)"""
-    gram02 = gram12 = gram22 = h2 = 0.0
-    if rows is None:
-        return gram02, gram12, gram22, h2
-    for n in range(len(t.weights)):
-        mu0 = t.mu0[n]
-        norm = t.norm[n] - norm_share * mu0
-        wRn = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n]) * norm
-        gram02 += wRn * mu0
-        gram12 += wRn * (t.loading[n] - share * mu0)
-        gram22 += wRn * norm
-        h2 += wRn * t.h[n]
-    return gram02, gram12, gram22, h2
+        if rows is not None:
+            norm = t.norm[n] - norm_share * mu0
+            g02 += wR * norm * mu0
+            g12 += wR * norm * loading
+            g22 += wR * norm * norm
+            h2 += wR * norm * h
+    return Signals(g00, g01, g11, h0, h1, p_hat, power, g02, g12, g22, h2)
 
 
 @summed
