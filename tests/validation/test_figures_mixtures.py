@@ -105,4 +105,4 @@ def test_mistakes_are_one_line(line, message, tmp_path, capsys):
 )
 def test_orders_and_what_is_proved(spread, order, proved):
     assert mixtures.order_of(spread) == order
-    assert mixtures.proved(spread) is proved
+    assert mixtures.proved(spread, largest=mixtures.LARGEST_ORDER) is proved

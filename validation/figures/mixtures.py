@@ -37,9 +37,9 @@ from ..mixtures import (
     image_task,
     images,
     in_theory,
-    inside,
     mixture,
     needed_order,
+    proved,
     regression,
     scaling,
     side_by_side,
@@ -191,17 +191,10 @@ def task_of(setting: Setting, content: dict[str, Any]) -> LearningTask | None:
 
 
 def order_of(data_spread: float) -> int:
-    """The order that the data spread needs, at most 5; ``proved`` says whether that is enough."""
+    """The order that the data spread needs, at most 5."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EquivalenceWarning)
         return needed_order(data_spread, largest=LARGEST_ORDER)
-
-
-def proved(data_spread: float) -> bool:
-    """Whether the equivalence with the Hermite model of order ``order_of`` is proved."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EquivalenceWarning)
-        return inside(data_spread) and needed_order(data_spread) <= LARGEST_ORDER
 
 
 def sweep(
@@ -227,7 +220,7 @@ def sweep(
                 "other": other,
                 "x": value,
                 "order": order_of(setting.data_spread),
-                "proved": proved(setting.data_spread),
+                "proved": proved(setting.data_spread, largest=LARGEST_ORDER),
             }
             points.append(known | means(setting, task, what, seeds, plan.layers, folder))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))

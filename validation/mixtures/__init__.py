@@ -5,8 +5,8 @@ from .hermite_expansion import (
     EquivalenceWarning,
     HermiteExpansion,
     expand,
-    inside,
     needed_order,
+    proved,
 )
 from .hermite_model import Errors, in_theory, side_by_side
 from .image_files import ImageSet, images
@@ -32,10 +32,10 @@ __all__ = [
     "image_task",
     "images",
     "in_theory",
-    "inside",
     "mixture",
     "needed_order",
     "predicted_slopes",
+    "proved",
     "regression",
     "scaling",
     "side_by_side",

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
-from scipy.special import factorial, factorial2
+from scipy.special import factorial
 
 from replica.errors import InvalidArgument
-from replica.problem import ACTIVATIONS, Activation, activation
+from replica.problem import Activation, activation
 from solvers.quadrature import refine
 from solvers.results import Array
 from solvers.rules import Rule
@@ -48,8 +48,7 @@ class HermiteExpansion:
     residual : float
         h_l*, the standard deviation of what the polynomial leaves of sigma(b z).
     quadrature_error : float
-        Change of the coefficients at the last refinement, relative to the norm of sigma(b z);
-        0 for closed forms.
+        Change of the coefficients at the last refinement, relative to the norm of sigma(b z).
     """
 
     activation: Activation
@@ -110,11 +109,6 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     b = float(b)
     if not (b > 0 and np.isfinite(b)):
         raise InvalidArgument("b", b, "a finite number above 0")
-    if sigma is ACTIVATIONS["relu"]:
-        h = b * relu_coefficients(order)
-        # Not a small difference: what degree 20 leaves is still 1 % of E sigma^2.
-        rest = b**2 / 2 - float((h**2 / factorial(np.arange(order))).sum())
-        return HermiteExpansion(sigma, b, h, float(np.sqrt(rest)), 0.0)
 
     def compute(rule: Rule) -> tuple[Array, Array]:
         """h_j / sqrt(j!) and (h_l*)^2 by one rule, and what their errors are relative to."""
@@ -143,41 +137,21 @@ def normalised(z: Array, order: int) -> Array:
     return np.stack(rows[:order])
 
 
-def relu_coefficients(order: int) -> Array:
-    """E He_j(z) relu(z) for j < order: 1/sqrt(2 pi), 1/2, then He_{j-2}(0) / sqrt(2 pi).
-
-    All odd degrees above the first are exactly 0: orders 2k - 1 and 2k are then one model.
+def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
+    """Whether a data spread is inside the open interval of some order, up to the ``largest``.
 
     Examples
     --------
-    >>> (relu_coefficients(7) * np.sqrt(2 * np.pi)).round(6).tolist()
-    [1.0, 1.253314, 1.0, 0.0, -1.0, 0.0, 3.0]
-    """
-    h = np.zeros(order)
-    h[:2] = np.array([1 / np.sqrt(2 * np.pi), 0.5])[:order]
-    even = np.arange(2, order, 2)
-    signs = (-1.0) ** (even // 2 - 1)
-    # He_{2k}(0) = (-1)^k (2k - 1)!!, with (-1)!! = 1
-    double = np.where(even > 2, factorial2(np.maximum(even - 3, 1)), 1.0)
-    h[2::2] = signs * double / np.sqrt(2 * np.pi)
-    return h
-
-
-def inside(data_spread: float) -> bool:
-    """Whether a data spread is inside the open interval of some order.
-
-    Examples
-    --------
-    >>> from validation.mixtures import inside
-    >>> inside(0.74), inside(0.75), inside(0.0), inside(1.0)
-    (True, False, False, False)
+    >>> from validation.mixtures import proved
+    >>> proved(0.74), proved(0.74, largest=3), proved(0.75), proved(0.0), proved(1.0)
+    (True, False, False, False, False)
     """
     beta = float(data_spread)
     if not 0 < beta < 1 - ON_BOUNDARY:
         return False
     order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
     nearest = max(1, round(order))
-    return abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
+    return order <= largest and abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
 
 
 def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
@@ -213,19 +187,13 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
     beta = float(data_spread)
     if not 0 <= beta <= 1:
         raise InvalidArgument("data_spread", data_spread, "between 0 and 1")
-    order = MAX_ORDER + 1 if beta == 1 else max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY)))
-    if not inside(beta):
+    if not proved(beta, largest=largest):
         warnings.warn(
-            f"data_spread = {beta:g} is not inside an interval (l-2)/(l-1) < beta_s < (l-1)/l: "
-            "the equivalence with a Hermite model is not proved there",
+            f"data_spread = {beta:g} is inside no interval (l-2)/(l-1) < beta_s < (l-1)/l of an "
+            f"order l up to {largest}: the equivalence with a Hermite model is not proved there",
             EquivalenceWarning,
             stacklevel=2,
         )
-    elif order > largest:
-        warnings.warn(
-            f"data_spread = {beta:g} needs order {order}, above the largest, {largest}: the "
-            "equivalence is not proved for the smaller one",
-            EquivalenceWarning,
-            stacklevel=2,
-        )
-    return min(order, largest)
+    return (
+        largest if beta == 1 else min(largest, max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY))))
+    )
