@@ -104,8 +104,8 @@ def evaluate(
     rows, level = [], 0
     for n, penalty in zip(samples, lam, strict=True):
         at = float(n), float(penalty)
-        # the theory itself is off by a few 1 / n
-        enough = max(tol, 3 / at[0])
+        # the theory itself is off by about 1 / n
+        enough = max(tol, 1 / at[0])
         deadline = time.monotonic() + time_limit
         while True:
             point = _point(levels, at, loss, start, level, tol, deadline)

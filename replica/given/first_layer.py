@@ -206,17 +206,14 @@ class FirstLayer:
     @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
-        with, those that hold a twentieth of the rows beside the target's, and more than random rows
-        would, four in all at most."""
-        known, (sizes, vectors) = self.directions, self._beside
+        with, those that have a twentieth of what inputs given the target's make of the
+        pre-activations, and more than of random rows, four in all at most."""
+        known, (shares, vectors, random) = self.directions, self._beside
         if self.beside is None:
             room = max(0, 4 - known.shape[1])
-            # random rows, of independent entries, have this part along one direction
-            random = (1 / np.sqrt(self.width) + 1 / np.sqrt(self.dimension)) ** 2
-            large = sizes[:room] ** 2 > max(0.05, 1.2 * random) * (sizes**2).sum()
-            count = int(np.count_nonzero(large))
+            count = int(np.count_nonzero(shares[:room] > max(0.05, 1.2 * random)))
         else:
-            count = min(self.beside, int(np.count_nonzero(sizes > 1e-9 * sizes.max())))
+            count = min(self.beside, int(np.count_nonzero(shares > 1e-18 * shares.max())))
         return np.concatenate([known, vectors[:count].T], axis=1)
 
     def wider(self) -> "FirstLayer":
@@ -228,13 +225,28 @@ class FirstLayer:
         return wider
 
     @cached_property
-    def _beside(self) -> tuple[Array, Array]:
-        """Singular values of what the target's directions leave of the rows, and the leading right
-        singular vectors, as rows: as many as are asked for, and one more."""
+    def _beside(self) -> tuple[Array, Array, float]:
+        """Shares of the pre-activations' variance, given the projections on the target's
+        directions, that other directions have, and these as rows, as many as are asked for and one
+        more, the largest first; and the largest share that of random rows one would have."""
         known, most = self.directions, max(4, self.beside or 0) + 1
         rest = self.weights - (self.weights @ known) @ known.T
-        sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
-        return sizes, vectors[:most].copy()
+        random = 1 / self.dimension
+        if self.inputs is None or self.inputs.covariances is None:
+            sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
+        else:
+            whole = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
+            along = whole @ known
+            values, axes = np.linalg.eigh(whole - along @ np.linalg.pinv(known.T @ along) @ along.T)
+            values = np.maximum(values, 0.0)
+            random = values[-1] / values.sum()
+            seen, sizes, _ = np.linalg.svd(
+                self.weights @ (axes * np.sqrt(values)), full_matrices=False
+            )
+            vectors = np.linalg.qr(rest.T @ seen[:, :most])[0].T
+        # random rows have independent entries
+        random = (np.sqrt(random) + 1 / np.sqrt(self.width)) ** 2
+        return sizes**2 / max((sizes**2).sum(), 1e-300), vectors[:most].copy(), random
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:

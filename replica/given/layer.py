@@ -164,8 +164,11 @@ class MomentTable:
             basis = np.moveaxis(chebvander(x[j], count - 1), 2, 1)  # (neurons, count, n)
             found[:, :, j] = np.moveaxis(self.series[neurons[j]] @ basis, 0, 2)
         rest = np.flatnonzero(~self.known[neurons])
-        for k, i in zip(rest, neurons[rest], strict=True):
-            found[:, :, k] = hermite_moments(self.student, s[:, k], self.c[i], self.k_max)
+        if rest.size:
+            rest = rest[np.argsort(self.c[neurons[rest]])]  # those alike in one integral
+            c = self.c[neurons[rest], None]
+            values = hermite_moments(self.student, s[:, rest].T, c, self.k_max)
+            found[:, :, rest] = values.swapaxes(1, 2)
         return found
 
 

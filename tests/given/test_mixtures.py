@@ -100,3 +100,19 @@ def test_a_mixture_that_is_none_is_refused(name, change):
 def test_a_layer_of_inputs_that_do_not_fit_is_refused(name, change):
     with pytest.raises(InvalidArgument, match=name):
         layer(**change)
+
+
+def test_special_directions_are_those_along_which_pre_activations_vary():
+    """A direction in which rows are a little alike, and inputs wide."""
+    d, rng = 160, np.random.default_rng(0)
+    weights = rng.standard_normal((120, d)) / np.sqrt(d)
+    weights[:, 3] += 0.15
+    wide = np.ones(d)
+    wide[3] = 25.0
+    law = GaussianMixture(means=np.zeros((1, d)), covariances=np.diag(wide))
+    shapes = [
+        layer(d, weights=weights, inputs=inputs).special.shape[1]
+        for inputs in (None, law, GaussianMixture(means=np.zeros((1, d)), covariances=np.eye(d)))
+    ]
+    assert shapes == [1, 2, 1]
+    assert abs(layer(d, weights=weights, inputs=law).special[3, 1]) > 0.8
