@@ -91,8 +91,8 @@ class FirstLayer:
     feature_noise : float
         Variance of Gaussian noise that is added to every feature of every sample.
     beside : int, optional
-        How many special directions there are beside the target's: leading right singular vectors
-        of what the target's leave of the rows.  Unless given, as many as errors need.
+        How many special directions there are beside the target's: those that move the
+        pre-activations most.  Unless given, as many as errors need.
 
     Raises
     ------

@@ -132,8 +132,8 @@ def mixture(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range; J equally aligned vectors need
-        -1/(J - 1) <= alignment <= 1.
+        If an argument is out of range, or some components have spikes and others none; J equally
+        aligned vectors need -1/(J - 1) <= alignment <= 1.
 
     Examples
     --------
@@ -161,30 +161,13 @@ def mixture(
     rho = np.full(J, 1.0) if proportions is None else np.asarray(proportions, dtype=float)
     if rho.shape != (J,) or not (rho >= 0).all() or not 0 < rho.sum() < np.inf:
         raise InvalidArgument("proportions", proportions, f"{J} numbers of 0 or more, not all 0")
-    directions = np.einsum("jk,kin->jin", L, axes)
-    return Mixture(n, directions, equal_trace(theta), rho / rho.sum())
-
-
-def equal_trace(eigenvalues: Array) -> Array:
-    """Eigenvalues (J, r), each component's rescaled to the sum of the first's.
-
-    Raises
-    ------
-    InvalidArgument
-        If some components have spikes and others none.
-
-    Examples
-    --------
-    >>> equal_trace(np.array([[1.0, 2.0], [3.0, 3.0]])).tolist()
-    [[1.0, 2.0], [1.5, 1.5]]
-    """
-    sums = eigenvalues.sum(axis=1)
-    if not sums.any():
-        return eigenvalues
-    if not sums.all():
-        allowed = "above 0 in every component or in none: their traces are to be equal"
-        raise InvalidArgument("eigenvalues", eigenvalues.tolist(), allowed)
-    return np.asarray(eigenvalues * (sums[0] / sums)[:, None])
+    sums = theta.sum(axis=1)
+    if sums.any():
+        if not sums.all():
+            allowed = "above 0 in every component or in none: their traces are to be equal"
+            raise InvalidArgument("eigenvalues", theta.tolist(), allowed)
+        theta *= (sums[0] / sums)[:, None]
+    return Mixture(n, np.einsum("jk,kin->jin", L, axes), theta, rho / rho.sum())
 
 
 def _root(alignment: ArrayLike, J: int) -> Array:
