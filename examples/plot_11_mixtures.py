@@ -8,6 +8,8 @@ same errors. Lines are the theory given the first layers that are drawn, markers
 Images enter the same way, by the covariances of their classes (``validation.mixtures.image_task``).
 """
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -28,7 +30,7 @@ def means(errors):
     return np.mean(draws, axis=1)
 
 
-simulated, theory = means(side_by_side), means(in_theory)
+simulated, theory = means(partial(side_by_side, test_samples=5000)), means(in_theory)
 for at, student in enumerate(options["students"]):
     style = {"color": f"C{at}", "mfc": "none"}
     plt.plot(widths, theory[:, at, 0], **style)

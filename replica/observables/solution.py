@@ -190,6 +190,7 @@ def solve(
     lam: float,
     loss: Any = ...,
     quadrature_tol: float | None = ...,
+    time_limit: float = ...,
     raise_on_failure: bool = ...,
 ) -> ReadoutSolution: ...
 

@@ -29,6 +29,7 @@ from ..fit import fit_ridge
 from .hermite_expansion import expand
 from .tasks import LearningTask
 
+LONGEST = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
@@ -201,7 +202,8 @@ def in_theory(
     errors = np.empty((3, len(sets), len(sets[0])))
     for i, j in np.ndindex(errors.shape[1:]):
         model = sets[i][j]
-        found = solve(task.given(*model), samples=samples, lam=lam * samples)
+        at: dict[str, Any] = {"samples": samples, "lam": lam * samples, "time_limit": LONGEST}
+        found = solve(task.given(*model), **at)
         power = lam * len(model.weights) * found.squared_norm
         errors[0, i, j] = (found.train_error + power) / 2
         errors[1:, i, j] = found.loss_error, found.classification_error
