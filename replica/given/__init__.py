@@ -1,7 +1,7 @@
 """The readout of a given first layer, and of given features.  docs/theory.md 20"""
 
 from .equations import Posterior
-from .evaluate import TOLERANCE, ReadoutErrors, ReadoutPoints, evaluate
+from .evaluate import TOLERANCE, ReadoutErrors, ReadoutPoints, derivatives, evaluate
 from .first_layer import FirstLayer
 from .sample import FeatureSample
 from .strata import HermiteStrata
@@ -14,5 +14,6 @@ __all__ = [
     "Posterior",
     "ReadoutErrors",
     "ReadoutPoints",
+    "derivatives",
     "evaluate",
 ]

@@ -26,6 +26,9 @@ from .strata import Stratified
 
 TOLERANCE = 1e-4  # relative, of errors, that strata are asked for
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
+# a derivative of fourth order: steps in a logarithm, and weights
+STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
+PRECISION = 1e-11  # of the solutions that are subtracted
 
 
 class ReadoutErrors(NamedTuple):
@@ -99,7 +102,43 @@ def evaluate(
         If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
+    return _evaluated(_Levels(model), samples, lam, loss, tol, time_limit)
+
+
+@one_thread()
+def derivatives(
+    model: FirstLayer | FeatureSample,
+    samples: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float = TOLERANCE,
+    time_limit: float = np.inf,
+) -> tuple[ReadoutPoints, Array]:
+    """The theory at one point, arrays (1,), and the derivatives of test and training error in log n
+    and in log lam, (2, 2), NaN where it is not known: differences of fourth order on the strata
+    that have the point."""
+    check_memory(model)
     levels = _Levels(model)
+    points = _evaluated(levels, samples, lam, loss, tol, time_limit)
+    slopes = np.full((2, 2), np.nan)
+    if points.converged.all():
+        given, start = levels.made[-1], points.last
+        for axis in range(2):
+            differences = np.zeros(2)
+            for steps, weight in STENCIL:
+                n, penalty = samples.item(), lam.item()
+                factor = np.exp(steps * STEP)
+                at = (n * factor, penalty) if axis == 0 else (n, penalty * factor)
+                solved = solve_point(given, loss, *at, start, PRECISION)
+                differences += weight * np.array(errors_at(given, solved, loss)[:2])
+            slopes[axis] = differences / STEP
+    return points, slopes
+
+
+def _evaluated(
+    levels: "_Levels", samples: Array, lam: Array, loss: Loss, tol: float, time_limit: float
+) -> ReadoutPoints:
+    """The points on ``levels``, which grow."""
     start: Posterior | None = None
     rows, level = [], 0
     for n, penalty in zip(samples, lam, strict=True):

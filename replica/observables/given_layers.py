@@ -3,6 +3,7 @@
 docs/theory.md 20
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,18 @@ from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
-from ..given import TOLERANCE, FeatureSample, FirstLayer, Posterior, ReadoutPoints, evaluate
+from ..given import (
+    TOLERANCE,
+    FeatureSample,
+    FirstLayer,
+    Posterior,
+    ReadoutPoints,
+    derivatives,
+    evaluate,
+)
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import number, one_positive, positive
+from .evaluate import TIME_LIMIT
 
 if TYPE_CHECKING:
     import xarray
@@ -104,21 +114,41 @@ def solve_given(
 ) -> tuple[ReadoutSolution, Posterior | None]:
     """:func:`replica.solve` of a given layer, and the law of its readout; ``options`` are the
     tolerance and the time limit."""
+    _, at = _one(model, alpha, samples, lam, loss)
+    points = _points(evaluate, model, *at, **options)
+    return _solution(model, points, *at), points.last
+
+
+def gradient_given(
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
+) -> tuple[ReadoutSolution, dict[str, tuple[float, float]]]:
+    """The point of :func:`replica.gradient`, and the derivatives of its test and training error in
+    samples, or alpha, and lam."""
+    asked, at = _one(model, alpha, samples, lam, loss)
+    points, slopes = _points(derivatives, model, *at, **options)
+    values = asked | {"lam": at[1].item()}
+    each = zip(values.items(), slopes, strict=True)
+    return _solution(model, points, *at), {name: tuple(s / value) for (name, value), s in each}
+
+
+def _one(
+    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any
+) -> tuple[dict[str, float], tuple[Array, Array, Loss]]:
+    """What is asked of alpha and samples; n and lam of one point, arrays (1,), and the loss."""
     name, value = _asked(model, alpha, samples)
-    n = _samples(model, name, one_positive(name, value))
-    penalty, minimised = one_positive("lam", lam), as_loss(loss)
-    points = _points(model, n, penalty, minimised, **options)
-    always = [
-        "loss_error",
-        "train_loss",
-        "classification_error",
-        "squared_norm",
-        "strata",
-        "status",
-    ]
-    columns = {key: getattr(points, key).item() for key in {*_shown(model), *always}}
+    given = one_positive(name, value)
+    asked = {name: given.item()}
+    return asked, (_samples(model, name, given), one_positive("lam", lam), as_loss(loss))
+
+
+def _solution(
+    model: Given, points: ReadoutPoints, n: Array, penalty: Array, minimised: Loss
+) -> ReadoutSolution:
+    """The one of the ``points``."""
+    more = {"loss_error", "train_loss", "classification_error", "squared_norm", "strata", "status"}
+    columns = {key: getattr(points, key).item() for key in {*_shown(model), *more}}
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
-    return ReadoutSolution(model=model, **at, **columns), points.last
+    return ReadoutSolution(model=model, **at, **columns)
 
 
 def curve_given(
@@ -131,7 +161,7 @@ def curve_given(
     axes, minimised = {name: positive(name, value), "lam": positive("lam", lam)}, as_loss(loss)
     first, second = np.meshgrid(*axes.values(), indexing="ij")
     at = _samples(model, name, first.ravel()), second.ravel()
-    points = _points(model, *at, minimised, **options)
+    points = _points(evaluate, model, *at, minimised, **options)
     shown = [*_shown(model), *([] if minimised.is_square else ["loss_error", "train_loss"])]
     columns = {key: getattr(points, key) for key in shown}
     columns["status"] = np.array([status.value for status in points.status])
@@ -148,7 +178,7 @@ def curve_given(
 
 def of_limits_alone(**options: Any) -> None:
     """Refuse for a given layer what is changed of the options that limits alone have."""
-    usual = {"method": "newton", "rule": "auto", "workers": 1}
+    usual = {"method": "newton", "rule": "auto", "workers": 1, "beta": None}
     for name, value in options.items():
         if name not in usual:
             raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")
@@ -194,9 +224,15 @@ def _samples(model: Given, name: str, values: Array) -> Array:
 
 
 def _points(
-    model: Given, samples: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
-) -> ReadoutPoints:
-    """The theory at the points (samples[i], lam[i])."""
+    found: Callable[..., Any],
+    model: Given,
+    samples: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float | None,
+    time_limit: float = TIME_LIMIT,
+) -> Any:
+    """What is ``found`` of the theory at the points (samples[i], lam[i])."""
     number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
@@ -207,4 +243,4 @@ def _points(
         if (same & (np.diff(model.labels[order]) != 0)).any():
             allowed = "the square where labels vary within a stratum"
             raise InvalidArgument("loss", loss.name, allowed)
-    return evaluate(model, samples, lam, loss, tol or TOLERANCE, time_limit)
+    return found(model, samples, lam, loss, tol or TOLERANCE, time_limit)

@@ -27,6 +27,7 @@ from ..errors import InvalidArgument
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
 from ..saddle_point import Errors, ridge
 from .evaluate import TIME_LIMIT, is_ridge
+from .given_layers import Given, ReadoutSolution, gradient_given, needs_alpha, of_limits_alone
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
@@ -38,22 +39,23 @@ class Gradient:
 
     Attributes
     ----------
-    point : Solution
+    point : Solution or ReadoutSolution
     test_error, train_error : dict of name -> float
-        Derivatives with respect to alpha, lam and the parameters of the model; NaN where the
-        point did not converge or the model is not differentiable.
+        Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
+        where the point did not converge or the model is not differentiable.
     """
 
-    point: Solution
+    point: Solution | ReadoutSolution
     test_error: dict[str, float]
     train_error: dict[str, float]
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
 def gradient(
-    problem: Problem,
+    problem: Problem | Given,
     *,
-    alpha: float,
+    alpha: float | None = None,
+    samples: float | None = None,
     lam: float,
     beta: float | None = None,
     loss: Any = "square",
@@ -63,12 +65,13 @@ def gradient(
 
     Parameters
     ----------
-    problem : GradientStep or SpikedRandomFeatures
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
-        of the first-step readout: as of its step, in some tenths of a second a parameter.
-    alpha, lam, loss, quadrature_tol : float
+        of the first-step readout: as of its step, in some tenths of a second a parameter.  Of what
+        is given: in samples, or alpha, and lam, to some six digits.
+    alpha, samples, lam, loss, quadrature_tol : float
         As in :func:`replica.solve`.  Of ridge regression derivatives have some ten digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
         about 1e-5 of themselves, in ten times what the point takes or more.
@@ -91,6 +94,11 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
+    if isinstance(problem, Given):
+        of_limits_alone(beta=beta)
+        found, slopes = gradient_given(problem, alpha, samples, lam, loss, tol=quadrature_tol)
+        return _gradient(found, slopes)
+    alpha = needs_alpha(alpha, samples)
     check_problem(problem)
     check_width(problem, beta)
     model = problem.model(beta=beta)
@@ -111,6 +119,11 @@ def gradient(
     if point.converged:
         of = _of_ridge if is_ridge(model, point.loss) else _of_loss
         slopes |= of(problem, point, values, quadrature_tol)
+    return _gradient(point, slopes)
+
+
+def _gradient(point: Solution | ReadoutSolution, slopes: "Slopes") -> Gradient:
+    """The derivatives of either error by parameter."""
     test, train = zip(*slopes.values(), strict=True)
     return Gradient(point, *(dict(zip(slopes, each, strict=True)) for each in (test, train)))
 
