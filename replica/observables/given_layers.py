@@ -178,7 +178,7 @@ def curve_given(
 
 def of_limits_alone(**options: Any) -> None:
     """Refuse for a given layer what is changed of the options that limits alone have."""
-    usual = {"method": "newton", "rule": "auto", "workers": 1, "beta": None}
+    usual = {"method": "newton", "rule": "auto", "workers": 1}
     for name, value in options.items():
         if name not in usual:
             raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")

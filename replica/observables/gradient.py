@@ -27,7 +27,7 @@ from ..errors import InvalidArgument
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
 from ..saddle_point import Errors, ridge
 from .evaluate import TIME_LIMIT, is_ridge
-from .given_layers import Given, ReadoutSolution, gradient_given, needs_alpha, of_limits_alone
+from .given_layers import Given, ReadoutSolution, gradient_given, needs_alpha
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
@@ -95,7 +95,8 @@ def gradient(
     ['eta -0.004419', 'alpha0 -0.000113']
     """
     if isinstance(problem, Given):
-        of_limits_alone(beta=beta)
+        if beta is not None:
+            raise InvalidArgument("beta", beta, "left out of given layers, which have a width")
         found, slopes = gradient_given(problem, alpha, samples, lam, loss, tol=quadrature_tol)
         return _gradient(found, slopes)
     alpha = needs_alpha(alpha, samples)

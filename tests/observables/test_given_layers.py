@@ -190,12 +190,9 @@ def test_a_function_is_not_known_where_the_point_is_not(layer):
     assert np.isnan(learned.variance(1.0))
 
 
-@pytest.mark.parametrize(
-    "function", ["bounds", "best_bounds", "gradient", "optimal_eta", "spectrum"]
-)
+@pytest.mark.parametrize("function", ["bounds", "best_bounds", "optimal_eta", "spectrum"])
 def test_what_has_no_theory_of_given_layers_says_so(layer, function):
     at = {} if "bounds" in function else {"alpha": 1.0}
-    at |= {"lam": 0.1} if function == "gradient" else {}
     with pytest.raises(replica.InvalidArgument, match=r"got FirstLayer\(weights 90 x 120"):
         getattr(replica, function)(layer, **at)
 
