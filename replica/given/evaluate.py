@@ -130,7 +130,9 @@ def derivatives(
                 factor = np.exp(steps * STEP)
                 at = (n * factor, penalty) if axis == 0 else (n, penalty * factor)
                 solved = solve_point(given, loss, *at, start, PRECISION)
-                differences += weight * np.array(errors_at(given, solved, loss)[:2])
+                known = solved.status is Status.CONVERGED
+                errors = errors_at(given, solved, loss) if known else UNKNOWN
+                differences += weight * np.array(errors[:2])
             slopes[axis] = differences / STEP
     return points, slopes
 

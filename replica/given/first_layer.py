@@ -239,7 +239,7 @@ class FirstLayer:
             along = whole @ known
             values, axes = np.linalg.eigh(whole - along @ np.linalg.pinv(known.T @ along) @ along.T)
             values = np.maximum(values, 0.0)
-            random = values[-1] / values.sum()
+            random = values[-1] / max(values.sum(), 1e-300)
             seen, sizes, _ = np.linalg.svd(
                 self.weights @ (axes * np.sqrt(values)), full_matrices=False
             )

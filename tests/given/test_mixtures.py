@@ -116,3 +116,14 @@ def test_special_directions_are_those_along_which_pre_activations_vary():
     ]
     assert shapes == [1, 2, 1]
     assert abs(layer(d, weights=weights, inputs=law).special[3, 1]) > 0.8
+
+
+def test_inputs_that_are_their_means_alone():
+    """Classes told apart without noise: the error vanishes with the penalty."""
+    means = 3 * np.eye(20)[[0, 0]] * [[1], [-1]]
+    law = GaussianMixture(means=means, covariances=np.zeros((20, 20)))
+    of = {"target": "classes:1,-1", "directions": None, "noise": 0.0}
+    point = solve(layer(20, inputs=law, **of), samples=4000, lam=1e-4)
+    assert point.converged
+    assert point.classification_error < 1e-6
+    assert point.test_error < 1e-6
