@@ -38,11 +38,9 @@ MEMBERS = {
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",
     "validation.Instance": "features, targets, labels",
     "validation.Simulation": "dataset, document, plot",
-    "validation.mixtures.Classification": "draw",
-    "validation.mixtures.HermiteExpansion": "polynomial, features",
-    "validation.mixtures.ImageTask": "draw",
-    "validation.mixtures.Mixture": "draw",
-    "validation.mixtures.Regression": "draw",
+    "validation.mixtures.HermiteExpansion": "polynomial, student",
+    "validation.mixtures.ImageTask": "draw, given",
+    "validation.mixtures.MixtureTask": "draw, given",
 }
 # Of the sections of the theory, what their numbers are called by in a link.
 THEORY = (DOCS / "theory.md").read_text("utf-8")
