@@ -100,7 +100,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     --------
     >>> from validation.mixtures import expand
     >>> relu = expand("relu", order=4)
-    >>> relu.coefficients.round(6).tolist(), round(relu.residual, 6)
+    >>> (relu.coefficients.round(6) + 0.0).tolist(), round(relu.residual, 6)
     ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
     """
     sigma = activation(student) if isinstance(student, str) else student
