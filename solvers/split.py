@@ -42,18 +42,22 @@ def split_at_planes(n: int, normals: Array, offsets: Array) -> Rule:
 
 
 def _rotation(normals: Array) -> Array:
-    """The orthogonal matrix (k, k), of some, whose last axis is furthest from along a plane that it
-    is not exactly along: there the last integral would vary quickly."""
+    """The orthogonal matrix (k, k), of some, whose last axis is along most planes, which take no
+    panels of it, and then furthest from along the others: none that crosses one at a small angle,
+    where the last integral would vary quickly, unless there is no other."""
     k = normals.shape[1]
-    draws = np.random.default_rng(0).standard_normal((200, k, k))
-    turns = [np.eye(k), *np.linalg.qr(draws)[0]]
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    bases = [np.column_stack([v, np.eye(k)]) for v in unit]
+    draws = np.random.default_rng(0).standard_normal((200, k, k))
+    turns = [np.eye(k), *[np.linalg.qr(basis)[0] for basis in bases], *np.linalg.qr(draws)[0]]
 
-    def least(turn: Array) -> float:
+    def rank(turn: Array) -> tuple[bool, int, float]:
         cosines = np.abs(unit @ turn[:, -1])
-        return float(np.where(cosines < PARALLEL, 1.0, cosines).min(initial=1.0))
+        parallel = cosines < PARALLEL
+        least = float(cosines[~parallel].min(initial=1.0))
+        return least > 0.3, int(np.count_nonzero(parallel)), least
 
-    return max(turns, key=least)
+    return max(turns, key=rank)
 
 
 def _nested(n: int, normals: Array, offsets: Array) -> Rule:

@@ -55,8 +55,8 @@ class Level(NamedTuple):
 
 
 LEVELS = (
-    Level((32, 20, 14, 8, 6), 8, 4, 1e-7),
-    Level((64, 32, 22, 10, 7), 11, 6, 1e-8),
+    Level((32, 20, 14, 8, 6), 8, 4, 3e-7),
+    Level((64, 32, 22, 10, 7), 11, 6, 1e-7),
     Level((128, 48, 28, 12, 8), 14, 8, 1e-8),
     Level((192, 64, 36, 13, 9), 18, 10, 1e-8),  # for the kinks of a loss in three directions
 )
@@ -317,28 +317,36 @@ class FirstLayer:
         return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)
 
     def _rule(self, given: Conditioned, level: Level, last: int | None) -> Rule:
-        """Nodes for z of a component.  As its axes are triangular, the target's directions have the
-        first of them; there they are on either side of the target's kinks, where it has some."""
-        T, r = self.directions.shape[1], given.axes.shape[1]
-        first = int(np.count_nonzero(np.abs(given.axes[:T]).max(axis=0, initial=0.0) > 1e-9))
+        """Nodes for z of a component, on either side of the target's kinks, and closer to each
+        other where features of a giant step vary; where the normals of these planes have more than
+        two directions, of the target's, or of none."""
+        r = given.axes.shape[1]
         free = r if last is None else r - 1
-        along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        rest = [along] * (r - first)
-        if last is not None:
-            rest[-1] = gauss_hermite(last)
         arguments = self.directions.T @ self.special  # (T, K)
         planes = self.law.mean.planes
-        normals = np.array([v for v, _ in planes]).reshape(len(planes), T) @ arguments
+        normals = np.array([v for v, _ in planes]).reshape(len(planes), len(arguments)) @ arguments
         offsets = np.array([t for _, t in planes]) - normals @ given.origin
-        normals = (normals @ given.axes)[:, :first]
+        # as the axes are triangular, the last direction is none of the target's
+        normals = (normals @ given.axes)[:, :free]
         crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        if crossed.any() and first <= 2:
-            own = split_at_planes(level.panel, normals[crossed], offsets[crossed])
-        else:
-            own = tensor(*[along] * first)
-        if not rest:
-            return own
-        beside = tensor(*rest)
-        nodes = np.repeat(own.nodes, beside.weights.size, axis=0)
-        nodes = np.concatenate([nodes, np.tile(beside.nodes, (own.weights.size, 1))], axis=1)
-        return Rule(nodes, np.outer(own.weights, beside.weights).ravel())
+        own = normals[crossed], offsets[crossed]
+        switches = given.switches(self.student, free)
+        every = [np.concatenate(pair) for pair in zip(own, switches, strict=True)]
+        none = np.empty((0, free)), np.empty(0)
+        normals, offsets = next(pair for pair in (every, own, none) if _rank(pair[0]) <= 2)
+        span = _rank(normals)
+        turn = np.linalg.svd(normals)[2]  # its first rows span the normals
+        across = (
+            split_at_planes(level.panel, normals @ turn[:span].T, offsets) if span else tensor()
+        )
+        along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
+        beside = tensor(*[along] * (free - span), *([] if last is None else [gauss_hermite(last)]))
+        nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
+        nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
+        nodes[:, :free] = nodes[:, :free] @ turn
+        return Rule(nodes, np.outer(across.weights, beside.weights).ravel())
+
+
+def _rank(normals: Array) -> int:
+    """That of planes' normals, of length 1 or so; of none of them 0."""
+    return int(np.linalg.matrix_rank(normals, tol=1e-6)) if normals.size else 0

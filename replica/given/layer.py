@@ -7,31 +7,33 @@ z ~ N(0, I) the standardised kappa,
     W x + t = s(z) + g,   s = t + W m + R z,   R = Cov(W x, z),   Cov g = B = W Sigma W^T - R R^T.
 
 A stratum is a component and a node z of a quadrature rule.  Features there are expanded in Hermite
-polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one's variance
-is taken to be independent of the others.  docs/theory.md 20
+polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one is taken to
+be independent of the others.  docs/theory.md 20
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from solvers.chebyshev import to_coefficients
 from solvers.results import Array
 from solvers.rules import Rule
 
 from ..problem import Activation, triangular_root
+from .moments import MomentTable
 from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
 SKELETON_TOLERANCE = 1e-5
-BLOCK = 64  # neurons, or nodes, of which moments are computed at a time, for memory
+BLOCK = 16  # nodes of which moments of all neurons are computed at a time, for memory
 # Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
 # change errors less than those of the mean do, 100 as much.
 LATER = 30
+# Loadings over the width in which features vary, root mean square, from which on Hermite nodes are
+# too far apart; and the largest that counts.
+STEEP, STEEPEST = 4.0, 100.0
 
 
 class Component(NamedTuple):
@@ -62,6 +64,28 @@ class Conditioned(NamedTuple):
     correlation: Array
     origin: Array
     axes: Array
+
+    def switches(self, student: Activation, count: int) -> tuple[Array, Array]:
+        """Planes normals z = offsets, (m, count) and (m,), towards which panels shrink, in the
+        first ``count`` of z: features after a giant step vary on a small part of one direction,
+        where most pre-activations are 0.  None where no features vary so fast."""
+        loadings = self.loadings[:, :count]
+        # what is smooth varies on a scale of 1, or what is left of pre-activations smooths it
+        widths = self.variances + (0.0 if student.kinks else 1.0)
+        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / STEEPEST**2 + 1e-300)
+        steepness = loadings / widths[:, None]
+        _, sizes, axes = np.linalg.svd(steepness, full_matrices=False)
+        largest = sizes.max(initial=0.0) / np.sqrt(len(steepness))
+        if largest < STEEP:
+            return np.empty((0, count)), np.empty(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            places = -self.shift / (loadings @ axes[0])
+        order = np.argsort(places)
+        held = np.cumsum(np.abs(steepness @ axes[0])[order])
+        centre = places[order[np.searchsorted(held, held[-1] / 2)]]
+        distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest) / np.log(4))) / largest
+        offsets = centre + np.concatenate([-distances, [0.0], distances])
+        return np.tile(axes[0], (offsets.size, 1)), offsets
 
 
 def condition(
@@ -97,6 +121,7 @@ def layer_strata(
 
     Of the mean, modes are left out that hold ``rank_tol`` of E sigma^2 together; of other degrees,
     whose modes neurons do not share, ``LATER`` times as much; and degrees of which no mode is left.
+    What is left out is taken to be independent of the other neurons, as degrees past k_max are.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
@@ -108,78 +133,39 @@ def layer_strata(
     def moments(at: Array | slice, of: Array | slice) -> Array:
         return table.at(given.shift[of] + nodes[at] @ given.loadings[of].T, of)
 
+    # a mode counts by what entries beside the diagonal, which hardly changes, make of it
+    parts = _beside_diagonal(given.correlation, k_max)
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
-    *degrees, power = moments(slice(None), chosen)
-    power = power.copy()  # not to keep the others with it
+    *degrees, rest = moments(slice(None), chosen)
+    rest = np.maximum(rest, 0.0)
     basis, turned = np.linalg.qr(modes.T)
-    least = rank_tol * float((shares @ power @ modes).sum())
+    largest = np.linalg.svd(turned, compute_uv=False).max(initial=0.0) ** 2
+    mean, first, beside = student.moments(given.shift, c + (given.loadings**2).sum(axis=1))
+    least = rank_tol * float((mean**2 + first**2 + beside).sum())
     expanded = []
-    modulus = np.abs(given.correlation)
-    others = np.ones_like(modulus)  # |rho|^k
-    for k, each in enumerate(degrees):
-        along = each @ turned.T
-        sizes, vectors = np.linalg.eigh((along.T * shares) @ along)
-        # a mode counts by what entries beside the diagonal, which is exact, make of it
-        beside = min(1.0, (others.sum() - np.trace(others)) / len(c))
+    for k, (each, part) in enumerate(zip(degrees, parts, strict=True)):
         left_out = least * LATER if k else least
-        kept = vectors[:, np.cumsum(sizes) * beside > left_out]  # the others together hold less
-        expanded.append(Degree(along @ kept, kept.T @ basis.T))
-        others *= modulus
+        kept = np.empty((len(chosen), 0))
+        if largest * (shares @ each**2).sum() * part > left_out:  # some mode may be kept
+            sizes, vectors = np.linalg.eigh(turned @ ((each.T * shares) @ each) @ turned.T)
+            kept = vectors[:, np.cumsum(sizes) * part > left_out]  # the others hold less together
+        degree = Degree(each @ (turned.T @ kept), kept.T @ basis.T)
+        rest += (each - degree.along @ degree.modes[:, chosen]) ** 2
+        expanded.append(degree)
     while len(expanded) > 2 and not expanded[-1].modes.size:
         expanded.pop()
-    return HermiteStrata(share * shares, expanded, given.correlation, Degree(power, modes))
+    return HermiteStrata(share * shares, expanded, given.correlation, Degree(rest, modes))
 
 
-class MomentTable:
-    """The moments of every neuron as Chebyshev series in its shift, from ``centre`` - ``reach`` to
-    ``centre`` + ``reach``, (p,) each: they are smooth on the scale sqrt(c)."""
-
-    def __init__(
-        self, student: Activation, centre: Array, reach: Array, c: Array, k_max: int
-    ) -> None:
-        self.student, self.centre, self.c, self.k_max = student, centre, c, k_max
-        self.reach = np.maximum(reach, 1e-300)
-        # exp(-c k^2 / 2) of a wave k that as many points see is 1e-10
-        with np.errstate(divide="ignore"):
-            points = 7 * self.reach / np.sqrt(c) + 16
-        self.known = points <= 256
-        count = int(points.max(initial=1, where=self.known))
-        self.series = np.zeros((len(c), k_max + 2, count))
-        known = np.flatnonzero(self.known)  # none where special directions leave nothing of inputs
-        for i in range(0, known.size, BLOCK):
-            of = known[i : i + BLOCK]
-            s = centre[of] + np.multiply.outer(chebpts1(count), self.reach[of])
-            values = hermite_moments(student, s, c[of], k_max)
-            self.series[of] = np.moveaxis(values, 2, 0) @ to_coefficients(count).T
-
-    def at(self, s: Array, of: Array | slice) -> Array:
-        """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
-        neurons = np.arange(self.c.size)[of]
-        found = np.empty((self.k_max + 2, *s.shape))
-        x = np.clip((s - self.centre[neurons]) / self.reach[neurons], -1, 1).T
-        known, count = np.flatnonzero(self.known[neurons]), self.series.shape[2]
-        size = max(1, 10**5 // (count * len(s)))  # neurons at a time, for memory
-        for i in range(0, known.size, size):
-            j = known[i : i + size]
-            basis = np.moveaxis(chebvander(x[j], count - 1), 2, 1)  # (neurons, count, n)
-            found[:, :, j] = np.moveaxis(self.series[neurons[j]] @ basis, 0, 2)
-        rest = np.flatnonzero(~self.known[neurons])
-        if rest.size:
-            rest = rest[np.argsort(self.c[neurons[rest]])]  # those alike in one integral
-            c = self.c[neurons[rest], None]
-            values = hermite_moments(self.student, s[:, rest].T, c, self.k_max)
-            found[:, :, rest] = values.swapaxes(1, 2)
-        return found
-
-
-def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
-    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
-    (k_max + 2, *shape of s)."""
-    mean, first, variance = student.moments(s, c)
-    found = [mean[None], first[None]]
-    if k_max > 1:
-        found.append(student.hermite_coefficients(k_max, s, c))
-    return np.concatenate([*found, (variance + first**2 + mean**2)[None]])
+def _beside_diagonal(correlation: Array, k_max: int) -> Array:
+    """Sums of |rho|^k beside the diagonal, over p, and 1 at most: (k_max + 1,)."""
+    modulus = np.abs(correlation)
+    np.fill_diagonal(modulus, 0.0)
+    power, sums = np.ones_like(modulus), [1.0]
+    for _ in range(k_max):
+        power *= modulus
+        sums.append(power.sum() / len(power))
+    return np.minimum(sums, 1.0)
 
 
 def heavy(rule: Rule) -> Rule:
@@ -203,13 +189,21 @@ def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, A
         if count < N:
             by_share = draw.choice(N, count // 2, replace=False, p=shares)
             at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
-        gram = _products(moments, at)
-        least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
-        root, order, rank, _ = dpstrf(gram, tol=least)
-        if count >= N or 2 * rank <= at.size:
-            break
+        chosen, modes = _independent(_products(moments, at))
+        if count >= N or 2 * chosen.size <= at.size:
+            return chosen, modes
+        p = modes.shape[1]
+        if 2 * chosen.size > p:
+            return np.arange(p), np.eye(p)
         count *= 2
-    modes, order = np.empty((rank, len(order))), order - 1  # LAPACK counts from 1
+
+
+def _independent(gram: Array) -> tuple[Array, Array]:
+    """Columns (r,) of which all those of a ``gram`` matrix (p, p) are combinations, (r, p)."""
+    least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
+    root, order, rank, _ = dpstrf(gram.T, tol=least, overwrite_a=1)
+    order -= 1  # LAPACK counts from 1
+    modes = np.empty((rank, len(order)))
     modes[:, order[:rank]] = np.eye(rank)
     modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
     return order[:rank], modes
@@ -222,8 +216,10 @@ def _products(moments: Callable[[Array], Array], at: Array) -> Array:
     for i in range(parts):
         values = moments(at[i::parts])
         if scale is None:
-            scale = 1 / np.sqrt(np.einsum("knp,knp->k", values, values) + 1e-300)[:, None, None]
-        values *= scale
+            sizes = np.sqrt(np.einsum("knp,knp->k", values, values))
+            # below a millionth of the largest but the mean it is rounding
+            scale = np.maximum(sizes, 1e-6 * sizes[1:].max() + 1e-300)[:, None, None]
+        values /= scale
         rows = values.reshape(-1, values.shape[2])
         total = total + rows.T @ rows
     return total

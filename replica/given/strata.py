@@ -88,7 +88,7 @@ class Degree(NamedTuple):
 class HermiteStrata:
     """Strata of a layer: features expanded in Hermite polynomials of Gaussian pre-activations,
 
-        S + mu mu^T = sum_{k=0} (d_k d_k^T) o rho^k  off the diagonal,  E sigma^2 on it,    (20.1)
+        S + mu mu^T = sum_{k=0} (d_k d_k^T) o rho^k + diag(rest),                           (20.1)
 
     with products of entries o, d_0 = mu, and rho^0 = 1.  Degree k costs r p^2 an operation.
 
@@ -99,14 +99,15 @@ class HermiteStrata:
         d_k for k = 0, 1, ...
     correlation : (p, p)
         rho of the pre-activations.
-    power : Degree
-        E sigma^2.
+    rest : Degree
+        What each feature has in degrees, or modes of these, that are left out: independent of the
+        other features.
     """
 
     shares: Array
     degrees: Sequence[Degree]
     correlation: Any
-    power: Degree
+    rest: Degree
 
     @property
     def width(self) -> int:
@@ -122,38 +123,31 @@ class HermiteStrata:
             total *= rho
             gram = like((along.T * weights) @ along, rho)
             total += modes.T @ (gram @ modes)
-        diagonal = like(weights @ self.power.along, rho) @ self.power.modes
-        add_to_diagonal(total, diagonal - xp.linalg.diagonal(total))
+        add_to_diagonal(total, like(weights @ self.rest.along, rho) @ self.rest.modes)
         return total
 
     def trace(self, matrix: Any) -> Array:
         """tr (S + mu mu^T) X of a symmetric X, (N,)."""
-        xp = namespace(matrix)
-        diagonal = xp.linalg.diagonal(matrix)
-        total = self._power(diagonal)
-        matrix = xp.asarray(matrix, copy=True)
-        add_to_diagonal(matrix, -diagonal)
+        total = self._of_rest(namespace(matrix).linalg.diagonal(matrix))
         for k, (along, modes) in enumerate(self.degrees):
             if k:
-                matrix *= self.correlation
+                matrix = matrix * self.correlation
             total = total + _forms(along, to_host(modes @ matrix @ modes.T))
         return total
 
     def quadratic(self, x: Any) -> Array:
         """x S x, (N,)."""
-        total, power = self._power(x**2), self.correlation
-        for k, (along, modes) in enumerate(self.degrees):
+        total, power = self._of_rest(x**2), self.correlation
+        for k, (along, modes) in enumerate(self.degrees[1:]):
             scaled = modes * x
-            matrix = -scaled @ scaled.T  # of the diagonal
             if k:
-                power = power * self.correlation if k > 1 else power
-                matrix = matrix + scaled @ power @ scaled.T
-            total = total + _forms(along, to_host(matrix))
+                power = power * self.correlation
+            total = total + _forms(along, to_host(scaled @ power @ scaled.T))
         return total
 
-    def _power(self, diagonal: Any) -> Array:
-        """sum_i E sigma_i^2 X_ii, (N,)."""
-        return np.asarray(self.power.along @ to_host(self.power.modes @ diagonal))
+    def _of_rest(self, diagonal: Any) -> Array:
+        """The trace of the rest with a matrix of this ``diagonal``, (N,)."""
+        return np.asarray(self.rest.along @ to_host(self.rest.modes @ diagonal))
 
     def mean(self, x: Any) -> Array:
         """mu x, (N,)."""
@@ -175,16 +169,16 @@ class HermiteStrata:
 
     def noisy(self, variances: Array) -> "HermiteStrata":
         """The same with independent noise of these ``variances`` (p,) in the features."""
-        along, modes = self.power
+        along, modes = self.rest
         every = np.ones((len(along), 1))
-        power = Degree(np.hstack([along, every]), np.vstack([modes, variances]))
-        return replace(self, power=power)
+        rest = Degree(np.hstack([along, every]), np.vstack([modes, variances]))
+        return replace(self, rest=rest)
 
     def on(self, convert: Callable[[Array], Any]) -> "HermiteStrata":
         """The same, with what is over neurons as ``convert`` makes it: arrays on a device."""
         degrees = [Degree(along, convert(modes)) for along, modes in self.degrees]
-        power = Degree(self.power.along, convert(self.power.modes))
-        return HermiteStrata(self.shares, degrees, convert(self.correlation), power)
+        rest = Degree(self.rest.along, convert(self.rest.modes))
+        return HermiteStrata(self.shares, degrees, convert(self.correlation), rest)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_many_samples_give_the_least_squares_of_the_population(layer):
 
 def test_what_did_not_converge_says_so(layer):
     strata, labels = of_layer(layer)
-    bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.power)
+    bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.rest)
     given = Stratified(bad, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
     assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
 
