@@ -31,6 +31,7 @@ GIVEN_PAGE = Path(__file__).with_name("GIVEN.md")
 PRECISION = 0.01  # relative standard error of a mean that is simulated; draws double until then
 FEWEST, MOST = 64, 1024  # draws
 ACCURACIES = 1e-3, 1e-2  # of the theory, relative: the second where the first is not reached
+PATIENCE = 600.0  # seconds of a point: what is measured here is how right it is
 LAYERS = {200: 10, 400: 6, 800: 4}  # drawn layers at each input dimension d
 COMPARED = {  # errors of a readout by its loss: as theory and simulation have them
     "square": {"test_error": "test", "train_error": "train"},
@@ -87,7 +88,7 @@ def theory(layer, names, **at):
     """The theory of a layer at a point, as accurate as it may be had: its errors, None where they
     are not known, their accuracy, and the status."""
     for accuracy in ACCURACIES:
-        point = replica.solve(layer, **at, quadrature_tol=accuracy)
+        point = replica.solve(layer, **at, quadrature_tol=accuracy, time_limit=PATIENCE)
         if point.converged:
             break
     errors = [getattr(point, name) if point.converged else None for name in names]

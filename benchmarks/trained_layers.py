@@ -19,7 +19,7 @@ TARGETS = ("sin", "tanh", "relu", "sin(2*z1)", "z1 + z1*z2", "z1 + z2**2 - 1")
 LOSSES = ("square", "square", "huber:0.5", "logistic")
 INPUTS = ("N(0, I)", "mixture", "power law")
 OPTIMISERS = ("one giant step", "SGD, one batch", "Adam, fresh batches", "Adam, one batch")
-SIZES = (200, 400)  # p and d are between these
+SIZES = (400, 800)  # p and d are between these
 
 
 @dataclass(frozen=True)

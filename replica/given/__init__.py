@@ -1,19 +1,33 @@
 """The readout of a given first layer, and of given features.  docs/theory.md 20"""
 
 from .equations import Posterior
-from .evaluate import TOLERANCE, ReadoutErrors, ReadoutPoints, derivatives, evaluate
+from .evaluate import (
+    TOLERANCE,
+    ReadoutErrors,
+    ReadoutPoints,
+    check_memory,
+    derivatives,
+    evaluate,
+)
 from .first_layer import FirstLayer
 from .sample import FeatureSample
-from .strata import HermiteStrata
+from .samples import Given, asked, needs_alpha, samples_of
+from .strata import HermiteStrata, Strata
 
 __all__ = [
     "TOLERANCE",
     "FeatureSample",
     "FirstLayer",
+    "Given",
     "HermiteStrata",
     "Posterior",
     "ReadoutErrors",
     "ReadoutPoints",
+    "Strata",
+    "asked",
+    "check_memory",
     "derivatives",
     "evaluate",
+    "needs_alpha",
+    "samples_of",
 ]

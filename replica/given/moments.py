@@ -9,7 +9,6 @@ and E sigma^2 has beside the squares of d_0 ... d_(k_max) a rest.  docs/theory.m
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.interpolate import PPoly
 
 from solvers.chebyshev import to_coefficients
 from solvers.results import Array
@@ -17,7 +16,7 @@ from solvers.results import Array
 from ..problem import Activation
 
 # Panels of t = s / sqrt(c), of this width or 1, and points of each; the largest t of a table.
-PANEL, POINTS, LONGEST = 8.0, 10, 1000.0
+PANEL, POINTS, FURTHEST = 8.0, 10, 1000.0
 MOST_LOGS = 256  # terms of a series in log c
 
 
@@ -36,7 +35,7 @@ class MomentTable:
             ends = (centre + np.multiply.outer([-1, 1], reach)) / np.sqrt(c)
             logs = np.log(c)
         # none where special directions leave nothing of inputs
-        self.known = np.abs(ends).max(axis=0) <= LONGEST
+        self.known = np.abs(ends).max(axis=0) <= FURTHEST
         ends, logs = ends[:, self.known], logs[self.known]
         if not logs.size:
             return
@@ -81,6 +80,8 @@ class MomentTable:
 
     def at(self, s: Array, of: Array | slice) -> Array:
         """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
+        from scipy.interpolate import PPoly
+
         neurons = np.arange(self.c.size)[of]
         found = np.empty((self.k_max + 2, *s.shape))
         known = np.flatnonzero(self.known[neurons])

@@ -18,11 +18,13 @@ from ..errors import InvalidArgument
 from ..given import (
     TOLERANCE,
     FeatureSample,
-    FirstLayer,
+    Given,
     Posterior,
     ReadoutPoints,
+    asked,
     derivatives,
     evaluate,
+    samples_of,
 )
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import number, one_positive, positive
@@ -30,8 +32,6 @@ from .evaluate import TIME_LIMIT
 
 if TYPE_CHECKING:
     import xarray
-
-Given = FirstLayer | FeatureSample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,10 +135,10 @@ def _one(
     model: Given, alpha: Any, samples: Any, lam: Any, loss: Any
 ) -> tuple[dict[str, float], tuple[Array, Array, Loss]]:
     """What is asked of alpha and samples; n and lam of one point, arrays (1,), and the loss."""
-    name, value = _asked(model, alpha, samples)
+    name, value = asked(model, alpha, samples)
     given = one_positive(name, value)
-    asked = {name: given.item()}
-    return asked, (_samples(model, name, given), one_positive("lam", lam), as_loss(loss))
+    at = {name: given.item()}
+    return at, (samples_of(model, name, given), one_positive("lam", lam), as_loss(loss))
 
 
 def _solution(
@@ -157,10 +157,10 @@ def curve_given(
     """:func:`replica.learning_curve` of a given layer, as ``solve_given``."""
     import xarray
 
-    name, value = _asked(model, alpha, samples)
+    name, value = asked(model, alpha, samples)
     axes, minimised = {name: positive(name, value), "lam": positive("lam", lam)}, as_loss(loss)
     first, second = np.meshgrid(*axes.values(), indexing="ij")
-    at = _samples(model, name, first.ravel()), second.ravel()
+    at = samples_of(model, name, first.ravel()), second.ravel()
     points = _points(evaluate, model, *at, minimised, **options)
     shown = [*_shown(model), *([] if minimised.is_square else ["loss_error", "train_loss"])]
     columns = {key: getattr(points, key) for key in shown}
@@ -186,41 +186,11 @@ def of_limits_alone(**options: Any) -> None:
             raise InvalidArgument(name, value, "left out of given layers and features")
 
 
-def needs_alpha(alpha: Any, samples: Any) -> Any:
-    """The alpha of a limit; refused are none, and a number of samples."""
-    if samples is not None:
-        allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
-        raise InvalidArgument("samples", samples, allowed)
-    if alpha is None:
-        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
-    return alpha
-
-
 def _shown(model: Given) -> list[str]:
     """The names of what tables show of a point, but its status."""
     binary = ["classification_error"] if model.binary else []
     accuracy = ["converged", "residual", "quadrature_error", "iterations"]
     return ["test_error", "train_error", *binary, "readout_variance", *accuracy]
-
-
-def _asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
-    """Which of alpha and samples is given, and its value."""
-    if alpha is not None and samples is not None:
-        raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
-    if samples is not None:
-        return "samples", samples
-    if isinstance(model, FeatureSample) and alpha is not None:
-        allowed = "left out: given features have no input dimension d (give samples, n)"
-        raise InvalidArgument("alpha", alpha, allowed)
-    if alpha is None:
-        allowed = "given: the number n of the readout's samples"
-        raise InvalidArgument("samples", None, allowed)
-    return "alpha", alpha
-
-
-def _samples(model: Given, name: str, values: Array) -> Array:
-    """Numbers of samples n, of alpha = n/d or of themselves."""
-    return values * model.dimension if name == "alpha" and isinstance(model, FirstLayer) else values
 
 
 def _points(

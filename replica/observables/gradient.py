@@ -24,10 +24,11 @@ from solvers.threads import one_thread
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate
 from ..errors import InvalidArgument
+from ..given import Given, needs_alpha
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
 from ..saddle_point import Errors, ridge
 from .evaluate import TIME_LIMIT, is_ridge
-from .given_layers import Given, ReadoutSolution, gradient_given, needs_alpha
+from .given_layers import ReadoutSolution, gradient_given
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter

@@ -20,12 +20,12 @@ from solvers.results import Array
 
 from ..equivalence import Table, at_points
 from ..errors import InvalidArgument
-from ..given import FirstLayer, HermiteStrata, Posterior
+from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import SpikedRandomFeatures, check_model
 from ..saddle_point import ridge
 from .evaluate import TIME_LIMIT
-from .given_layers import needs_alpha, solve_given
+from .given_layers import solve_given
 from .solution import Solution, solve
 
 if TYPE_CHECKING:

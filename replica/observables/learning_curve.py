@@ -17,6 +17,7 @@ from solvers.results import Array, ConvergenceError
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
 from ..errors import InvalidArgument
+from ..given import Given, needs_alpha
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
     Problem,
@@ -31,7 +32,7 @@ from ..problem import (
     positive,
 )
 from .evaluate import TIME_LIMIT, Scheme
-from .given_layers import Given, curve_given, needs_alpha, of_limits_alone
+from .given_layers import curve_given, of_limits_alone
 from .solution import columns_shown, evaluate
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
 from ..equivalence import table_at
+from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
@@ -29,7 +30,7 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
-from .given_layers import Given, ReadoutSolution, needs_alpha
+from .given_layers import ReadoutSolution
 from .learning_curve import learning_curve
 from .solution import evaluate, solve
 

@@ -17,11 +17,12 @@ from ..convex import Evaluation, Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import InvalidArgument
+from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, is_ridge
-from .given_layers import Given, ReadoutSolution, needs_alpha, of_limits_alone, solve_given
+from .given_layers import ReadoutSolution, of_limits_alone, solve_given
 from .trained_bias import with_trained_bias
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def plot_spectrum(
 
     Parameters
     ----------
-    spectrum : Spectrum
+    spectrum : Spectrum or LayerSpectrum
     ax : matplotlib Axes, optional
     eigenvalues : array, optional
         Of one or more simulated matrices.
@@ -54,11 +54,7 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    notes = [f"atom at 0: {spectrum.atom:.3g}"] if spectrum.atom else []
-    for value, samples in zip(spectrum.outliers[:2], spectrum.outliers_from[:2], strict=True):
-        seen = rf", from $n = {samples:.0f}$" if np.isfinite(samples) and samples >= 1 else ""
-        notes += [rf"outlier at ${value:.3g}\,p${seen}"]
-    for text in notes:
+    for text in spectrum.notes:
         ax.plot([], [], " ", label=text)
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
     ordinate = per_log if logarithmic else per_unit

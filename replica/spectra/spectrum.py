@@ -11,30 +11,35 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
 from solvers.threads import one_thread
 
-from ..display import Displayed
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument
-from ..plotting import plot_spectrum
-from ..problem import SpikedRandomFeatures, as_made, check_model, number, positive
+from ..given import FeatureSample, FirstLayer, asked, needs_alpha, samples_of
+from ..problem import (
+    SpikedRandomFeatures,
+    as_made,
+    check_model,
+    number,
+    one_positive,
+    positive,
+)
 from ..saddle_point import ridge
 from ..steps import NetworkRows
 from .batch_contour import beside_line
 from .contour import contour_table
+from .density import SpectralDensity, angles
 from .edges import NEGLIGIBLE_MASS, SMALLEST_X, angle_of, mass_per_log, place_of, scan, support
+from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
 from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
@@ -48,8 +53,8 @@ class Scan(NamedTuple):
     U: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Spectrum(Displayed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Spectrum(SpectralDensity):
     """The limiting spectrum of Phi^T Phi / n, (p, p), of :func:`replica.spectrum`.
 
     Attributes
@@ -77,38 +82,21 @@ class Spectrum(Displayed):
 
     model: SpikedRandomFeatures
     alpha: float
-    edges: Array
-    sharp: NDArray[np.bool_]
-    atom: float
-    outliers: Array
-    quadrature_error: float
-    mass_error: float
-    status: Status
     resolvent: Resolvent
-
-    @property
-    def converged(self) -> bool:
-        """Whether the quadrature error met its tolerance, and the mass 1e-6."""
-        return self.status == Status.CONVERGED
 
     @property
     def settings(self) -> dict[str, Any]:
         """The model and alpha, in plain values."""
         return as_made(self.model) | {"alpha": self.alpha}
 
-    def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
-        """The density, :func:`replica.plotting.plot_spectrum`."""
-        return plot_spectrum(self, ax, eigenvalues=eigenvalues)
-
-    def _facts(self) -> dict[str, Any]:
-        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
-        return known | {"status": status}
-
-    def _rows(self) -> list[dict[str, float]]:
-        x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
-        columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
-        return [{"x": place, "density": density} for place, density in columns]
+    @property
+    def notes(self) -> list[str]:
+        """What a figure says beside the density."""
+        notes = super().notes
+        for value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
+            seen = rf", from $n = {samples:.0f}$" if np.isfinite(samples) and samples >= 1 else ""
+            notes += [rf"outlier at ${value:.3g}\,p${seen}"]
+        return notes
 
     @cached_property
     def outliers_from(self) -> Array:
@@ -150,44 +138,12 @@ class Spectrum(Displayed):
                 density[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
         return density.reshape(x.shape)
 
-    def grid(self, interval: int, points: int) -> Array:
-        """``points`` places in one of the intervals, denser towards its edges."""
-        return place_of(self._angles(points), *self.edges[interval])
-
-    @staticmethod
-    def _angles(count: int) -> Array:
-        """So many, evenly between the edges of an interval."""
-        return (np.arange(count) + 0.5) * np.pi / count
-
-    def moment(self, k: int) -> float:
-        """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
-
-        In the angle that makes the square roots at the edges smooth; adaptively, as a density
-        may all but vanish beyond what looks like an edge.
-        """
-        return sum(self._moment(k, low, high) for low, high in self.edges)
-
-    def _moment(self, k: int, low: float, high: float) -> float:
-        """The part of ``moment`` from the interval between ``low`` and ``high``."""
-        from scipy.integrate import cubature
-
-        stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
-
-        def integrand(angle: Array) -> Array:
-            x = place_of(angle[:, 0], low, high)
-            return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
-
-        tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
-        # twice the subdivisions that an edge takes
-        integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
-        return float(integral.estimate)
-
     @cached_property
     def _guides(self) -> list[Callable[[Array], Array]]:
         """V of each interval as a function of the angle, to three digits or so."""
         from scipy.interpolate import CubicSpline
 
-        angle = self._angles(64)
+        angle = angles(64)
         guides: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
             V = self.resolvent.at(place_of(angle, low, high).astype(complex))
@@ -198,34 +154,61 @@ class Spectrum(Displayed):
         return guides
 
 
-@one_thread()  # more only get into each other's way: the matrices are small
+@overload
 def spectrum(
     model: SpikedRandomFeatures,
     alpha: float,
     *,
-    quadrature_tol: float = DENSITY_TOLERANCE,
+    quadrature_tol: float | None = None,
     time_limit: float = SPECTRUM_TIME,
-) -> Spectrum:
-    """The limiting spectrum of the features' covariance.  docs/theory.md 9
+) -> Spectrum: ...
+
+
+@overload
+def spectrum(
+    model: FirstLayer,
+    alpha: float | None = None,
+    *,
+    samples: float | None = None,
+    quadrature_tol: float | None = None,
+    time_limit: float = SPECTRUM_TIME,
+) -> LayerSpectrum: ...
+
+
+@one_thread()  # more only get into each other's way: the matrices are small
+def spectrum(
+    model: SpikedRandomFeatures | FirstLayer,
+    alpha: float | None = None,
+    *,
+    samples: float | None = None,
+    quadrature_tol: float | None = None,
+    time_limit: float = SPECTRUM_TIME,
+) -> Spectrum | LayerSpectrum:
+    """The spectrum of the features' covariance: its limit, or of a given layer.  docs/theory.md 9,
+    20
 
     A fraction of a second for one group of neurons, seconds for a few, minutes for the dozens that
-    stand for a continuous readout.
+    stand for a continuous readout.  Ten to thirty seconds for a given layer of 400 neurons.
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
-        Its student, width and groups matter; target, noise and intercept do not.
+    model : SpikedRandomFeatures or FirstLayer
+        Its student, width and groups, or weights, matter; target, noise and intercept do not.
     alpha : float
         Samples over input dimension, n/d.
+    samples : float
+        Number n of samples, in the place of alpha, of a FirstLayer.
     quadrature_tol : float
-        Bound on the estimated quadrature error of x times the density, of total order 1.
+        Bound on the estimated quadrature error of x times the density, of total order 1: 1e-8
+        unless given, 3e-3 of a FirstLayer.
     time_limit : float
         Seconds after which the search is given up.
 
     Raises
     ------
     InvalidArgument
-        If alpha is out of range, or a bias is trained: the features then depend on the fit.
+        If alpha or samples is missing or out of range, a bias is trained, as the features then
+        depend on the fit, or the model has features, whose eigenvalues need no theory.
     ConvergenceError
         If no density was found anywhere, or none in time.
 
@@ -237,16 +220,24 @@ def spectrum(
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
+    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    if isinstance(model, FeatureSample):
+        allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
+        raise InvalidArgument("model", "a FeatureSample", allowed)
+    if isinstance(model, FirstLayer):
+        name, value = asked(model, alpha, samples)
+        (n,) = samples_of(model, name, one_positive(name, value))
+        return layer_spectrum(model, float(n), quadrature_tol or LAYER_TOLERANCE, time_limit)
     check_model(model)
+    alpha = needs_alpha(alpha, samples)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
-    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
     settled = settle(
         _scans(model, float(ratio), monotonic() + time_limit),
         lambda scanned: mass_per_log(scanned.resolvent, scanned.x, scanned.U),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
-        quadrature_tol,
+        quadrature_tol or DENSITY_TOLERANCE,
     )
     resolvent, x, _ = settled.candidate
     intervals, sharp = support(resolvent, x, settled.value)

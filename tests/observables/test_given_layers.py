@@ -190,7 +190,7 @@ def test_a_function_is_not_known_where_the_point_is_not(layer):
     assert np.isnan(learned.variance(1.0))
 
 
-@pytest.mark.parametrize("function", ["bounds", "best_bounds", "optimal_eta", "spectrum"])
+@pytest.mark.parametrize("function", ["bounds", "best_bounds", "optimal_eta"])
 def test_what_has_no_theory_of_given_layers_says_so(layer, function):
     at = {} if "bounds" in function else {"alpha": 1.0}
     with pytest.raises(replica.InvalidArgument, match=r"got FirstLayer\(weights 90 x 120"):

@@ -1,0 +1,41 @@
+"""How many samples are asked for: their number n, or alpha = n/d."""
+
+from typing import Any
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from .first_layer import FirstLayer
+from .sample import FeatureSample
+
+Given = FirstLayer | FeatureSample
+
+
+def needs_alpha(alpha: Any, samples: Any) -> Any:
+    """The alpha of a limit; refused are none, and a number of samples."""
+    if samples is not None:
+        allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
+        raise InvalidArgument("samples", samples, allowed)
+    if alpha is None:
+        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
+    return alpha
+
+
+def asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
+    """Which of alpha and samples is given, and its value."""
+    if alpha is not None and samples is not None:
+        raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
+    if samples is not None:
+        return "samples", samples
+    if isinstance(model, FeatureSample) and alpha is not None:
+        allowed = "left out: given features have no input dimension d (give samples, n)"
+        raise InvalidArgument("alpha", alpha, allowed)
+    if alpha is None:
+        allowed = "given: the number n of the readout's samples"
+        raise InvalidArgument("samples", None, allowed)
+    return "alpha", alpha
+
+
+def samples_of(model: Given, name: str, values: Array) -> Array:
+    """Numbers of samples n, of alpha = n/d or of themselves."""
+    return values * model.dimension if name == "alpha" and isinstance(model, FirstLayer) else values

@@ -1,0 +1,103 @@
+"""What every spectrum has: a density on intervals, an atom at 0, and outliers."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solvers.results import Array, Status
+
+from ..display import Displayed
+from ..plotting import plot_spectrum
+from .edges import SMALLEST_X, place_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SpectralDensity(Displayed):
+    """The spectrum of Phi^T Phi / n, (p, p): ``Spectrum`` and ``LayerSpectrum`` say what of.
+
+    Attributes
+    ----------
+    edges : (B, 2)
+        The intervals that carry the density, in increasing order.
+    sharp : bool (B, 2)
+        Which ends are edges at which the density vanishes like a square root.
+    atom : float
+        Share of eigenvalues that are exactly 0.
+    outliers : (O,)
+    quadrature_error, mass_error : float
+    status : Status
+    """
+
+    edges: Array
+    sharp: NDArray[np.bool_]
+    atom: float
+    outliers: Array
+    quadrature_error: float
+    mass_error: float
+    status: Status
+
+    @property
+    def converged(self) -> bool:
+        """Whether quadrature error and mass met their tolerances."""
+        return self.status == Status.CONVERGED
+
+    @property
+    def notes(self) -> list[str]:
+        """What a figure says beside the density."""
+        return [f"atom at 0: {self.atom:.3g}"] if self.atom else []
+
+    def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
+        """The density, :func:`replica.plotting.plot_spectrum`."""
+        return plot_spectrum(self, ax, eigenvalues=eigenvalues)
+
+    def density(self, x: ArrayLike) -> Array:
+        """Density of the eigenvalues at real x of any shape, of mass 1 less atom and outliers; 0
+        outside the edges, NaN where it was not found."""
+        raise NotImplementedError
+
+    def grid(self, interval: int, points: int) -> Array:
+        """``points`` places in one of the intervals, denser towards its edges."""
+        return place_of(angles(points), *self.edges[interval])
+
+    def moment(self, k: int) -> float:
+        """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
+
+        In the angle that makes the square roots at the edges smooth; adaptively, as a density
+        may all but vanish beyond what looks like an edge.
+        """
+        return sum(self._moment(k, low, high) for low, high in self.edges)
+
+    def _moment(self, k: int, low: float, high: float) -> float:
+        """The part of ``moment`` from the interval between ``low`` and ``high``."""
+        from scipy.integrate import cubature
+
+        stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
+
+        def integrand(angle: Array) -> Array:
+            x = place_of(angle[:, 0], low, high)
+            return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
+
+        tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
+        # twice the subdivisions that an edge takes
+        integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
+        return float(integral.estimate)
+
+    def _facts(self) -> dict[str, Any]:
+        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
+        return known | {"status": status}
+
+    def _rows(self) -> list[dict[str, float]]:
+        x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
+        columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
+        return [{"x": place, "density": density} for place, density in columns]
+
+
+def angles(count: int) -> Array:
+    """So many, evenly between the edges of an interval: of ``angle_of``."""
+    return (np.arange(count) + 0.5) * np.pi / count
