@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-5  # of log V
 LOWEST = 1e-8  # place that is looked at, relative to the highest
-PER_DECADE, PER_INTERVAL = 10, 24  # places
+PER_DECADE, PER_INTERVAL = 10, 32  # places
 NEGLIGIBLE = 1e-4  # x times the density below which there is none: there V is known to TOLERANCE
 MOST_OUTLIERS = 12
 BESIDE = 0.3, 0.05, 0.01, 0.0  # angles above the line at which a place is approached
@@ -104,7 +104,9 @@ def layer_spectrum(
         while (given := model.stratified(level)) is not None:
             line = _Line(given.strata, samples, deadline)
             if found is not None:
-                x = np.concatenate([found.grid(k, 5) for k in range(len(found.edges))])[::-1]
+                # some of the places at which the density was found
+                grids = [found.grid(k, PER_INTERVAL)[2::7] for k in range(len(found.edges))]
+                x = np.concatenate(grids)[::-1]
                 before, now = x * found.density(x), line.along(x, line.far(line.highest))[0]
                 change = float(np.abs(now - before).max() / before.max())
                 if change <= quadrature_tol:
@@ -115,8 +117,7 @@ def layer_spectrum(
     if found is None:
         message = "the spectrum was not found within its time_limit: many neurons take minutes"
         raise ConvergenceError(message, None)
-    expected = min(line.rank - len(found.outliers), samples) / model.width
-    lacking = abs(found.moment(0) - expected)
+    lacking = abs(found.moment(0) - line.mass)
     status = Status.CONVERGED if lacking <= LAYER_TOLERANCE else Status.MASS
     if not change <= quadrature_tol:
         status = Status.QUADRATURE
@@ -125,9 +126,7 @@ def layer_spectrum(
 
 def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
     """The spectrum on one set of strata; what it is known to is still open."""
-    decades = np.log10(line.highest / line.lowest)
-    x = np.geomspace(line.highest, line.lowest, int(decades * PER_DECADE) + 2)
-    mass, V = line.along(x, line.far(line.highest))
+    x, mass, V = _scanned(line)
     inside = mass > NEGLIGIBLE
     if not inside.any():
         raise ConvergenceError("no density was found anywhere", None)
@@ -164,13 +163,27 @@ def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
         samples=samples,
         edges=edges,
         sharp=sharp,
-        atom=1 - min(samples, line.rank) / model.width,
+        atom=line.atom,
         outliers=line.outliers[line.outliers > edges.max()],
         quadrature_error=np.nan,
         mass_error=np.nan,
         status=Status.QUADRATURE,
         curves=tuple(curves),
     )
+
+
+def _scanned(line: "_Line") -> tuple[Array, Array, list[Array]]:
+    """Places x (P,) downwards until the mass is complete, x times the density and V there."""
+    decades = np.log10(line.highest / line.lowest)
+    x = np.geomspace(line.highest, line.lowest, int(decades * PER_DECADE) + 2)
+    masses, V = np.empty(0), [line.far(line.highest)]
+    for part in np.array_split(x, int(decades) + 1):
+        mass, found = line.along(part, V[-1])
+        masses, V = np.append(masses, mass), V + found
+        total = np.nansum(masses) * np.log(x[0] / x[1])
+        if not masses[-1] > NEGLIGIBLE and total > 0.98 * line.mass:
+            break
+    return x[: masses.size], masses, V[1:]
 
 
 def _curve(angle: Array, mass: Array) -> "CubicSpline":
@@ -182,23 +195,26 @@ def _curve(angle: Array, mass: Array) -> "CubicSpline":
 
 
 class _Line:
-    """Solutions of (20.2) at places z on, or beside, the real line, of features of some ``rank``
-    without the modes of the ``outliers`` (O,), which are found first."""
+    """Solutions of (20.2) at places z on, or beside, the real line, of features without the modes
+    of the ``outliers`` (O,), which are found first; the ``atom``, and the ``mass`` that is left for
+    the density."""
 
     def __init__(self, strata: Strata, samples: float, deadline: float) -> None:
         self.strata, self.ratio, self.deadline = strata, samples / strata.width, deadline
         sizes = np.linalg.eigvalsh(strata.mix(strata.shares))[::-1]
         self._modes = np.empty((strata.width, 0))
-        self.rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
-        most = min(MOST_OUTLIERS, self.rank - 1)
+        rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
+        most = min(MOST_OUTLIERS, rank - 1)
         # samples move an eigenvalue by about x sqrt(2 / n)
-        gaps = sizes[:most] > sizes[1 : most + 1] * (1 + 6 * np.sqrt(2 / samples))
+        gaps = sizes[:most] > sizes[1 : most + 1] * (1 + 4 * np.sqrt(2 / samples))
         count = int(np.flatnonzero(gaps).max(initial=-1)) + 1
         places = [self._outlier(sizes[k], k + 1) for k in range(count)]
         self.outliers = np.array(places)
+        self.atom = 1 - min(samples, rank) / strata.width
+        self.mass = min(samples, rank - count) / strata.width
         widest = 1 + 1 / np.sqrt(self.ratio)
         self.highest = 2 * sizes[count] * widest**2
-        least = sizes[self.rank - 1] * (widest - 2) ** 2 / 10
+        least = sizes[rank - 1] * (widest - 2) ** 2 / 10
         self.lowest = max(LOWEST * self.highest, least)
 
     def _outlier(self, place: float, count: int) -> float:
