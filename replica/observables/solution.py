@@ -229,7 +229,7 @@ def solve(
         largest relative change of an error from coarser strata: 1e-4 unless given.
     method : {"newton", "damped"}
         Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
-        do, where one group of neurons has no intercept; the answer is the same where both converge.
+        do; the answer is the same where both converge.
     rule : {"auto", "gauss-hermite"}
         Of ridge regression: quadrature rules that suit the model, or Gauss-Hermite's, for one
         spike.

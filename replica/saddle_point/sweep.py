@@ -23,7 +23,7 @@ SignalStep = Callable[[Scores, Field, Array, Susceptibility], Signal]
 
 
 def sweep(
-    responses: Responses, alpha: Array, lam: Array, o: Overlaps, score: Score, signal: SignalStep
+    responses: Responses, alpha: Array, lam: Array, o: Overlaps, score: Score, step: SignalStep
 ) -> tuple[Overlaps, Conjugates, Scores]:
     """The overlaps that follow from overlaps ``o``, and on the way the conjugates and the scores.
 
@@ -34,7 +34,7 @@ def sweep(
     o : Overlaps
     score : callable
         Averages of the score given kappa, for a local field.
-    signal : callable
+    step : callable
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
@@ -43,7 +43,7 @@ def sweep(
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    new = signal(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
+    new = step(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
     own = responses.signal_sources(V, susceptibility, alpha, new.special_hat)
     X = sources(table, s.square * table.weights, alpha, new.m_hat, own.X2)  # Eqs. (4.8), (6.3)
     Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)

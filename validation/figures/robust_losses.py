@@ -46,32 +46,31 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     few_alpha = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
     few_fraction = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
     size: dict[str, Any] = dict(dimension=100, seeds=2) if quick else dict(dimension=400, seeds=8)
+    of_shares = [[_with(share) for share in shares] for shares in (fraction, few_fraction)]
+    panels: dict[str, Any] = {  # models with their alpha: of the line, and of the points
+        "alpha": ([(OUTLIER_MODEL, alpha)], [(OUTLIER_MODEL, few_alpha)]),
+        "fraction": of_shares,
+    }
     curves = []
     for loss, (lam, _) in tracked(list(PENALTIES_AND_LABELS.items()), progress):
-        at: dict[str, Any] = {"lam": lam, "loss": loss}
-        of_share = at | {"alpha": FIXED_ALPHA}
-        over_alpha = [sweep(OUTLIER_MODEL, alpha=alpha, grids={}, **at)]
-        over_fraction = [sweep(_with(share), grids={}, **of_share) for share in fraction]
-        at, of_share = (how | size | {"store": store} for how in (at, of_share))
-        found_alpha = [simulate(OUTLIER_MODEL, alpha=few_alpha, rng=0, **at)]
-        found = [simulate(_with(share), rng=i, **of_share) for i, share in enumerate(few_fraction)]
-        curve: dict[str, Any] = {"loss": loss, "lam": lam}
-        for name, theory, simulated in (
-            ("alpha", over_alpha, found_alpha),
-            ("fraction", over_fraction, found),
-        ):
+        at: dict[str, Any] = {"loss": loss, "lam": lam}
+        curve = dict(at)
+        for name, (line, points) in panels.items():
+            theory = [sweep(model, alpha=a, grids={}, **at) for model, a in line]
+            options = at | size | {"store": store}
+            found = [simulate(m, alpha=a, rng=i, **options) for i, (m, a) in enumerate(points)]
             curve[f"theory_{name}"] = np.ravel([one.columns["test_error"] for one in theory])
-            curve[f"simulated_{name}"] = np.ravel([one.test_mean for one in simulated])
-            curve[f"stderr_{name}"] = np.ravel([one.test_stderr for one in simulated])
+            curve[f"simulated_{name}"] = np.ravel([one.test_mean for one in found])
+            curve[f"stderr_{name}"] = np.ravel([one.test_stderr for one in found])
         curves.append(curve)
     axes = {"alpha": alpha, "fraction": fraction}
     few = {"few_alpha": few_alpha, "few_fraction": few_fraction}
     return dict(plain({**axes, **few, **size, "curves": curves}))
 
 
-def _with(fraction: float) -> SpikedRandomFeatures:
-    """The model with another fraction of outliers among its labels."""
-    return replace(OUTLIER_MODEL, label_noise=f"outliers:{fraction:g}:9")
+def _with(fraction: float) -> tuple[SpikedRandomFeatures, float]:
+    """The model with another fraction of outliers among its labels, and its alpha."""
+    return replace(OUTLIER_MODEL, label_noise=f"outliers:{fraction:g}:9"), FIXED_ALPHA
 
 
 def draw(data: dict[str, Any]) -> Figure:
