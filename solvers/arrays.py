@@ -29,6 +29,15 @@ def like(x: Array, other: Any) -> Any:
     return namespace(other).asarray(x, device=device(other))
 
 
+def to_device(x: Array, device: str) -> Any:
+    """A host array in float64 on ``device``; itself on "cpu"."""
+    if device == "cpu":
+        return x
+    from array_api_compat import torch
+
+    return torch.asarray(x, dtype=torch.float64, device=device)
+
+
 def to_host(x: Any) -> Array:
     """The numbers of an array of any library as a numpy array."""
     return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself

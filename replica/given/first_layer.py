@@ -21,6 +21,7 @@ from ..problem import (
     GaussianMixture,
     LabelLaw,
     activation,
+    check_device,
     class_labels,
     finite_array,
     flag,
@@ -90,6 +91,9 @@ class FirstLayer:
         Whether the readout has one, which is not penalised.
     feature_noise : float
         Variance of Gaussian noise that is added to every feature of every sample.
+    device : str
+        Where matrices between neurons are kept and inverted: cpu, or a device of torch, such as
+        cuda.
     beside : int, optional
         How many special directions there are beside the target's: those that move the
         pre-activations most.  Unless given, as many as errors need.
@@ -110,6 +114,7 @@ class FirstLayer:
     inputs: GaussianMixture | None = None
     intercept: bool = False
     feature_noise: float = 0.0
+    device: str = "cpu"
     beside: int | None = None
 
     def __post_init__(self) -> None:
@@ -148,6 +153,7 @@ class FirstLayer:
             "inputs": None if self.inputs is None else self.inputs.within(d),
             "intercept": flag("intercept", self.intercept),
             "feature_noise": number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
+            "device": check_device(self.device),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -287,7 +293,7 @@ class FirstLayer:
         shares = np.full(kappa.shape[1], 1 / kappa.shape[1])
         finest = LEVELS[-1]
         rule, limits = Rule(kappa.T, shares), (finest.k_max, finest.rank_tol)
-        return layer_strata(given, self.student, rule, 1.0, *limits)
+        return layer_strata(given, self.student, rule, 1.0, *limits).on(self.device)
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions
@@ -302,7 +308,8 @@ class FirstLayer:
             rule = heavy(self._rule(given, level, last))
             options = component.share, level.k_max, level.rank_tol
             part = layer_strata(given, self.student, rule, *options)
-            parts.append(part.noisy(self._noise) if self.feature_noise else part)
+            part = part.noisy(self._noise) if self.feature_noise else part
+            parts.append(part.on(self.device))
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T

@@ -9,13 +9,13 @@ Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, 
 any library that follows the array standard, on a device.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from solvers.arrays import add_to_diagonal, like, namespace, to_host
+from solvers.arrays import add_to_diagonal, like, namespace, to_device, to_host
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
@@ -174,11 +174,11 @@ class HermiteStrata:
         rest = Degree(np.hstack([along, every]), np.vstack([modes, variances]))
         return replace(self, rest=rest)
 
-    def on(self, convert: Callable[[Array], Any]) -> "HermiteStrata":
-        """The same, with what is over neurons as ``convert`` makes it: arrays on a device."""
-        degrees = [Degree(along, convert(modes)) for along, modes in self.degrees]
-        rest = Degree(self.rest.along, convert(self.rest.modes))
-        return HermiteStrata(self.shares, degrees, convert(self.correlation), rest)
+    def on(self, device: str) -> "HermiteStrata":
+        """The same, with what is over neurons on a ``device``."""
+        degrees = [Degree(along, to_device(modes, device)) for along, modes in self.degrees]
+        rest = Degree(self.rest.along, to_device(self.rest.modes, device))
+        return HermiteStrata(self.shares, degrees, to_device(self.correlation, device), rest)
 
 
 @dataclass(frozen=True)

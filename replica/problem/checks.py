@@ -46,6 +46,29 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_device(device: str) -> str:
+    """``device`` if arrays can be put there.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is not "cpu", and torch or the device is missing.
+    """
+    if device == "cpu":
+        return device
+    try:
+        import torch
+
+        torch.empty(1, device=device)
+    except ImportError:
+        allowed = "cpu where torch is not installed (pip install 'replica-srf[gpu]')"
+        raise InvalidArgument("device", device, allowed) from None
+    except (RuntimeError, AssertionError) as error:
+        allowed = f"cpu or a device that torch has ({str(error).splitlines()[0]})"
+        raise InvalidArgument("device", device, allowed) from None
+    return device
+
+
 def real(name: str, values: Any) -> Array:
     """The values of a function called ``name`` as floats of our own; complex and masked ones are
     refused, as their imaginary part or their mask would be lost."""

@@ -96,7 +96,7 @@ def layer_spectrum(
     """The spectrum of a given layer, of :func:`replica.spectrum`: on finer and finer strata, until
     the density stands still."""
     check_memory(model)
-    model = replace(model, intercept=False)  # that changes no other feature
+    model = replace(model, intercept=False, device="cpu")  # an intercept changes no other feature
     deadline = monotonic() + time_limit
     level, change = 0, np.inf
     found: LayerSpectrum | None = None

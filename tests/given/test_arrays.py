@@ -1,8 +1,11 @@
 """Strata whose matrices are arrays of another library than numpy: the same equations."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
+import replica
 from replica.convex import LOSSES
 from replica.given import FirstLayer
 from replica.given.evaluate import errors_at
@@ -10,14 +13,47 @@ from replica.given.solve import solve_point
 
 
 @pytest.mark.parametrize("of", ["square", "absolute"])
-def test_the_array_standard_is_enough(of):
+def test_the_array_standard_is_enough(of, monkeypatch):
     xp = pytest.importorskip("array_api_strict")
+    monkeypatch.setattr(
+        "replica.given.strata.to_device", lambda x, device: xp.asarray(x, dtype=xp.float64)
+    )
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((30, 20)) / 4
     layer = FirstLayer(weights=weights, student="relu", target="sin", directions=np.eye(20)[0])
     given = layer.stratified(0)
-    moved = given._replace(strata=given.strata.on(lambda x: xp.asarray(x, dtype=xp.float64)))
+    moved = given._replace(strata=given.strata.on("strict"))
     here, there = (solve_point(each, LOSSES[of], 40, 0.1) for each in (given, moved))
     assert isinstance(there.posterior.response, type(xp.asarray(0.0)))
     expected = errors_at(given, here, LOSSES[of])
     assert errors_at(moved, there, LOSSES[of]) == pytest.approx(expected, rel=1e-7, nan_ok=True)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("device", ["cpu:0", "cuda"])
+@pytest.mark.parametrize("of", ["square", "huber:0.5"])
+def test_a_layer_on_a_device(device, of):
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch.cuda.is_available() is False")
+    weights = np.random.default_rng(0).standard_normal((60, 50)) / 7
+    layer = dict(weights=weights, student="relu", target="sin", directions=np.eye(50)[0])
+    at = dict(samples=[40, 200], lam=0.1, loss=of)
+    host, there = (
+        replica.learning_curve(FirstLayer(**layer, **on), **at) for on in ({}, {"device": device})
+    )
+    for name in ("test_error", "train_error", "readout_variance"):
+        np.testing.assert_allclose(there[name], host[name], rtol=1e-6)
+    learned = [
+        replica.learned_function(FirstLayer(**layer, device=where), samples=40, lam=0.1)
+        for where in ("cpu", device)
+    ]
+    np.testing.assert_allclose(*(f.mean(np.linspace(-2, 2, 5)) for f in learned), rtol=1e-6)
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(replica.InvalidArgument, match="device must be cpu"):
+        FirstLayer(
+            weights=np.eye(3), student="relu", target="sin", directions=np.eye(3)[0], device="x"
+        )

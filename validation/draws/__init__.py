@@ -2,7 +2,6 @@
 
 from . import arrays
 from .arguments import MOST, check_array, seed_count, seed_sequence, size, whole
-from .arrays import check_device
 from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
 from .given import as_given, first_layer, instance_of
@@ -15,7 +14,6 @@ __all__ = [
     "arrays",
     "as_given",
     "check_array",
-    "check_device",
     "draw",
     "draw_gaussian",
     "first_layer",

@@ -7,44 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from replica.errors import InvalidArgument
 from replica.problem import Activation
-from solvers.arrays import like, namespace, to_host
-from solvers.results import Array
+from solvers.arrays import like, namespace, to_device, to_host
 
-__all__ = ["apply", "check_device", "like", "namespace", "to_device", "to_host"]
-
-
-def check_device(device: str) -> str:
-    """``device`` if arrays can be put there.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not "cpu", and torch or the device is missing.
-    """
-    if device == "cpu":
-        return device
-    try:
-        import torch
-
-        torch.empty(1, device=device)
-    except ImportError:
-        allowed = "cpu where torch is not installed (pip install 'replica-srf[gpu]')"
-        raise InvalidArgument("device", device, allowed) from None
-    except (RuntimeError, AssertionError) as error:
-        allowed = f"cpu or a device that torch has ({str(error).splitlines()[0]})"
-        raise InvalidArgument("device", device, allowed) from None
-    return device
-
-
-def to_device(x: Array, device: str) -> Any:
-    """A host array in float64 on ``device``; itself on "cpu"."""
-    if device == "cpu":
-        return x
-    from array_api_compat import torch
-
-    return torch.asarray(x, dtype=torch.float64, device=device)
+__all__ = ["apply", "like", "namespace", "to_device", "to_host"]
 
 
 def apply(function: Activation, x: Any) -> Any:

@@ -9,9 +9,9 @@ from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
 from replica.observables import LABELS_NEEDED
-from replica.problem import Problem, positive
+from replica.problem import Problem, check_device, positive
 
-from ..draws import MOST, check_device, seed_sequence, size, spiked_model, whole
+from ..draws import MOST, seed_sequence, size, spiked_model, whole
 from .cells import Experiment, Given, Simulated
 
 # Test inputs over max(d, n).  The noise of the test set equals that between seeds at 1 to 5 max(d,
