@@ -6,13 +6,15 @@ For each layer, of 400 and 1 000 neurons unless said: the processor time of a po
 made once for all of them included, in inverses of a p x p matrix by ``numpy.linalg.inv``; and the
 largest memory, in such matrices.  Then how many times faster a point is than section 20 as it is
 written (``tests.given.literal``), at 1 024 strata of three directions; what the latter makes once
-is left out.
+is left out.  Last, a curve of 20 numbers of samples beside its simulation with 20 draws of each, at
+the largest p, both in elapsed time of one thread.
 """
 
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from replica.problem import activation
 from solvers.threads import one_thread
 from tests.given.literal import layer_moments, ridge_errors
 from tests.given.simulated import giant_step
+from validation import simulate
 
 NOISE = 0.1
 
@@ -88,10 +91,27 @@ def against_literal(p: int = 200) -> None:
     print(f"literal, p = {p}: {theirs:.2f} s a point, {theirs / ours:.0f} times as long")
 
 
+def against_simulation(p: int) -> None:
+    """Prints the ratio to the simulation that a curve replaces."""
+    samples = np.linspace(p // 4, 3 * p, 20).astype(int)
+    layer, at = after_step("tanh", "sin", p), dict(lam=0.1, samples=samples)
+    taken = []
+    with one_thread():
+        for call in (replica.learning_curve, partial(simulate, seeds=20, rng=0, workers=1)):
+            start = time.perf_counter()
+            call(layer, **at)
+            taken.append(time.perf_counter() - start)
+    theory, simulation = taken
+    times = f"{theory:.1f} s; simulated with 20 draws: {simulation:.0f} s"
+    print(f"a curve of 20 points, p = {p}: {times}, {simulation / theory:.0f} times as long")
+
+
 if __name__ == "__main__":
     curve(three_directions(20))  # what Python and the libraries do once
-    for p in map(int, sys.argv[1:] or ["400", "1000"]):
+    sizes = [int(p) for p in sys.argv[1:] or ["400", "1000"]]
+    for p in sizes:
         of_layer("tanh", after_step("tanh", "sin", p))
         of_layer("relu", after_step("relu", "relu", p))
         of_layer("relu, K=3", three_directions(p))
     against_literal()
+    against_simulation(max(sizes))

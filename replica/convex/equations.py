@@ -5,9 +5,18 @@ The unknowns are those of ridge regression; the scores s of (6.1), averaged give
 
     overlaps -> E[s | kappa], ... -> conjugates (6.2)-(6.3) -> overlaps (4.3)-(4.6), (4.9),
 
-is a map whose fixed point is wanted: ``sweep`` of the saddle point, with the averages here.  m and
-the overlaps with special directions are taken a Newton step further in it, as they enter the
-averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by Anderson's method,
+is a map whose fixed point is wanted: ``sweep`` of the saddle point, with the averages here.  Its
+steps are, with E over kappa, tau, xi and the label, and of one group of one spike,
+
+    omega = C + P tau + sqrt(S^2 - P^2) xi,   C = mu_0 m + mu_1 kappa theta,   P = mu_1 psi,
+        S^2 = mu_1^2 Q1 + mu_2^2 q2,   V = mu_1^2 V1 + mu_2^2 V2;
+    V1_hat = (alpha/beta) E mu_1^2 (-s'),   V2_hat = (alpha/beta) E mu_2^2 (-s');
+    V1 = <D/R>,   V2 = <1/R>,   R = lam + V2_hat + V1_hat D, over the bulk's eigenvalues D;
+    E mu_0 s = 0,   theta = alpha c V2 E kappa mu_1 s,   psi = alpha V1 E mu_1 (tau s - P s');
+    (Q1, q2) = -d(V1, V2) as V1_hat and V2_hat move with speeds X1 and X2 of (6.3).
+
+lam stands in R alone.  m and the overlaps with special directions are taken a Newton step further,
+as they enter the averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by Anderson's method,
 in unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
 """
 

@@ -7,10 +7,15 @@ C_b/d.  With K = sqrt(tau) V1_hat sqrt(tau), tau_b = beta V2_b, and an effective
     W = (1 + K C)^-1,    S = C W,
     Lambda_b V2_b + (K S)_bb / beta = pi_b,    V1 = sqrt(tau) S sqrt(tau) / beta.      (17.2)
 
-Of an sRF C is diag(c_b), and these are A equations for V2, given the conjugates.  Of a network, C
-is a function of n averages x over the first batch, which depend on K in turn: ``correlated``
-adds n equations.  Newton's method solves all at once; the linear response is one more linear system
-with the same matrix.
+Of an sRF C is diag(c_b), and these are A equations for V2, given the conjugates.  With
+T = diag(c_b tau_b), the diagonal matrix of (4.3), K C is sqrt(tau) (V1_hat T) / sqrt(tau), so that
+(K S)_bb = (V1_hat T (1 + V1_hat T)^-1)_bb = G_bb T_bb, and V1 = T (1 + V1_hat T)^-1 / beta: (4.4).
+(4.10) is the derivative of the same equations: ``_second_moments`` moves V1_hat and Lambda with
+speeds X and solves for d log V2, of which Q1 = -dV1 and q2 = -dV2 follow.
+
+Of a network, C is a function of n averages x over the first batch, which depend on K in turn:
+``correlated`` adds n equations.  Newton's method solves all at once; the linear response is one
+more linear system with the same matrix.
 """
 
 from typing import NamedTuple
