@@ -16,8 +16,9 @@ steps are, with E over kappa, tau, xi and the label, and of one group of one spi
     (Q1, q2) = -d(V1, V2) as V1_hat and V2_hat move with speeds X1 and X2 of (6.3).
 
 lam stands in R alone.  m and the overlaps with special directions are taken a Newton step further,
-as they enter the averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by Anderson's method,
-in unconstrained coordinates, so that no extrapolation leaves the domain.  docs/theory.md 6
+as they enter the averages with the known slope E[s' | kappa].  ``solve`` finds the fixed point by
+Anderson's method, in unconstrained coordinates, so that no extrapolation leaves the domain.
+docs/theory.md 6
 """
 
 from functools import partial
