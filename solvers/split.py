@@ -16,8 +16,9 @@ from .rules import Rule, gauss_legendre
 PARALLEL = 1e-9  # cosine of a plane's normal with an axis, below which the plane is parallel to it
 
 
-def split_at_planes(n: int, normals: Array, offsets: Array) -> Rule:
-    """A rule with n nodes a panel, in coordinates in which no plane is steep.
+def split_at_planes(n: int, normals: Array, offsets: Array, turn: bool = True) -> Rule:
+    """A rule with n nodes a panel, in coordinates in which no plane is steep; or, not to ``turn``
+    them, in those that are given, where planes along the last axis take no panels of it.
 
     Parameters
     ----------
@@ -36,28 +37,24 @@ def split_at_planes(n: int, normals: Array, offsets: Array) -> Rule:
     >>> round(float(np.maximum(corner.nodes, 0).prod(axis=-1) @ corner.weights), 12)
     0.159154943092
     """
-    turn = _rotation(normals)
-    rule = _nested(n, normals @ turn, offsets)
-    return Rule(rule.nodes @ turn.T, rule.weights)
+    axes = _rotation(normals) if turn else np.eye(normals.shape[1])
+    rule = _nested(n, normals @ axes, offsets)
+    return Rule(rule.nodes @ axes.T, rule.weights)
 
 
 def _rotation(normals: Array) -> Array:
-    """The orthogonal matrix (k, k), of some, whose last axis is along most planes, which take no
-    panels of it, and then furthest from along the others: none that crosses one at a small angle,
-    where the last integral would vary quickly, unless there is no other."""
+    """The orthogonal matrix (k, k), of some, whose last axis is furthest from along a plane that it
+    is not exactly along: there the last integral would vary quickly."""
     k = normals.shape[1]
-    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    bases = [np.column_stack([v, np.eye(k)]) for v in unit]
     draws = np.random.default_rng(0).standard_normal((200, k, k))
-    turns = [np.eye(k), *[np.linalg.qr(basis)[0] for basis in bases], *np.linalg.qr(draws)[0]]
+    turns = [np.eye(k), *np.linalg.qr(draws)[0]]
+    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
-    def rank(turn: Array) -> tuple[bool, int, float]:
+    def least(turn: Array) -> float:
         cosines = np.abs(unit @ turn[:, -1])
-        parallel = cosines < PARALLEL
-        least = float(cosines[~parallel].min(initial=1.0))
-        return least > 0.3, int(np.count_nonzero(parallel)), least
+        return float(np.where(cosines < PARALLEL, 1.0, cosines).min(initial=1.0))
 
-    return max(turns, key=rank)
+    return max(turns, key=least)
 
 
 def _nested(n: int, normals: Array, offsets: Array) -> Rule:

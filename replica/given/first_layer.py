@@ -343,9 +343,15 @@ class FirstLayer:
         normals, offsets = next(pair for pair in (every, own, none) if _rank(pair[0]) <= 2)
         span = _rank(normals)
         turn = np.linalg.svd(normals)[2]  # its first rows span the normals
-        across = (
-            split_at_planes(level.panel, normals @ turn[:span].T, offsets) if span else tensor()
-        )
+        steep = len(normals) > len(own[0])
+        if steep and span == 2:  # across the steep direction features take few nodes
+            a, b = turn[:2] @ normals[-1]
+            turn[:2] = np.array([[a, b], [-b, a]]) @ turn[:2]
+        across = tensor()
+        if span:
+            seen = normals @ turn[:span].T
+            slanted = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
+            across = split_at_planes(level.panel, seen, offsets, not steep or slanted.any())
         along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
         beside = tensor(*[along] * (free - span), *([] if last is None else [gauss_hermite(last)]))
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
