@@ -1,10 +1,14 @@
 """What the figures share while they compute: how far they are, and cells that are kept."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 import replica
+from replica import GradientStep
 from replica.problem import Problem
 from solvers.results import Array
 
@@ -25,6 +29,15 @@ def tracked(
         yield item
         if progress is not None:
             progress(done, len(items) if total is None else total)
+
+
+def model_of(kind: str, step: GradientStep, beta: float = 1.0, dimension: float = np.inf) -> Any:
+    """One of THEORIES of a step, at a ``dimension`` or in the limit, as "limit" always is."""
+    if kind in ("srf", "limit"):
+        model = step.srf(beta=beta)
+    else:
+        model = step.network(beta=beta, row_norms=kind == "theory")
+    return replace(model, dimension=np.inf if kind == "limit" else dimension)
 
 
 def simulated_point(problem: Problem, **how: Any) -> tuple[float, float]:

@@ -13,7 +13,6 @@ What the text leaves open is chosen here: alpha and lam of 1, both alpha of 3, t
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,8 @@ from replica.problem import Problem, describe
 from solvers.results import Array
 
 from ..measure import measured_function
-from ..run import simulate, standard_error
-from .computing import Progress, kept, tracked
+from ..run import standard_error
+from .computing import Progress, kept, model_of, simulated_point, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
@@ -124,27 +123,22 @@ def bounds_values(
         step = GradientStep(eta=rate, **SETTING)
         found = replica.bounds(step)
         bounds.append({"eta": rate, "lower": found.lower, "upper": found.upper})
-        finite = [
-            replace(one, dimension=size["dimension"])
-            for one in (step.srf(beta=1.0), step.network(beta=1.0))
-        ]
+        srf, network, limit = (
+            model_of(kind, step, dimension=size["dimension"]) for kind in ("srf", "theory", "limit")
+        )
         for curve in curves:
-            best = replica.optimal_lambda(finite[0], alpha=curve["alpha"])
-            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
+            best, best_in_limit = (
+                replica.optimal_lambda(model, alpha=curve["alpha"]) for model in (srf, limit)
+            )
             curve["srf"].append(best.test_error)
-            limit = replica.optimal_lambda(step.srf(beta=1.0), alpha=curve["alpha"])
-            curve["limit"].append(limit.test_error)
-            curve["theory"].append(solve(finite[1], **fit).test_error)
+            curve["limit"].append(best_in_limit.test_error)
+            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
+            curve["theory"].append(solve(network, **fit).test_error)
             if rate in few:
-                point = simulate(step, beta=1.0, rng=0, store=store, **fit | size)
-                curve["simulated"].append((point.test_mean.item(), point.test_stderr.item()))
-    return {
-        "x": rates,
-        "simulated_at": few,
-        "bounds": bounds,
-        "linear": found.linear,
-        "curves": curves,
-    }
+                point = simulated_point(step, beta=1.0, store=store, **fit | size)
+                curve["simulated"].append(point)
+    shared = {"x": rates, "simulated_at": few, "bounds": bounds}
+    return shared | {"linear": found.linear, "curves": curves}
 
 
 def draw(data: dict[str, Any]) -> Figure:

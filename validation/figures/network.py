@@ -9,7 +9,6 @@ The theory is drawn at the dimension simulated, which matters for the shortest s
 they need a large overlap m, which costs m^2 / p.  In the limit any spike is better than none.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from matplotlib.figure import Figure
 from replica import GradientStep, solve
 from replica.documents import plain
 from replica.plotting import COLOURS, ERROR_LABELS, LABELS, settings
-from replica.problem import SpikedRandomFeatures
 
 from ..run import simulate
-from .computing import Progress
+from .computing import Progress, model_of
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 # Of each case: the step, the fit of its readout, the width, and the size of its simulation.
@@ -85,19 +83,11 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
 def theories(case: dict[str, Any], eta: float) -> dict[str, dict[str, float]]:
     """Test and training error of each of KINDS at the simulated dimension."""
     step = GradientStep(eta=eta, **case["step"])
-    network = replace(step.network(beta=case["beta"]), dimension=case["dimension"])
-    models: dict[str, SpikedRandomFeatures] = {
-        "srf": replace(network.srf, dimension=case["dimension"]),
-        "theory": network,
-        "equal": replace(
-            step.network(beta=case["beta"], row_norms=False), dimension=case["dimension"]
-        ),
-    }
-    points = {kind: solve(model, **case["fit"]) for kind, model in models.items()}
-    return {
-        kind: {"test": point.test_error, "train": point.train_error}
-        for kind, point in points.items()
-    }
+    errors = {}
+    for kind in KINDS:
+        point = solve(model_of(kind, step, case["beta"], case["dimension"]), **case["fit"])
+        errors[kind] = {"test": point.test_error, "train": point.train_error}
+    return errors
 
 
 def draw(data: dict[str, Any]) -> Figure:

@@ -18,7 +18,7 @@ from replica.documents import plain
 from replica.plotting import COLOURS, LABELS, colours, setting
 from solvers.results import Array
 
-from .computing import Progress, simulated_point, tracked
+from .computing import Progress, model_of, simulated_point, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 SEEDS = {"network-steps": 12, "network-students": 8}
@@ -100,13 +100,6 @@ def data(
         ]
         curves.append(curve)
     return dict(plain({"figure": name, "x": x, "simulated_at": few, "curves": curves} | size))
-
-
-def model_of(kind: str, step: GradientStep) -> Any:
-    """One of THEORIES of a step, of width beta = 1."""
-    if kind == "srf":
-        return step.srf(beta=1.0)
-    return step.network(beta=1.0, row_norms=kind == "theory")
 
 
 def draw(data: dict[str, Any]) -> Figure:
