@@ -122,7 +122,7 @@ class StrataEquations:
     def positive(self, x: Array) -> Array:
         """What is positive (N,) where moments of low rank leave it so: in strata in which all
         features vanish they are off by rounding."""
-        return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)))
+        return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)) + 1e-300)
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         """Every unknown from its own equation, at the scores of ``field``."""

@@ -128,7 +128,7 @@ def layer_strata(
     """
     (nodes, shares), c = rule, given.variances
     reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
-    table = MomentTable(student, given.shift, reach, c, k_max)
+    table = MomentTable(student, given.shift, reach, c, k_max, uses=len(nodes) * len(c))
 
     def moments(at: Array | slice, of: Array | slice) -> Array:
         return table.at(given.shift[of] + nodes[at] @ given.loadings[of].T, of)

@@ -17,18 +17,18 @@ from ..problem import Activation
 
 # Panels of t = s / sqrt(c), of this width or 1, and points of each; the largest t of a table.
 PANEL, POINTS, FURTHEST = 8.0, 10, 1000.0
-MOST_LOGS = 256  # terms of a series in log c
 
 
 class MomentTable:
-    """The moments of every neuron at shifts s of at most ``reach`` from its ``centre``, (p,) each.
+    """The moments of every neuron at shifts s of at most ``reach`` from its ``centre``, (p,) each;
+    tabulated where that takes fewer integrals than the number of ``uses``.
 
     They are one function of t = s / sqrt(c) and log c for all neurons, smooth on the scales 1 and
     pi / 2: polynomials on panels of t, whose coefficients are Chebyshev series in log c.
     """
 
     def __init__(
-        self, student: Activation, centre: Array, reach: Array, c: Array, k_max: int
+        self, student: Activation, centre: Array, reach: Array, c: Array, k_max: int, uses: int
     ) -> None:
         self.student, self.c, self.k_max = student, c, k_max
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -43,11 +43,10 @@ class MomentTable:
         ratio = np.pi / 2 / max(self.half, 1e-9)
         count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(ratio)))
         panels = ends.min() + PANEL * np.arange(int(np.ptp(ends) / PANEL) + 2)
-        while not self._fill(panels, count):  # of what oscillates, log c takes more
+        # of what oscillates, log c takes more
+        while (few := 2 * count * panels.size * POINTS <= uses) and not self._fill(panels, count):
             count *= 2
-            if count > MOST_LOGS:
-                self.known[:] = False
-                break
+        self.known &= few
 
     def _fill(self, panels: Array, count: int) -> bool:
         """Make the series, of ``count`` terms in log c, on ``panels`` given by their ends, cut to

@@ -204,6 +204,8 @@ class _Line:
         sizes = np.linalg.eigvalsh(strata.mix(strata.shares))[::-1]
         self._modes = np.empty((strata.width, 0))
         rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
+        if not sizes[0] > 0:
+            raise ConvergenceError("the features have no spectrum: they vanish", None)
         most = min(MOST_OUTLIERS, rank - 1)
         # samples move an eigenvalue by about x sqrt(2 / n)
         gaps = sizes[:most] > sizes[1 : most + 1] * (1 + 4 * np.sqrt(2 / samples))

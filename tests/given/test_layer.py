@@ -21,12 +21,14 @@ def test_a_table_has_the_moments_of_every_neuron(student, spread):
     c[3] = 0.0  # sees special directions alone
     shift, reach = rng.standard_normal(5), 20 * rng.uniform(size=5)
     s = shift + reach * rng.uniform(-1, 1, (200, 5))
-    found = MomentTable(of, shift, reach, c, 5).at(s, slice(None))
+    found = MomentTable(of, shift, reach, c, 5, uses=10**6).at(s, slice(None))
     exact = hermite_moments(of, s, c, 5)
     # the table is made to 1e-8 or so; rank_tol, which it must not show in, is 1e-8 of squares
     assert np.abs(found - exact).max() < 1e-6 * np.abs(exact).max()
+    few = MomentTable(of, shift, reach, c, 5, uses=1).at(s, slice(None))  # not tabulated
+    np.testing.assert_allclose(few, exact, rtol=1e-9, atol=1e-12)
     some = np.array([4, 3, 1])
-    table = MomentTable(of, shift, reach, c, 5)
+    table = MomentTable(of, shift, reach, c, 5, uses=10**6)
     # but for the order of sums
     np.testing.assert_allclose(table.at(s[:9, some], some), found[:, :9, some], rtol=1e-9)
 

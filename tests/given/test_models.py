@@ -224,6 +224,13 @@ def test_what_is_not_known_to_the_tolerance_is_flagged():
     assert not found.converged.any()
 
 
+def test_features_that_vanish_are_flagged():
+    nothing = dict(weights=np.zeros((8, 6)), target="sin", directions=np.eye(6)[0])
+    point = replica.solve(replica.FirstLayer(student="tanh", **nothing), samples=20, lam=0.1)
+    assert not point.converged
+    assert np.isnan(point.test_error)
+
+
 def test_special_directions_are_added_until_the_next_is_worth_little():
     """A direction that rows share, found unless it is left out, and then told."""
     rng = np.random.default_rng(2)

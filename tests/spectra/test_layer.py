@@ -87,6 +87,8 @@ def test_what_is_refused():
     sample = FeatureSample(features=features, labels=np.sign(features[:, 0]))
     with pytest.raises(InvalidArgument, match="eigvalsh"):
         replica.spectrum(sample, samples=20)
+    with pytest.raises(ConvergenceError, match="vanish"):
+        replica.spectrum(layer_of(np.zeros((5, 5)), "tanh"), 2.0)
     with pytest.raises(ConvergenceError, match="time_limit"):
         replica.spectrum(layer, 2.0, time_limit=1e-3)
     model = GradientStep(student="tanh", target="sin", alpha0=5, eta=1.0).srf(beta=1.0)
