@@ -50,7 +50,7 @@ FIGURES = {
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "classification": Entry("classification", "Logistic, hinge and square loss on labels.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
-    "network": Entry("network", "The network itself beside the sRF, over the rate.", 4),
+    "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
     "network-students": Entry("networks", "relu networks beside their sRF.", 4),
     "robust-losses": Entry("robust_losses", "Ridge, Huber and absolute loss, wild labels.", 3),
