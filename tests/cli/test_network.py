@@ -8,7 +8,7 @@ import pytest
 
 import replica
 from tests.cli.commands import document, refusal, theory, validate
-from validation.figures import network as network_figure
+from validation.figures import figure
 
 NETWORK = "theory of the network itself"
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
@@ -111,17 +111,16 @@ def test_figure(tmp_path):
     assert validate(f"figure network --quick --plot {picture} --out {values}") == 0
     assert picture.stat().st_size > 5000
     found = json.loads(values.read_text())
-    for name, case in found.items():
-        srf, equal, network = (
-            np.array(case["theory"][kind]["test"]) for kind in ("srf", "equal", "theory")
-        )
+    for name, curve in zip(("covariance", "norms"), found["curves"], strict=True):
+        errors = curve["test"]
+        srf, equal, network = (np.array(errors[kind]) for kind in ("srf", "equal", "theory"))
         covariance, norms = equal / srf - 1, network / equal - 1
         strong, weak = (covariance, norms) if name == "covariance" else (norms, covariance)
         # from eta = 2 on; measured: 9 to 16 % against .4 %, and 21 to 37 % against 3 %
-        assert np.abs(strong[np.array(case["eta"]) >= 2]).min() > 0.08
+        assert np.abs(strong[np.array(found["x"]) >= 2]).min() > 0.08
         assert np.abs(weak).max() < 0.04
-        assert len(case["simulated"]) == len(case["simulated_eta"]) == 2
-    last = network_figure.draw(found).axes[2]
+        assert len(errors["simulated"]) == len(found["simulated_at"]) == 2
+    last = figure("network").draw(found).axes[2]
     labels = [text.get_text() for text in last.get_legend().get_texts()]
     assert labels[:2] == ["theory of the network at this $d$", "equal row norms"]
 
@@ -134,10 +133,10 @@ def test_figure_of_students(tmp_path):
     found = json.loads(values.read_text())
     off = {}
     for curve in found["curves"]:
-        network, srf = np.array(curve["theory"]), np.array(curve["srf"])
+        network, srf = np.array(curve["test"]["theory"]), np.array(curve["test"]["srf"])
         assert network[0] == pytest.approx(srf[0], rel=1e-9)  # no step
         off[curve["target"], curve["alpha0"]] = (srf / network)[found["x"].index(3.0)] - 1
-        assert len(curve["simulated"]) == len(found["simulated_at"])
+        assert len(curve["test"]["simulated"]) == len(found["simulated_at"])
     # simulated networks over the sRF: +12 % at alpha0 = .3 and 1, +6.6 % at 3 (relu target);
     # +9.6 % at .3, -3.9 % at 3 (sin); within 2 %
     expected = {("relu", 0.3): -0.12, ("relu", 3.0): -0.062, ("sin", 0.3): -0.088}
@@ -149,7 +148,7 @@ def test_figure_of_students(tmp_path):
 def test_figure_of_steps(tmp_path):
     picture, values = tmp_path / "a.png", tmp_path / "a.json"
     assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
-    curves = json.loads(values.read_text())["curves"]
+    curves = [curve["test"] for curve in json.loads(values.read_text())["curves"]]
     # docs/theory.md 18, after one step and two: cases A, C and B
     assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
     assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)

@@ -109,8 +109,7 @@ def abscissas(name: str, quick: bool) -> tuple[Array, Array]:
         return counts, counts
     few = np.array(SIMULATED_ETAS[name])
     dense = few[-1] * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
-    few = few[1::3] if quick else few
-    return np.union1d(dense, few), few
+    return np.union1d(dense, few), few[1::3] if quick else few
 
 
 def data(
