@@ -19,7 +19,7 @@ from .. import documents
 from ..display import text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_SHIFT, TIME_LIMIT, Solution, solve
-from ..problem import Problem, SpikedRandomFeatures
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 
 PICTURES = (".png", ".pdf", ".svg")
 Notes = Annotated[
@@ -185,7 +185,7 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
     zero, and what to try."""
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
-        zero = problem.target.averages().power
+        zero = LabelLaw(problem.target).averages(problem.inputs).power
         worse = sum(error > zero for error in known)
         other = "" if problem.intercept else "--intercept or "
         if worse:

@@ -55,13 +55,18 @@ def average(
     is t of a field ``unmoved``.  Of ``each_tau`` at a node the first three, (3, P, N, T).
     """
     points, count = field.centre.shape
+    entering = labels.tau.shape[2]  # what does not enter labels is Gaussian: Eq. (19.4)
+    others, field = field.pull[..., entering:], field.entering(entering)
     size = max(1, at_once(labels, loss) // points)
     of = given_tau if each_tau else _given_kappa
     parts = []
     for rows in (slice(i, i + size) for i in range(0, count, size)):
         check()
         parts.append(of(what, labels.at(rows), loss, field.at(rows)))
-    return np.concatenate(parts, axis=2)
+    values = np.concatenate(parts, axis=2)
+    if what == "residual" or each_tau or not others.size:
+        return values
+    return np.concatenate([values, -np.moveaxis(others, -1, 0) * values[1]])
 
 
 def scores(labels: ConditionalLabels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:

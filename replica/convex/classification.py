@@ -14,7 +14,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import tabulate
-from ..problem import Model, remainder
+from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
 from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .panels import average_over_tau
@@ -39,13 +39,16 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
 
     def values(panels: Panels) -> Array:
-        kappa = panels.nodes.ravel()
-        table = tabulate(model, Rule(kappa, np.ones_like(kappa)), target=False)
-        owner = np.repeat(panels.owner, NODES.size)
+        z = panels.nodes.ravel()
+        table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
+        owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
         field = field_on(responses_of(table), overlaps, owner)
+        field = field.entering(model.components.rest.shape[2])
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
-        wrong = _on_tau_panels(model, kappa[None], field, tol / gaussian_density(kappa))
-        return np.concatenate([wrong, below]).reshape(2, *panels.nodes.shape)
+        places = table.places
+        wrong = _on_tau_panels(model, places, field, tol / gaussian_density(places.z[0]))
+        found = np.concatenate([wrong, below]) * table.weights
+        return found.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
 
     # none ends at 0, where the class of odd students changes: a layer at the end of a panel shows
     # on neither side
@@ -58,28 +61,28 @@ def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
     before, value = np.full((2, len(overlaps.V2)), np.nan)
     for table, labels in shared_tables(model, is_odd(model)):
-        field = field_on(responses_of(table), overlaps)
+        field = field_on(responses_of(table), overlaps).entering(labels.tau.shape[2])
         before, value = value, wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
 
 
-def _on_tau_panels(model: Model, kappa: Array, field: Field, tol: Array) -> Array:
-    """P(y f < 0) at every kappa (1, M), each (1, M) to the tolerance ``tol`` (M,)."""
-    rest = remainder(model.geometry.gamma)
+def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array) -> Array:
+    """P(y f < 0) at M places, each (1, M) to the tolerance ``tol`` (M,)."""
+    rest = model.components.rest
     if has_steps(model):
-        given = classes(labels_at(model, kappa, tau_rule(model, kappa, 0), 1), "margin", field)
+        given = classes(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
         return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
-    if not rest.any() or rest.shape[1] > 1:
-        labels = labels_at(model, kappa, tau_rule(model, kappa, 2), 1)
+    if not rest.any() or rest.shape[2] > 1:
+        labels = labels_at(model, places, tau_rule(model, places, 2), 1)
         return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1))
 
     def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
         return wrong_at_nodes(labels, field.at(owner))
 
-    found = average_over_tau(model, kappa, wrong, tol, 1)
-    return np.full(kappa.shape, np.nan) if found is None else found[1]
+    found = average_over_tau(model, places, wrong, tol, 1)
+    return np.full(places.z.shape, np.nan) if found is None else found[1]
 
 
 def wrong_at_nodes(labels: ConditionalLabels, field: Field) -> Array:

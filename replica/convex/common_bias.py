@@ -19,9 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule
 
-from ..equivalence import Table, tabulate
+from ..equivalence import Table, tabulate_at
 from ..problem import Model
 from ..saddle_point import Field, Overlaps, Scores, field_on, ridge
 
@@ -40,12 +39,12 @@ def slope_in_bias(
     field; 0 if no bias is trained."""
     if not model.train_bias:
         return np.zeros(len(alpha))
-    rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
     overlaps = ridge.for_groups(table, points).overlaps
 
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
-        there = tabulate(model.with_bias(bias), rule, target=False, merged=False)
+        moved = model.with_bias(bias)
+        there = tabulate_at(moved, table.places, table.weights, target=False, merged=False)
         return field_on(ridge.responses_of(there), overlaps)
 
     step = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it

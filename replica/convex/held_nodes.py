@@ -10,9 +10,8 @@ from itertools import count
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule
 
-from ..equivalence import tabulate
+from ..equivalence import tabulate_at
 from ..problem import Model
 from ..saddle_point import Overlaps
 from .equations import Equations
@@ -55,7 +54,7 @@ def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model],
     model, loss = task.model, task.loss
     if has_panels(model):
         order = 15  # nodes of a panel along a proximal map
-        kappa, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
+        places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
         # the rule over tau that follows a target's kinks as they move is the finest
         follow, level = has_steps(model) or model.labels.mean.kinks, 4
     else:
@@ -63,12 +62,12 @@ def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model],
         level, given = next(
             (i, each) for i, each in enumerate(shared) if each and each.table.weights.size == nodes
         )
-        kappa, order = Rule(given.table.kappa.T, given.table.weights), given.labels.order
+        places, weights, order = given.table.places, given.table.weights, given.labels.order
         follow = True
 
     def equations(model: Model) -> Equations:
-        table = tabulate(model, kappa)
-        over_tau = tau_rule(model, table.kappa, level) if follow else tau
-        return Equations(LabelTable(table, labels_at(model, table.kappa, over_tau, order)), loss)
+        table = tabulate_at(model, places, weights)
+        over_tau = tau_rule(model, places, level) if follow else tau
+        return Equations(LabelTable(table, labels_at(model, places, over_tau, order)), loss)
 
     return equations

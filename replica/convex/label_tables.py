@@ -1,7 +1,7 @@
-"""The labels given N values of kappa, on T nodes: what (6.1)-(6.3) need beside ``Table``.
+"""The labels given the nodes of a ``Table``, on T nodes of tau: what (6.1)-(6.3) need beside it.
 
-Given kappa, tau ~ N(0, 1) in the K' directions of the target that are left, and y follows the
-law of the labels at z = Gamma kappa + L tau.  The integral over tau is split where the target
+At a node, tau ~ N(0, 1) in the q directions that the target has left, and y follows the law of the
+labels at its arguments, centre + L tau.  The integral over tau is split where the target
 jumps or has a kink.  Nothing here depends on the unknowns: (tau, y) is tabulated once, and the
 local field is integrated afterwards, given tau: for a piecewise quadratic loss exactly.  Where
 E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the local field is
@@ -18,7 +18,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
 from ..equivalence import Table, jumps, known_layers, tabulate
-from ..problem import LabelNoise, Model, remainder
+from ..problem import LabelNoise, Model, Places
 
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 
@@ -54,11 +54,11 @@ class Steps(NamedTuple):
 
 
 class ConditionalLabels(NamedTuple):
-    """The law of the labels given each of N kappa.
+    """The law of the labels at each of N nodes.
 
     Attributes
     ----------
-    tau, weights, mean : arrays (N, T, K'), (N, T), (N, T)
+    tau, weights, mean : arrays (N, T, q), (N, T), (N, T)
         Nodes, weights that sum to 1, and E[y | z].  Labels +-1 are 1 with probability
         (1 + mean) / 2.
     variances, shares : arrays (M,)
@@ -84,7 +84,7 @@ class ConditionalLabels(NamedTuple):
     steps: Steps | None = None
 
     def at(self, rows: slice) -> "ConditionalLabels":
-        """Given those kappa alone."""
+        """At those nodes alone."""
         steps = self.steps
         return self._replace(
             tau=self.tau[rows],
@@ -95,7 +95,7 @@ class ConditionalLabels(NamedTuple):
 
 
 class LabelTable(NamedTuple):
-    """The features' moments, and the labels given the same kappa."""
+    """The features' moments, and the labels at the same nodes."""
 
     table: Table
     labels: ConditionalLabels
@@ -105,20 +105,21 @@ class LabelTable(NamedTuple):
 def is_odd(model: Model) -> bool:
     """Whether the mean feature and the mean label change sign with (kappa, tau), and nothing else
     does: at kappa < 0 all is as at kappa > 0 then, for a loss that treats signs alike."""
-    if model.train_bias:  # whose neighbours are not odd
+    if model.train_bias or model.inputs is not None:  # the neighbours of the one are not odd
         return False
     draw = np.random.default_rng(0)
     kappa = draw.standard_normal((24, model.geometry.r.shape[1]))
     there, back = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
-    z = draw.standard_normal((model.geometry.gamma.shape[0], 24))
+    z = draw.standard_normal((model.target.dimension, 24))
     pairs = [(there.offsets, -back.offsets), (there.mu1, back.mu1), (there.mu2sq, back.mu2sq)]
     pairs += [(there.loadings, -back.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
     return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
 
 
 def has_steps(model: Model) -> bool:
-    """Whether E[y | z] is piecewise constant, and one direction tau is left."""
-    return _steps(model, np.zeros((model.geometry.r.shape[1], 1))) is not None
+    """Whether E[y | x] is piecewise constant, and one direction tau is left."""
+    nowhere = model.components.places(np.zeros((model.geometry.r.shape[1], 0)))
+    return _steps(model, nowhere) is not None
 
 
 def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
@@ -146,56 +147,65 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
         half = nodes.reshape(len(nodes), -1)[:, 0] > 0  # sizes are even: none is 0
         nodes, weights = nodes[half], 2 * weights[half]
     table = tabulate(model, Rule(nodes, weights))
-    over_tau = tau_rule(model, table.kappa, level)
+    over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
-    return LabelTable(table, labels_at(model, table.kappa, over_tau, sizes.order))
+    return LabelTable(table, labels_at(model, table.places, over_tau, sizes.order))
 
 
-def labels_at(model: Model, kappa: Array, over_tau: Rule, order: int) -> ConditionalLabels:
-    """The labels given kappa (K, N), on nodes ``over_tau`` (N, T, K') with weights (N, T), for
-    ``order`` nodes a panel along a proximal map."""
-    law, alignment = model.labels, model.geometry.gamma
+def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> ConditionalLabels:
+    """The labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), for ``order``
+    nodes a panel along a proximal map."""
+    law, inputs = model.labels, model.components
     variances, shares = np.array(law.gaussians).T
-    # real targets may grow: where kappa and tau are unlikely together nothing is averaged
+    # real targets may grow: where z and tau are unlikely together nothing is averaged
     tau, weights = over_tau
-    likely = (kappa**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
+    likely = (at.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
-    along = np.einsum("tk,nmk->tnm", remainder(alignment), tau)
+    if len(inputs.rest) == 1:
+        along = np.einsum("tk,nmk->tnm", inputs.rest[0], tau)
+    else:
+        along = np.einsum("ntk,nmk->tnm", inputs.rest[at.component], tau)
+    arguments = inputs.centre(at)[..., None] + along
     return ConditionalLabels(
         tau,
         weights,
-        mean=np.asarray(law.mean(*((alignment @ kappa)[:, :, None] + along))),
+        mean=inputs.mean_label(law.mean, at.component, arguments),
         variances=variances,
         shares=shares,
         binary=law.binary,
         order=order,
         noise=law.added,
-        steps=_steps(model, kappa),
+        steps=_steps(model, at),
     )
 
 
-def tau_rule(model: Model, kappa: Array, level: int) -> Rule:
-    """Nodes (N, T, K') and weights (N, T) over tau at each kappa (K, N)."""
-    alignment, target = model.geometry.gamma, model.labels.mean
-    rest = remainder(alignment)
-    N, free = kappa.shape[1], rest.shape[1]
+def tau_rule(model: Model, at: Places, level: int) -> Rule:
+    """Nodes (N, T, q) and weights (N, T) over tau at N places."""
+    target, rest, N = model.labels.mean, model.components.rest, len(at.component)
+    free = rest.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if target.kinks:
         n, half_width = _sizes(level).split
-        split = gauss_legendre(n, tau_kinks(model, kappa), half_width, panel=5.7)
+        split = gauss_legendre(n, tau_kinks(model, at), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
     rule = trapezoid_tensor(_count(level, free, _sizes(level).tau), free)
     shape = (N, *rule.nodes.shape)
     return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))
 
 
-def tau_kinks(model: Model, kappa: Array) -> Array:
-    """Where the mean label has kinks, as a function of tau at each kappa (K, N): (N, b)."""
-    alignment, kinks = model.geometry.gamma, np.asarray(model.labels.mean.kinks, dtype=float)
-    return np.asarray((kinks - (alignment @ kappa).T) / remainder(alignment)[0, 0])
+def tau_kinks(model: Model, at: Places) -> Array:
+    """Where the mean label has kinks, as a function of tau at N places: (N, b)."""
+    inputs, kinks = model.components, np.asarray(model.labels.mean.kinks, dtype=float)
+    if not kinks.size:
+        return np.empty((len(at.component), 0))
+    slope = inputs.rest[at.component, 0, 0]
+    # of a component that leaves nothing of the target, beyond all nodes
+    from_centre = kinks - inputs.centre(at).T
+    far = np.copysign(1e3, from_centre)
+    return np.where(slope[:, None] > 0, from_centre / np.where(slope > 0, slope, 1)[:, None], far)
 
 
 def _sizes(level: int) -> Sizes:
@@ -208,11 +218,10 @@ def _count(level: int, directions: int, single: int) -> int:
     return counts[min(level, len(counts) - 1)]
 
 
-def _steps(model: Model, kappa: Array) -> Steps | None:
-    """The steps at each kappa (K, N) of a mean label that is constant between its kinks."""
-    target, alignment = model.labels.mean, model.geometry.gamma
-    rest = remainder(alignment)
-    if not (target.kinks and rest.any()):
+def _steps(model: Model, at: Places) -> Steps | None:
+    """The steps at N places of a mean label that is constant between its kinks."""
+    target = model.labels.mean
+    if not (target.kinks and model.components.rest.any()):
         return None
     kinks = np.asarray(target.kinks)
     # arguments further out are met with probability 1e-38
@@ -221,4 +230,4 @@ def _steps(model: Model, kappa: Array) -> Steps | None:
     values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
     if np.ptp(values, axis=1).any():
         return None
-    return Steps((kinks - (alignment @ kappa).T) / rest[0, 0], values[:, 0])
+    return Steps(tau_kinks(model, at), values[:, 0])

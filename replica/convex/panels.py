@@ -16,8 +16,8 @@ from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt_gaussian, betwe
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
 
-from ..equivalence import Table, known_layers, tabulate
-from ..problem import Model, remainder
+from ..equivalence import Table, known_layers, tabulate, tabulate_at
+from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, responses_of
 from .averages import average, scores
 from .coordinates import Coordinates
@@ -49,67 +49,70 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
         If they take too long, or too many nodes.
     """
     model = task.model
-    kappa, over_tau = fitted_rules(task, overlaps, accuracy, order)
+    places, weights, over_tau = fitted_rules(task, overlaps, accuracy, order)
     # where labels are steps averages over tau take no nodes
-    nodes = (kappa if has_steps(model) else over_tau).weights.size
+    nodes = (weights if has_steps(model) else over_tau.weights).size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
-    table = tabulate(model, kappa)
-    return LabelTable(table, labels_at(model, table.kappa, over_tau, order))
+    table = tabulate_at(model, places, weights)
+    return LabelTable(table, labels_at(model, places, over_tau, order))
 
 
 def has_panels(model: Model) -> bool:
-    """Whether panels may be fitted: to one spike, and one direction of the target beside it."""
-    return model.geometry.r.shape[1] == 1 and remainder(model.geometry.gamma).shape[1] == 1
+    """Whether panels may be fitted: to one spike, and a direction of the target beside it or none."""
+    return model.geometry.r.shape[1] == 1 and model.components.rest.shape[2] <= 1
 
 
 def average_over_tau(
     model: Model,
-    kappa: Array,
+    places: Places,
     values: Callable[[ConditionalLabels, NDArray[np.int64]], Array],
     tol: Array,
     order: int,
 ) -> tuple[Panels, Array] | None:
-    """Averages (k, N) over tau at each kappa (1, N), to the tolerances ``tol`` (N,), and the panels
-    they take: of ``values`` (k, n, 15) at the nodes of labels, given which kappa these belong to.
-    None if these are too many."""
+    """Averages (k, N) over tau at N places, to the tolerances ``tol`` (N,), and the panels they
+    take: of ``values`` (k, n, 15) at the nodes of labels, given which place these belong to.  None
+    if these are too many."""
 
     def at_nodes(panels: Panels) -> Array:
         tau = panels.nodes
         rule = Rule(tau[..., None], np.ones_like(tau))
-        return values(labels_at(model, kappa[:, panels.owner], rule, order), panels.owner)
+        return values(labels_at(model, places.at(panels.owner), rule, order), panels.owner)
 
     # they end at the target's kinks
-    end = np.sqrt(np.maximum(UNLIKELY - kappa[0] ** 2, 1.0))[:, None]
+    end = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
     even = end * np.linspace(-1, 1, 9)
-    kinks = np.clip(tau_kinks(model, kappa), -end, end)
+    kinks = np.clip(tau_kinks(model, places), -end, end)
     first = between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
     return adapt_gaussian(at_nodes, first, tol, MOST_NODES // NODES.size)
 
 
-def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> tuple[Rule, Rule]:
-    """Rules over kappa (N,), and over tau at each, (N, T, 1) and (N, T)."""
+def fitted_rules(
+    task: Task, overlaps: Overlaps, accuracy: float, order: int
+) -> tuple[Places, Array, Rule]:
+    """N places and their weights (N,), and a rule over tau at each, (N, T, 1) and (N, T)."""
     model, loss, check = task.model, task.loss, task.check_time
     first = first_panels(model, task.folded)
-    ends: dict[float, tuple[Array, Array]] = {}  # of panels over tau, by kappa
-    closed = has_steps(model) or not remainder(model.geometry.gamma).any()
+    ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # of panels over tau, by place
+    inputs = model.components
+    closed = has_steps(model) or not inputs.rest.any()
 
     def at(panels: Panels) -> tuple[Table, Field]:
         """The features' moments at the nodes of ``panels``, and the local field."""
         nodes = panels.nodes.ravel()
         table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
-        return table, field_on(responses_of(table), overlaps)
+        return table, field_on(responses_of(table), overlaps).entering(1)
 
     def given_kappa(table: Table, field: Field) -> Array:
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):
         of labels that are steps in closed form, else by one rule over tau."""
-        labels = labels_at(model, table.kappa, tau_rule(model, table.kappa, TAU_LEVEL), order)
+        labels = labels_at(model, table.places, tau_rule(model, table.places, TAU_LEVEL), order)
         s = scores(labels, loss, field, check)
         new = average("residual", labels, loss, field.unmoved, check)[2]
         return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new])
 
-    def over_tau(kappa: Array, field: Field, factors: Array) -> Array:
-        """The same times ``factors``, on panels over tau that are fitted at every kappa (1, N)."""
+    def over_tau(places: Places, field: Field, factors: Array) -> Array:
+        """The same times ``factors``, on panels over tau that are fitted at each of N places."""
 
         def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
             there, tau = field.at(owner), labels.tau[..., 0]
@@ -119,12 +122,12 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
             values *= labels.weights * factors[:, :, owner, None]
             return values.reshape(-1, *tau.shape)
 
-        # an error at one kappa may be that at all
-        tol = accuracy / (2 * REACH) / gaussian_density(kappa[0])
-        panels, values = _found(average_over_tau(model, kappa, at_nodes, tol, order))
+        # an error at one place may be that at all
+        tol = accuracy / (2 * REACH) / gaussian_density(places.z[0])
+        panels, values = _found(average_over_tau(model, places, at_nodes, tol, order))
         last = np.cumsum(np.bincount(panels.owner))[:-1]
         each = (np.split(x, last) for x in (panels.low, panels.high))
-        ends.update(zip(kappa[0].tolist(), zip(*each, strict=True), strict=True))
+        ends.update(zip(_keys(places), zip(*each, strict=True), strict=True))
         return values
 
     def values(panels: Panels) -> Array:
@@ -132,26 +135,27 @@ def fitted_rules(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
         table, field = at_first if known else at(panels)
         factors = bounds(table) / units
         if not closed:
-            found = over_tau(table.kappa, field, factors)
+            found = over_tau(table.places, field, factors)
         else:
             found = (at_once if known else given_kappa(table, field)) * factors
-        return found.reshape(-1, *panels.nodes.shape)
+        shared = (found * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
+        return shared.sum(axis=1).reshape(-1, *panels.nodes.shape)
 
     at_first = at(first)
     at_once = given_kappa(*at_first)
-    table = at_first[0].at(slice(None), first.gaussian().weights[0])
+    table = at_first[0].at(slice(None), inputs.weights(first.gaussian().weights[0]))
     bounds = _bounds(table)
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that
     accuracy = min(accuracy, blurred) if closed else accuracy
     panels, _ = _found(adapt_gaussian(values, first, accuracy, most=400))
-    kappa = Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS)))
+    places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS))))
     if closed:
-        return kappa, tau_rule(model, kappa.nodes[None], TAU_LEVEL)
-    low, high = zip(*(ends[node] for node in kappa.nodes.tolist()), strict=True)
+        return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
+    low, high = zip(*(ends[place] for place in _keys(places)), strict=True)
     owner = np.repeat(np.arange(len(low)), [part.size for part in low])
     tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).gaussian(GAUSS_WEIGHTS)
-    return kappa, Rule(tau[..., None], weights)
+    return places, kappa_weights, Rule(tau[..., None], weights)
 
 
 def _bounds(first: Table) -> Callable[[Table], Array]:
@@ -200,6 +204,11 @@ def first_panels(model: Model, folded: bool) -> Panels:
     inner = (1.0, 2.0, 3.0, 5.0, REACH)
     breaks = np.unique([0.0, *inner, *(-x for x in inner), *layers])
     return between(breaks[None, breaks >= 0] if folded else breaks[None])
+
+
+def _keys(places: Places) -> list[tuple[int, float]]:
+    """Components and z of places, of one spike."""
+    return list(zip(places.component.tolist(), places.z[0].tolist(), strict=True))
 
 
 def _found(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:

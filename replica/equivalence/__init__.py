@@ -6,7 +6,7 @@ Activations and targets appear nowhere above these tables.
 from .batch import Batch
 from .one_group import OneGroup
 from .rules import jumps, known_layers, layers, rules
-from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate
+from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate, tabulate_at
 
 __all__ = [
     "Batch",
@@ -22,4 +22,5 @@ __all__ = [
     "table_of_size",
     "tables",
     "tabulate",
+    "tabulate_at",
 ]

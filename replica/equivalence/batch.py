@@ -28,6 +28,8 @@ class Batch(NamedTuple):
     directions : (D + 1, S)
         All that the labels know and, last, the batch's noise vector, in the coordinates of the
         special directions.
+    kept : float
+        What weight decay leaves of the rows.
     """
 
     alpha: float
@@ -40,6 +42,7 @@ class Batch(NamedTuple):
     g: Array
     v: Array
     directions: Array
+    kept: float = 1.0
 
     @property
     def weights(self) -> Array:

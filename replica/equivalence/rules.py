@@ -1,7 +1,9 @@
-"""Quadrature rules for the expectation over kappa, and where a table may vary quickly."""
+"""Quadrature rules for the expectation over z, kappa where inputs are N(0, I), and where a table
+may vary quickly in it: in any component of the inputs."""
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +17,10 @@ PANELS_END = 11.0
 
 
 def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
-    """Rules of growing size for the expectation over kappa: those that suit the model, or those
+    """Rules of growing size for the expectation over z: those that suit the model, or those
     of Gauss and Hermite (``gauss-hermite``, of one spike).
 
-    For smooth functions of one kappa, trapezoidal sizes first.  Where there are layers much thinner
+    For smooth functions of one z, trapezoidal sizes first.  Where there are layers much thinner
     than any such rule resolves (a steep student, a target nearly a function of kappa alone), panels
     that close in on the layers follow, with more and more nodes each; last, the long rules that a
     quickly oscillating student needs, or short panels where the target jumps.
@@ -41,7 +43,7 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         yield from trapezoid_tensors(spikes)
         return
     # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
-    # which rounding of kappa may miss, is a jump to all nodes of panels that are not as short.
+    # which rounding of z may miss, is a jump to all nodes of panels that are not as short.
     width = min([1e-6, *(width for _, width in known_layers(model) if width > 1e-15)])
     panels, smooth = graded(layers(model), PANELS_END, width), not jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
@@ -55,41 +57,48 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
 
 
 def jumps(model: Model) -> bool:
-    """Whether the target's kinks survive in h(kappa): it is a function of kappa alone there."""
+    """Whether the target's kinks survive in h(z): it is a function of z alone there."""
     return any(width == 0 for _, width in target_layers(model))
 
 
 def layers(model: Model) -> list[float]:
-    """Values of kappa at which the table of one spike may vary quickly, 0 among them."""
+    """Values of z at which the table of one spike may vary quickly, 0 among them."""
     return sorted({0.0} | {place for place, _ in known_layers(model)})
 
 
 def known_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of kappa, for one spike, at which a neuron or the target has a kink (a neuron its
-    middle), each with the width to which the rest of the argument blurs it."""
-    groups = model.geometry
+    """Values of z, for one spike, at which a neuron or the target has a kink (a neuron its middle)
+    for inputs of some component, each with the width to which the rest of the argument blurs it."""
+    groups, of = model.geometry, model.components
     places = []
     with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
-        for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
-            middle = (0.0, *model.student.kinks)
-            places += [((kink - bias) / r, np.sqrt(c) / abs(r)) for kink in middle if r]
+        for mean, slope in zip(of.mean[:, 0], of.slope[:, 0, 0], strict=True):
+            for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
+                there = [kink - bias - r * mean for kink in (0.0, *model.student.kinks)]
+                steep = r * slope
+                places += [(at / steep, np.sqrt(c) / abs(steep)) for at in there if steep]
         places += target_layers(model)
     return places
 
 
 def target_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of kappa, for one spike, at which it meets a kink of the target, or a point where two
-    of its kinks cross, each with the width to which the rest of the argument blurs it."""
-    gamma, planes = model.geometry.gamma[:, 0], model.labels.mean.planes
-    places = [(t, float(np.array(v) @ gamma)) for v, t in planes]
-    layers = [(t / cosine, _blur(cosine) / abs(cosine)) for t, cosine in places if cosine]
-    for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
-        if abs(np.linalg.det([v, w])) > 1e-9:
-            layers.append((float(gamma @ np.linalg.solve([v, w], [t, s])), _blur(*gamma)))
-    return layers
+    """Values of z, for one spike, at which it meets a kink of the target, or a point where two of
+    its kinks cross, each with the width to which the rest of the argument blurs it."""
+    of, planes, found = model.components, model.labels.mean.planes, []
+    for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
+        places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
+        found += [(t / along, _length(left) / abs(along)) for t, along, left in places if along]
+        for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
+            if abs(np.linalg.det([v, w])) > 1e-9:
+                # z given that the arguments are those
+                slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
+                place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
+                found.append((float(place), _length(1 - slope @ gamma)))
+    return found
 
 
-def _blur(*cosines: float) -> float:
-    """The length of what a direction with such cosines leaves of another; rounding is none."""
-    rest = 1 - float(np.square(cosines).sum())
-    return float(np.sqrt(rest)) if rest > 1e-13 else 0.0
+def _length(left: Any) -> float:
+    """The length of what is left of a direction, of which rounding is none: of a vector, or the
+    root of its square."""
+    square = float(left) if np.ndim(left) == 0 else float(left @ left)
+    return float(np.sqrt(square)) if square > 1e-13 else 0.0

@@ -21,7 +21,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, Moments, remainder
+from ..problem import ConditionalMoments, Model, Moments, Places
 from .one_group import OneGroup
 from .rules import rules
 
@@ -36,7 +36,12 @@ class Table:
     Attributes
     ----------
     weights : (N,), summing to 1
+    places : Places
+        The nodes: standard normal coordinates z (K, N), and components of the inputs (N,).
     kappa : (K, N)
+        Projections of the input on the spikes: of N(0, I), z.
+    mean, root : (K', N), (K', K', N)
+        Of the other directions of the target, mean + root tau with tau ~ N(0, 1): of N(0, I), tau.
     offsets : (G, N) or (G + 1, N)
         mu_0 of Eq. (3.2) and, where an output intercept is trained, the constant 1: what the
         readout combines without a penalty.
@@ -67,7 +72,10 @@ class Table:
     """
 
     weights: Array
+    places: Places
     kappa: Array
+    mean: Array
+    root: Array
     offsets: Array
     mu1: Array
     mu2sq: Array
@@ -87,9 +95,9 @@ class Table:
 
     # Products that every point (alpha, lam) needs, formed once.
 
-    # A node is a stratum of inputs.  In it the special directions have a mean, kappa along the
-    # spikes, and one Gaussian, zeta, for each of the rest of the target's.  What is linear in both
-    # has 1 + K' parts at every node, side by side: its mean, and its slope in each zeta.
+    # A node is a stratum of inputs.  In it kappa is known along the spikes, and the special
+    # directions beside them are Gaussian, mean + root tau.  What is linear in them has 1 + K' parts
+    # at every node, side by side: its mean, and its slope in each tau.
 
     @cached_property
     def regressors(self) -> Array:
@@ -99,8 +107,8 @@ class Table:
         rest = len(self.g)
         parts = np.zeros((A, K + rest, 1 + rest, N), self.loadings.dtype)
         parts[:, :K, 0] = self.loadings
-        for k in range(rest):
-            parts[:, K + k, 1 + k] = self.mu1
+        parts[:, K:, 0] = self.mu1[:, None] * self.mean
+        parts[:, K:, 1:] = self.mu1[:, None, None] * self.root
         offsets = np.pad(self.offsets, [(0, 0), (0, rest * N)])
         return np.concatenate([offsets, parts.reshape(A * (K + rest), -1)])
 
@@ -111,7 +119,7 @@ class Table:
 
     @cached_property
     def unseen(self) -> Array:
-        """The target's variance given kappa that is not linear in zeta, (N,)."""
+        """The target's variance given the node that is not linear in tau, (N,)."""
         return self.spread - (self.g**2).sum(axis=0)
 
     def on_parts(self, weighted: Array) -> Array:
@@ -119,12 +127,18 @@ class Table:
         return np.tile(weighted, 1 + len(self.g))
 
     @cached_property
+    def isotropic(self) -> bool:
+        """Whether the directions beside the spikes are N(0, 1) at every node."""
+        identity = np.eye(len(self.g))[..., None]
+        return not self.mean.any() and bool((self.root == identity).all())
+
+    @cached_property
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where it has more than fits one."""
         sizes = {len(self.offsets), len(self.mu1), len(self.g)}
         if self.covariance is None:  # of a network, the second loading is that of the norms
             sizes.add(self.loadings.shape[1])
-        if sizes != {1}:
+        if sizes != {1} or not self.isotropic:
             return None
         rows = getattr(self.covariance, "table", None)  # with one g there is one zeta
         if rows is None and self.covariance is not None:
@@ -151,27 +165,38 @@ class Table:
 
     def at(self, which: Array | slice, weights: Array) -> "Table":
         """The moments at some of the nodes, with other ``weights`` there."""
-        parts = ("kappa", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
+        parts = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
         chosen = {name: getattr(self, name)[..., which] for name in parts}
-        return replace(self, weights=weights, **chosen)
+        return replace(self, weights=weights, places=self.places.at(which), **chosen)
 
 
-def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = True) -> Table:
-    """The table of a model at the nodes of a rule.  Eqs. (3.2)-(3.3)
+def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
+    """The table of a model at the nodes of a rule for z, (N,) for one spike and (N, K) for K, in
+    every component of the inputs: of those J N nodes."""
+    return tabulate_at(model, *model.components.on(rule), target=target)
+
+
+def tabulate_at(
+    model: Model, places: Places, weights: Array, *, target: bool = True, merged: bool = True
+) -> Table:
+    """The table of a model at N places.  Eqs. (3.2)-(3.3)
 
     Parameters
     ----------
     model : Model
-    rule : Rule
-        Nodes (N,) for one spike, (N, K) for K.
+    places : Places
+    weights : (N,)
+        Of the nodes.
     target : bool
         Whether the moments of the target, which may cost more than all others, are wanted; else
         they are NaN.
     merged : bool
         Whether groups that respond alike become one.
     """
-    kappa = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
-    N, groups, rows = kappa.shape[1], model.geometry, model.rows
+    groups, rows, inputs = model.geometry, model.rows, model.components
+    N, spikes = len(places.component), len(places.z)
+    kappa, mean = np.split(inputs.special(places), [spikes])
+    root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
     features, size = _feature_moments(model, kappa)
     mu1 = features.first / np.sqrt(groups.c[:, None])
     loadings = mu1[:, None] * kappa
@@ -180,17 +205,19 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True, merged: bool = Tr
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
     constant = np.ones((1 if model.intercept else 0, N))
     if target:
-        labels = model.labels.mean.conditional_moments(groups.gamma, kappa)
+        labels = inputs.moments(model.labels.mean, places)
     else:
         nothing = np.full(N, np.nan)
-        rest = remainder(groups.gamma).shape[1]
-        labels = ConditionalMoments(nothing, np.tile(nothing, (rest, 1)), nothing)
+        labels = ConditionalMoments(nothing, np.full(mean.shape, np.nan), nothing)
     kinds, classes = alike(model) if merged else (np.arange(len(groups.c)),) * 2
     fractions = np.bincount(classes, weights=groups.fractions)
     signs = np.where(np.vecdot(loadings, loadings[kinds][classes]) < 0, -1.0, 1.0)
     return Table(
-        weights=rule.weights,
+        weights=weights,
+        places=places,
         kappa=kappa,
+        mean=mean,
+        root=root,
         offsets=np.concatenate([features.mean, constant]),
         mu1=mu1[kinds],
         mu2sq=features.variance[kinds],
@@ -231,7 +258,7 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
 
 def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
     """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...), and the
-    shape (...).
+    shape (...): J nodes for each, the components of the inputs, weighted by their chances there.
 
     Raises
     ------
@@ -241,16 +268,17 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
     points: Array = np.asarray(kappa, dtype=float)
     spikes = model.geometry.r.shape[1]
     if spikes == 1:
-        nodes: Array = points.ravel()
+        nodes: Array = points.reshape(-1, 1)
         shape = points.shape
     elif points.ndim and len(points) == spikes:
         nodes, shape = points.reshape(spikes, -1).T, points.shape[1:]
     else:
         raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")
     if not len(nodes):  # what is measured by the largest moment needs one
-        one = np.zeros((1, *nodes.shape[1:]))
+        one = np.zeros((1, spikes))
         return tabulate(model, Rule(one, np.ones(1))).at(slice(0), np.empty(0)), shape
-    return tabulate(model, Rule(nodes, np.full(len(nodes), 1 / len(nodes)))), shape
+    places, weights = model.components.given(nodes.T)
+    return tabulate_at(model, places, weights.ravel()), shape
 
 
 @lru_cache(maxsize=256)

@@ -22,12 +22,11 @@ from ..problem import (
     LabelLaw,
     activation,
     check_device,
-    class_labels,
     finite_array,
     flag,
     label_noise,
     number,
-    target,
+    on_inputs,
 )
 from .labels import StratumLabels, labels_of
 from .layer import Component, Conditioned, condition, heavy, layer_strata
@@ -120,7 +119,8 @@ class FirstLayer:
     def __post_init__(self) -> None:
         weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
-        student, of = activation(self.student, "student"), self._target()
+        student = activation(self.student, "student")
+        of, inputs = on_inputs(self.target, self.inputs)
         directions = np.empty((d, 0))
         if not isinstance(of, ClassLabels) or np.size(self.directions) > 1:
             directions = finite_array("directions", self.directions, None)
@@ -150,22 +150,13 @@ class FirstLayer:
             "bias": np.broadcast_to(bias, p),
             "noise": number("noise", self.noise, 0, FINITE, VARIANCE),
             "label_noise": label_noise(self.label_noise),
-            "inputs": None if self.inputs is None else self.inputs.within(d),
+            "inputs": None if inputs is None else inputs.within(d),
             "intercept": flag("intercept", self.intercept),
             "feature_noise": number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
             "device": check_device(self.device),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    def _target(self) -> Any:
-        """The target meant, by what it is of: directions, or components of the inputs."""
-        of, law = self.target, self.inputs
-        if law is not None and not isinstance(law, GaussianMixture):
-            raise InvalidArgument("inputs", law, "a GaussianMixture")
-        if isinstance(of, str) and of.startswith("classes:"):
-            return class_labels(of, 1 if law is None else len(law.means))
-        return of if isinstance(of, ClassLabels) else target(of)
 
     def __repr__(self) -> str:
         return f"FirstLayer({in_words(self.described)})"

@@ -209,7 +209,7 @@ def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bound
     if not model.train_bias:
         return _at_biases(model, 0.0, 0.0, quadrature_tol)
 
-    power = LabelLaw(model.labels.mean).averages().power
+    power = LabelLaw(model.labels.mean).averages(model.inputs).power
 
     @cache
     def at(bias: float) -> Array:
@@ -275,9 +275,15 @@ def _at_biases(
 
 
 def linear_error(model: SpikedRandomFeatures) -> float:
-    """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, with the constant kept where none can be fitted:
-    an odd student without biases and intercept.  docs/theory.md 8"""
-    target = LabelLaw(model.labels.mean).averages()
+    """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, of N(0, I), with the constant kept where none can be
+    fitted: an odd student without biases and intercept.  docs/theory.md 8"""
+    target = LabelLaw(model.labels.mean).averages(model.inputs)
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
-    return float(target.power - target.first @ target.first - constant * target.mean**2)
+    # of the coordinates, with the constant first where there is one
+    size = len(target.first) + 1
+    moments = np.empty((size, size))
+    moments[0], moments[1:, 0], moments[1:, 1:] = 1.0, target.inputs, target.second
+    moments[0, 1:], known = target.inputs, np.append(target.mean, target.first)
+    kept = slice(None if constant else 1, None)
+    return float(target.power - known[kept] @ np.linalg.pinv(moments[kept, kept]) @ known[kept])

@@ -18,11 +18,10 @@ import numpy as np
 
 from solvers.linear import solve_rows
 from solvers.results import Array
-from solvers.rules import Rule
 from solvers.threads import one_thread
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
-from ..equivalence import Table, table_of_size, tabulate
+from ..equivalence import Table, table_of_size, tabulate_at
 from ..errors import InvalidArgument
 from ..given import Given, needs_alpha
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
@@ -202,14 +201,13 @@ def _tangent(
     no derivative."""
     if not _differentiable(name, value):
         return None
-    rule = Rule(table.kappa[0] if len(table.kappa) == 1 else table.kappa.T, table.weights)
     terms = [
-        (weight, tabulate(_moved(problem, model, name, x), rule))
+        (weight, tabulate_at(_moved(problem, model, name, x), table.places, table.weights))
         for weight, x in _stencil(name, value)
     ]
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
-    constant = ("weights", "kappa", "beta", "dimension", "classes", "signs", "covariance")
+    constant = ("weights", "places", "beta", "dimension", "classes", "signs", "covariance")
     varying = [f.name for f in fields(table) if f.name not in constant]
     slopes = {
         name: sum(weight * getattr(other, name) for weight, other in terms) for name in varying

@@ -18,17 +18,18 @@ from .checks import (
     positive,
     takes,
 )
+from .components import Components, Places
 from .describe import as_made, attributes, describe
 from .expressions import Expression
 from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
-from .moments import ConditionalMoments, Moments
+from .moments import Averages, ConditionalMoments, Moments
 from .named import ACTIVATIONS, activation, hermite, imported, names_code
 from .problem import Problem, assign, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
-from .targets import MultiIndex, Target, multi_index, target
+from .targets import MultiIndex, Target, multi_index, on_inputs, target
 
 __all__ = [
     "ACTIVATIONS",
@@ -36,7 +37,9 @@ __all__ = [
     "MOMENT_TOLERANCE",
     "READOUT_LAWS",
     "Activation",
+    "Averages",
     "ClassLabels",
+    "Components",
     "ConditionalMoments",
     "Expression",
     "GaussianMixture",
@@ -48,6 +51,7 @@ __all__ = [
     "Moments",
     "MultiIndex",
     "Origin",
+    "Places",
     "Problem",
     "SpikedRandomFeatures",
     "Target",
@@ -76,6 +80,7 @@ __all__ = [
     "multi_index",
     "names_code",
     "number",
+    "on_inputs",
     "one_positive",
     "positive",
     "remainder",

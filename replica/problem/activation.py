@@ -28,7 +28,7 @@ from solvers.rules import Rule
 from ..errors import InvalidArgument
 from .checks import called, check_elementwise, real
 from .kinks import difference
-from .moments import Averages, ConditionalMoments, Moments
+from .moments import ConditionalMoments, Moments
 
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
 # Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
@@ -158,15 +158,10 @@ class Activation:
         # far above rounding, far below what would change an error
         return bool(np.abs(there + back).max() <= 1e-9 * largest + 1e-300)
 
-    def averages(self) -> Averages:
-        """E sigma_*, E sigma_*^2 and E z sigma_* of a target.  Eq. (2.1)"""
-        mean, first, variance = map(float, self.moments(0.0, 1.0))
-        return Averages(mean, mean**2 + first**2 + variance, np.array([first]))
-
-    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
-        """h, g and spread of a target at kappa (K, N), for cosines ``gamma`` (1, K).  Eq. (3.3)"""
-        rest = max(0.0, 1 - float(gamma[0] @ gamma[0]))
-        mean, first, variance = self.moments((gamma @ kappa)[0], rest)
+    def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
+        """h (N,), g (q, N) and spread (N,) of a target at arguments ``centre`` (1, N) + L tau,
+        L (1, q), of which all but the first is 0.  Eq. (3.3)"""
+        mean, first, variance = self.moments(centre[0], float(L[0] @ L[0]))
         return ConditionalMoments(mean, first[None], first**2 + variance)
 
     def _average(

@@ -18,9 +18,16 @@ SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and 
 
 
 def number(
-    name: str, value: Any, low: float, high: float, allowed: str, *, open_low: bool = False
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    allowed: str,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
 ) -> float:
-    """``value`` as a float in [low, high] (or (low, high]), or InvalidArgument.
+    """``value`` as a float in [low, high], without ends that are open, or InvalidArgument.
 
     ``allowed`` need not speak of ``FINITE`` where that is the end of the range; a positive number
     is then its inverse at least.
@@ -34,7 +41,7 @@ def number(
     if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
         raise InvalidArgument(name, value, allowed)
-    if not low <= x <= high or (open_low and x == low):  # catches NaN too
+    if not low <= x <= high or (open_low and x == low) or (open_high and x == high):  # NaN too
         raise InvalidArgument(name, value, allowed)
     return x
 

@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from .laws import Law, law
+from .mixtures import GaussianMixture
 from .problem import Problem
 
 
@@ -45,13 +46,17 @@ def _stated(problem: Problem, names: Any) -> dict[str, Any]:
 def attributes(described: dict[str, Any]) -> dict[str, str | float]:
     """A description for NetCDF: what its attributes cannot hold, as JSON text."""
     return {
-        name: json.dumps(value) if isinstance(value, (bool, list, tuple)) else value
+        name: json.dumps(value) if isinstance(value, (bool, dict, list, tuple)) else value
         for name, value in described.items()
     }
 
 
 def _plain(value: Any) -> Any:
     """The value of a field as a name, a number, or lists of numbers."""
+    if isinstance(value, GaussianMixture):
+        return value.described
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     if isinstance(value, Law):
         continuous = value.continuous
         if continuous is not None:

@@ -23,8 +23,9 @@ from ..errors import InvalidArgument
 from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
+from .components import Components
 from .kinks import crossings
-from .mixtures import ClassLabels
+from .mixtures import ClassLabels, GaussianMixture
 from .moments import Averages
 from .targets import MultiIndex, Target
 
@@ -148,7 +149,7 @@ class LabelLaw:
     Attributes
     ----------
     target : Activation, MultiIndex or ClassLabels
-        sigma_*; the last, of given layers alone, of the component of the input.
+        sigma_*; the last of the component of the input.
     noise : float
         Variance Delta of the Gaussian noise that is added to it.
     added : LabelNoise or None
@@ -191,9 +192,11 @@ class LabelLaw:
         mixed = [(0.0, 1.0)] if self.added is None else self.added.components
         return [(self.noise + variance, share) for variance, share in mixed]
 
-    def averages(self) -> Averages:
-        """E y, E y^2 and E z y."""
-        return _averages(self)
+    def averages(self, inputs: GaussianMixture | None = None, dimension: int = 0) -> Averages:
+        """E y, E y^2, E x y, E x and E x x^T, for x the first coordinates of ``inputs``, or of
+        N(0, I): all that these have or the target takes, and as many as ``dimension`` at least."""
+        least = self.target.dimension if inputs is None else inputs.dimension
+        return _averages(self, inputs, max(least, dimension))
 
     def conditional_variance(self, h: Array, spread: Array) -> Array:
         """Var[y | kappa], (N,), where E[y | x] has the mean ``h`` and the variance ``spread``."""
@@ -209,10 +212,17 @@ class LabelLaw:
 
 
 @lru_cache(maxsize=256)
-def _averages(law: LabelLaw) -> Averages:
+def _averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: int) -> Averages:
     """What :meth:`LabelLaw.averages` returns, kept for the steps that a law has many of."""
-    averages = law.mean.averages()
-    return averages._replace(power=1.0 if law.channel else averages.power + law.variance)
+    of = Components.of(inputs, np.zeros((dimension, 0)), law.target.dimension)
+    h, g, spread = of.moments(law.mean, of.places(np.zeros((0, 1))))
+    first = h[:, None] * of.mean + np.einsum("jdk,kj->jd", of.root, g)
+    power = 1.0 if law.channel else float(of.shares @ (h**2 + spread)) + law.variance
+    mean, x = float(of.shares @ h), of.mean @ of.basis.T
+    root = of.basis @ of.root
+    second = root @ root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
+    second = np.einsum("j,jab->ab", of.shares, second)
+    return Averages(mean, power, of.shares @ first @ of.basis.T, of.shares @ x, second)
 
 
 @lru_cache(maxsize=256)

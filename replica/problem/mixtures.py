@@ -79,6 +79,12 @@ class GaussianMixture:
         """K."""
         return int(self.means.shape[1])
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """Its parameters in plain values."""
+        known = {"means": self.means, "covariances": self.covariances, "fractions": self.fractions}
+        return {name: value.tolist() for name, value in known.items() if value is not None}
+
     def within(self, dimension: int) -> "GaussianMixture":
         """The law of all coordinates of inputs of a ``dimension`` of K or more."""
         more = dimension - self.dimension
@@ -111,6 +117,25 @@ class GaussianMixture:
             X[own, :K] = mean + X[own, :K] @ root
         return X
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GaussianMixture) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[Any, ...]:
+        """What makes two mixtures equal."""
+        arrays = self.means, self.each_covariance, self.fractions
+        return tuple((each.shape, (each + 0.0).tobytes()) for each in arrays)
+
+    @cached_property
+    def each_covariance(self) -> Array:
+        """Of every component, (J, K, K)."""
+        J, K = self.means.shape
+        given = np.eye(K) if self.covariances is None else self.covariances
+        return np.broadcast_to(given, (J, K, K))
+
     @cached_property
     def _roots(self) -> list[Array]:
         """Symmetric roots of the covariances, (K, K) each."""
@@ -132,6 +157,8 @@ class ClassLabels:
     name: str
     dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
     planes: ClassVar[tuple[Any, ...]] = ()
+    kinks: ClassVar[tuple[float, ...]] = ()
+    kinks_known: ClassVar[bool] = True
 
     def __call__(self, component: Array) -> Array:
         """The labels of components (n,)."""

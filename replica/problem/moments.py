@@ -15,8 +15,8 @@ class Moments(NamedTuple):
 
 
 class ConditionalMoments(NamedTuple):
-    """h (N,), g (K', N) and spread = k - h^2 (N,) of a target, or of E[y | x], at N values of
-    kappa.  Eq. (3.3)"""
+    """h (N,), g (q, N) and spread = k - h^2 (N,) of a target, or of E[y | x], at N places.
+    Eq. (3.3)"""
 
     h: Array
     g: Array
@@ -24,9 +24,12 @@ class ConditionalMoments(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """E y, E y^2 and C_1 = E z y (T,) of a target y, or of a label: all that a first gradient step
-    sees of them beside the student.  Eq. (2.1)"""
+    """E y, E y^2 and E x y (D,) of a label, E x (D,) and E x x^T (D, D), x being the coordinates of
+    the input that labels may know: all that a first gradient step sees beside the student.
+    Eqs. (2.1), (19.1)"""
 
     mean: float
     power: float
     first: Array
+    inputs: Array
+    second: Array

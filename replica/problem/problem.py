@@ -16,6 +16,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .activation import Activation
 from .labels import LabelLaw
+from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
 
 
@@ -28,7 +29,7 @@ class RowLaw(Protocol):
 
     @property
     def gamma(self) -> Any:
-        """Cosines of u, the direction of the gradient, with those of the target."""
+        """Cosines of u, the direction of the gradient, with the coordinates of the inputs."""
 
     @property
     def apart(self) -> Array:
@@ -54,7 +55,9 @@ class Problem(ABC):
     Attributes
     ----------
     student : Activation
-    target : Activation or MultiIndex
+    target : Activation, MultiIndex or ClassLabels
+    inputs : GaussianMixture or None
+        The law of the first coordinates of the inputs, at least those that labels know.
     noise : float
         Variance Delta of the label noise of the readout's data.
     label_noise : LabelNoise or None
@@ -67,7 +70,8 @@ class Problem(ABC):
     differentiable: ClassVar[tuple[str, ...]]
 
     student: Activation | Any
-    target: Activation | MultiIndex | Any
+    target: Activation | MultiIndex | ClassLabels | Any
+    inputs: GaussianMixture | None
     noise: float
     label_noise: Any
     intercept: bool
@@ -89,6 +93,11 @@ class Problem(ABC):
         """The pairs (alpha0, eta) of the steps still to be made."""
         return ()
 
+    @property
+    def directions(self) -> int:
+        """D, coordinates of the inputs that have a law of their own, or that the target sees."""
+        return int(self.target.dimension if self.inputs is None else self.inputs.dimension)
+
     @cached_property
     def labels(self) -> LabelLaw:
         """The law of the labels of the readout's data."""
@@ -109,7 +118,7 @@ class Problem(ABC):
         if not self.labels.channel:
             return
         for name in ("noise", "step_noise"):
-            if getattr(self, name, None):
+            if np.any(getattr(self, name, None) or 0.0):
                 allowed = f"0 with labels +-1 (label_noise {self.label_noise.name})"
                 raise InvalidArgument(name, getattr(self, name), allowed)
 

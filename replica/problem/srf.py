@@ -16,11 +16,13 @@ import numpy as np
 from ..errors import InvalidArgument
 from .activation import Activation
 from .checks import FINITE, SQUARABLE, flag, number, numbers
+from .components import Components
 from .geometry import Geometry
 from .labels import label_noise
+from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
 from .problem import Problem, RowLaw, assign
-from .targets import MultiIndex, target
+from .targets import MultiIndex, on_inputs
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,16 @@ class SpikedRandomFeatures(Problem):
     ----------
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.
-    target : str, callable, Activation or MultiIndex
-        sigma_*, of one direction (T = 1) or several.
+    target : str, callable, Activation, MultiIndex or ClassLabels
+        sigma_*, of one direction (T = 1) or several; "classes:1,-1", with ``inputs``, has a label
+        for each of their components.
     r : float, or array (A,) or (A, K)
         Loadings of the spikes in the rows of each group (0: random features).
     c : float or array (A,)
         Bulk variance of each group, positive: what the spikes leave of w_i . w_i.
     gamma : float, or array (K,) or (T, K)
-        Cosines between target directions and spikes.
+        Cosines between target directions and spikes; with ``inputs``, of each of their D
+        coordinates, (D,) or (D, K).
     beta : float
         Width over input dimension, p/d.
     noise : float
@@ -91,6 +95,9 @@ class SpikedRandomFeatures(Problem):
     label_noise : str or LabelNoise, optional
         What labels add to target and noise: heavier tails, or signs, see
         :func:`replica.problem.label_noise`.
+    inputs : GaussianMixture, optional
+        Law of the first coordinates of the inputs, those of the target among them; the others are
+        standard normal, as all are unless given.  docs/theory.md 19
     origin : Origin, optional
         The step that made the model and, of a network, the law of its rows, as
         :meth:`replica.GradientStep.srf` and :meth:`replica.GradientStep.network` give them.  An sRF
@@ -110,7 +117,7 @@ class SpikedRandomFeatures(Problem):
     differentiable: ClassVar[tuple[str, ...]] = ("r", "c", "gamma")
 
     student: Activation | Any
-    target: Activation | MultiIndex | Any
+    target: Activation | MultiIndex | ClassLabels | Any
     r: Any = field(metadata={"help": "Length of the spike."})
     c: Any = field(metadata={"help": "Variance of the bulk."})
     gamma: Any = field(metadata={"help": "Cosine of spike and target."})
@@ -123,16 +130,19 @@ class SpikedRandomFeatures(Problem):
     dimension: float = np.inf
     law_error: float = 0.0
     label_noise: Any = None
+    inputs: GaussianMixture | None = None
     origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         shares, least = None, -SQUARABLE
+        of, inputs = on_inputs(self.target, self.inputs)
         if self.fractions is not None:
             shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
         assign(
             self,
             student=activation(self.student, "student"),
-            target=target(self.target),
+            target=of,
+            inputs=inputs,
             r=numbers("r", self.r, least, "a finite number, or an array of them"),
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
             gamma=numbers("gamma", self.gamma, least, "a cosine in [-1, 1], or an array of them"),
@@ -185,9 +195,14 @@ class SpikedRandomFeatures(Problem):
             bias=self.bias,
             fractions=self.fractions,
             gamma=self.gamma if self.rows is None else self.rows.gamma,
-            directions=self.target.dimension,
+            directions=self.directions,
             apart=0.0 if self.rows is None else self.rows.apart,
         )
+
+    @cached_property
+    def components(self) -> Components:
+        """The law of the inputs along spikes and target."""
+        return Components.of(self.inputs, self.geometry.gamma, self.target.dimension)
 
     @property
     def rows(self) -> RowLaw | None:

@@ -1,10 +1,7 @@
 """Targets of several directions: sigma_*(z_1, ..., z_T) of orthonormal projections of x.
 
-Given the projections kappa of an input on K spikes, the T arguments of the target are
-
-    z = Gamma kappa + L tau,   Gamma_tk = w_t . u_k,   L L^T = 1 - Gamma Gamma^T,
-
-with tau ~ N(0, 1) in the K' directions that are left: Eq. (3.3).
+Given the projections of an input on the spikes, the T arguments are known up to L tau, with
+tau ~ N(0, 1) in q directions that are left (``components``): Eq. (3.3).
 """
 
 import operator
@@ -30,8 +27,8 @@ from ..errors import InvalidArgument
 from .activation import Activation
 from .checks import FINITE, called, check_elementwise
 from .expressions import Expression, is_expression
-from .geometry import remainder
-from .moments import Averages, ConditionalMoments
+from .mixtures import ClassLabels, GaussianMixture, class_labels
+from .moments import ConditionalMoments
 from .named import activation, imported
 
 # Nodes a panel in one to three directions, with panels split at planes; of four they are too many.
@@ -63,11 +60,12 @@ class MultiIndex:
     --------
     >>> import numpy as np
     >>> from replica import MultiIndex
+    >>> from replica.problem import LabelLaw
     >>> target = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2)
-    >>> target.averages().first.round(12).tolist()
-    [1.0, 0.0]
+    >>> target(1.0, 0.0).item()
+    1.0
     >>> target = MultiIndex(lambda a, b: np.abs(a - b), dimension=2, planes=[((1, -1), 0)])
-    >>> round(target.averages().mean, 12)  # 2 / sqrt(pi)
+    >>> round(LabelLaw(target).averages().mean, 12)  # 2 / sqrt(pi)
     1.128379167096
     """
 
@@ -100,26 +98,14 @@ class MultiIndex:
             raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
         return values
 
-    def averages(self) -> Averages:
-        """E sigma_*, E sigma_*^2 and E z sigma_*.  Eq. (2.1)"""
-        T = self.dimension
-
-        def averages(rule_at: RuleAt) -> Array:
-            rule = rule_at(np.zeros((T, 1)))
-            return _moments(self(*np.moveaxis(rule.nodes, -1, 0)), rule).reshape(2 + T)
-
-        mean, spread, *first = self._settled(averages, np.eye(T))
-        return Averages(float(mean), float(mean**2 + spread), np.array(first))
-
-    def conditional_moments(self, gamma: Array, kappa: Array) -> ConditionalMoments:
-        """h, g and spread at kappa (K, N), for cosines ``gamma`` (T, K).  Eq. (3.3)"""
-        centre, L = gamma @ kappa, remainder(gamma)
-        if not L.any():
+    def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
+        """h (N,), g (q, N) and spread (N,) at arguments ``centre`` (T, N) + L tau, L (T, q), for
+        averages over the N that ``weight`` (N,) squared bounds.  Eq. (3.3)"""
+        entering = np.flatnonzero(L.any(axis=0))
+        if not entering.size:
             h = self(*centre)
-            return ConditionalMoments(h, np.zeros((1, h.size)), np.zeros_like(h))
-        # averages over kappa weigh what is known there by its Gaussian weight; by its root here,
-        # as they multiply it by what may grow; from kappa^2 = 100 on it is 1e-22
-        weight = np.exp(-np.minimum((kappa**2).sum(axis=0), 100.0) / 4)
+            return ConditionalMoments(h, np.zeros((L.shape[1], h.size)), np.zeros_like(h))
+        count, L = L.shape[1], L[:, entering]
 
         def integrated(columns: slice) -> Array:
             here = centre[:, columns]
@@ -139,10 +125,12 @@ class MultiIndex:
 
             return self._settled(averages, L) / weight[columns]
 
-        # one rule for 64 kappa: more of them cost less each, fewer need no finer one
+        # one rule for 64 places: more of them cost less each, fewer need no finer one
         parts = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
-        h, spread, *g = np.concatenate(parts, axis=1)
-        return ConditionalMoments(h, np.array(g), spread)
+        h, spread, *first = np.concatenate(parts, axis=1)
+        g = np.zeros((count, h.size))
+        g[entering] = first
+        return ConditionalMoments(h, g, spread)
 
     def _settled(self, averages: Callable[["RuleAt"], Array], L: Array) -> Array:
         """Averages over z = centre + L tau, L (T, K'), by the rule for tau that is fine enough.
@@ -212,10 +200,33 @@ def _moments(y: Array, rule: Rule) -> Array:
     return np.stack([mean, np.vecdot(rest, rule.weights), *np.moveaxis(first, -1, 0)])
 
 
-Target = Activation | MultiIndex
+Target = Activation | MultiIndex | ClassLabels
 
 
-def target(spec: Any) -> Target:
+def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
+    """The target meant by ``spec``, or labels of the components of ``inputs``; and that law of all
+    coordinates that the target sees.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    if inputs is not None and not isinstance(inputs, GaussianMixture):
+        raise InvalidArgument("inputs", inputs, "a GaussianMixture")
+    of, count = spec, 1 if inputs is None else len(inputs.means)
+    if isinstance(spec, str) and spec.strip().startswith("classes:"):
+        of = class_labels(spec.strip(), count)
+    if not isinstance(of, ClassLabels):
+        of = target(of)
+    elif inputs is None or len(of.values) != count:
+        allowed = "labels of the components of inputs, a GaussianMixture, one for each"
+        raise InvalidArgument("target", of.name, allowed)
+    if inputs is not None and inputs.dimension < of.dimension:
+        inputs = inputs.within(of.dimension)
+    return of, inputs
+
+
+def target(spec: Any) -> Activation | MultiIndex:
     """The target meant by ``spec``: a MultiIndex as it is, text that mentions z1, z2, ... as an
     expression in them, anything else as an activation."""
     if isinstance(spec, MultiIndex):
@@ -230,7 +241,7 @@ def target(spec: Any) -> Target:
 
 
 @lru_cache(maxsize=256)
-def _expressed(text: str) -> Target:
+def _expressed(text: str) -> Activation | MultiIndex:
     """One target for each text, so that equal problems share their tables."""
     function = Expression(text)
     if function.dimension == 1:

@@ -4,6 +4,9 @@ Given kappa it has mean C and variance S^2, and given tau too it is N(C + P.tau,
 
     C(kappa) = mu_0 . m + sum_b mu_1^b kappa . theta_b,    P = sum_b mu_1^b psi_b,
     S^2 = m_1^T Q_1 m_1 + m_2 . q_2,    V = m_1^T V_1 m_1 + m_2 . V_2.    docs/theory.md 6
+
+Of other inputs than N(0, I) it is given the component as well, psi_b being multiplied with the mean
+there in C and with the root in P; S^2 then has |P|^2 for the psi_b psi_b^T in Q_1 (19.3).
 """
 
 from typing import NamedTuple, Protocol
@@ -103,6 +106,10 @@ class Field(NamedTuple):
         """At some of the kappa."""
         return Field(*(part[:, kappa] for part in self))
 
+    def entering(self, count: int) -> "Field":
+        """Given the first ``count`` of tau alone, those that labels depend on."""
+        return self._replace(pull=self.pull[..., :count])
+
     @property
     def unmoved(self) -> "Field":
         """The same for new samples, which training did not see."""
@@ -126,6 +133,9 @@ def field_on(responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None 
     centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
     pull = np.stack(slopes, axis=-1)
     power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
+    if not table.isotropic:  # Q_1 has psi psi^T, as if all directions were N(0, 1)
+        power += (pull**2).sum(axis=-1)
+        power -= sum(combined(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
     response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
     # rounding leaves both positive
     power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)

@@ -66,7 +66,9 @@ class Rows:
     @cached_property
     def links(self) -> Array:
         """The pencil without samples and K^-1, (2AT, 2AT).  Eq. (18.9)"""
-        layers = np.eye(2 * len(self.batches), k=1) + np.eye(2 * len(self.batches), k=-1)
+        between = np.ones(2 * len(self.batches) - 1)
+        between[::2] = [b.kept for b in self.batches]
+        layers = np.diag(between, k=1) + np.diag(between, k=-1)
         layers[-1, -1] = -1.0
         return np.kron(layers, np.eye(self.groups))
 

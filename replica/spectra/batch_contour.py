@@ -17,6 +17,7 @@ real rule at positive arguments; where nothing does, that rule is taken as it is
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from solvers.rules import (
     trapezoid,
 )
 
-from ..problem import Activation, LabelLaw, Target
+from ..problem import Activation, LabelLaw
 from ..saddle_point import Rows
 from ..steps import FirstSample, NetworkRows, first_sample
 from .contour import beside, contour, sides
@@ -44,7 +45,7 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
     the real line, where these give the same averages for positive arguments."""
     step, (one,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
     first = first_sample(step, network.kinds)
-    if step.step_labels.channel or step.target.dimension > 1:
+    if step.step_labels.channel or step.step_labels.target.dimension != 1 or step.inputs is not None:
         return rows  # signs: there is nothing but the nodes of two labels
     group = int(np.argmax(np.abs(first.linear) if first.linear.any() else first.square))
     if first.linear.any():
@@ -76,7 +77,7 @@ def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> R
     return real
 
 
-def _shifted(target: Target, offset: float, z: Array) -> Array:
+def _shifted(target: Any, offset: float, z: Array) -> Array:
     """``target`` less ``offset``, as it stands: also at complex z."""
     return np.asarray(target.function(np.array(z))) - offset
 
@@ -104,7 +105,7 @@ def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
     return tuple(candidates)
 
 
-def _continued(target: Target) -> Rule:
+def _continued(target: Any) -> Rule:
     """Labels without noise, on a contour for s, which meets the line at the target's kinks; NaN if
     the target cannot be continued."""
     if target.kinks:
@@ -121,7 +122,7 @@ def _continued(target: Target) -> Rule:
     return Rule(values, shares)
 
 
-def _by_pieces(target: Target) -> tuple[Array, Array]:
+def _by_pieces(target: Any) -> tuple[Array, Array]:
     """A contour for s and its weights, beside every piece of the line between two kinks."""
     end = interval(CONTOUR_NODES)
     # 24 nodes a panel of length 1: the poles are 0.15 away
@@ -146,14 +147,14 @@ def _blurred(nodes: Rule, noise: float) -> Rule:
     return Rule(rho.ravel(), (nodes.weights[:, None] * w).ravel())
 
 
-def _values(target: Target, panel: float) -> Rule:
+def _values(target: Any, panel: float) -> Rule:
     """The values that the target has on a fine rule for s."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
     values, which = np.unique(target(rule.nodes), return_inverse=True)
     return Rule(values, np.bincount(which, rule.weights, values.size))
 
 
-def _rotated(target: Target, noise: float, scale: float) -> Rule | None:
+def _rotated(target: Any, noise: float, scale: float) -> Rule | None:
     """rho = u exp(-i phi), dense where 1 / (1 + scale rho^2) varies, weighed by its density; None
     where the noise is so small that this takes too many nodes."""
     mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))

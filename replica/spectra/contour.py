@@ -27,16 +27,26 @@ from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 
 def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
-    """The features of ``table``, of one spike, at ``nodes`` places of a contour; None where T is
-    constant: there is no side to leave the line on.
+    """The features of ``table``, of one spike, at ``nodes`` places of a contour for z, in every
+    component of the inputs for which T is not constant; None where it is for all: there is no side
+    to leave the line on.
     """
     T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
-    side, turns = sides(table.kappa[0], T)
-    if not side:
+    groups, inputs, places, parts = model.geometry, model.components, table.places, []
+    sided = False
+    for j, (mean, slope) in enumerate(zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True)):
+        own = places.component == j
+        z, weights = places.z[0, own].astype(complex), table.weights[own]
+        side, turns = sides(places.z[0, own], T[own])
+        if side:
+            sided = True
+            steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
+            z, weights = contour(side, turns, nodes, steepest)
+            weights = inputs.shares[j] * weights
+        parts.append((mean + slope * z, weights))
+    if not sided:
         return None
-    groups = model.geometry
-    steepest = float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
-    kappa, weights = contour(side, turns, nodes, steepest)
+    kappa, weights = map(np.concatenate, zip(*parts, strict=True))
     kinds, _ = alike(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])

@@ -285,7 +285,8 @@ def _scanned(
         table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
     x, start = (scan(real.analytic.table, alpha), None) if last is None else last[1:]
     if len(table.kappa) == 1 and model.geometry.r.any():
-        beside = contour_table(model, table, len(table.weights))
+        nodes = len(table.weights) // len(model.components.shares)
+        beside = contour_table(model, table, nodes)
         if beside is not None:
             resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
             U = resolvent.at(x.astype(complex), start)

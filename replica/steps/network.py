@@ -88,7 +88,7 @@ class NetworkRows:
     @property
     def gamma(self) -> Any:
         """Cosines of u, the direction of the spike, with those of the target."""
-        return self.all_groups.basis[0, : self.step.target.dimension, None]
+        return self.all_groups.basis[0, : self.step.directions, None]
 
     @cached_property
     def v(self) -> float:
@@ -195,14 +195,14 @@ def _rows(step: Step, norms: bool) -> TabulatedRows:
     """The rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
     batches, after = row_steps(step)
-    basis = directions(after.spike, step.target.dimension, features_after_steps(step).r)
+    basis = directions(after.spike, step.directions, features_after_steps(step).r)
     return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step, norms)))
 
 
 def _group_rows(step: Step, norms: bool, kinds: Kinds) -> Rows:
     """The rows after a single ``step``, of neurons of several ``kinds``."""
     batch, spike = group_step(step, kinds)
-    basis = directions(spike, step.target.dimension, 1.0)
+    basis = directions(spike, step.directions, 1.0)
     return Rows((batch,), basis, norms, _initial_norms(step, norms))
 
 

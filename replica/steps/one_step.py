@@ -74,25 +74,26 @@ def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
     for bias, share in zip(step.bias.values, step.bias.fractions, strict=True):
         along, stretch, noise = _moved(step, bias)
         r += (values * along).tolist()
-        c += ((1 + values * stretch) ** 2 + (values * noise) ** 2).tolist()  # Eq. (2.3)
+        kept = step.kept(0)
+        c += ((kept + values * stretch) ** 2 + (values * noise) ** 2).tolist()  # Eq. (2.3)
         fractions += (shares * share).tolist()
         biases += [bias] * len(values)
-    first = step.step_labels.averages().first
-    gamma = first / _gradient(step)[2] if any(r) else np.zeros(len(first))
+    gamma = _gradient(step)[2] if any(r) else np.zeros(step.known)
     if len(r) == 1:
         return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
     return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=biases)
 
 
-def _gradient(step: Step) -> tuple[float, float, float]:
-    """Mean and square of the labels less the network's first output; and the gradient's length N.
-    Eqs. (2.1)-(2.2)"""
-    labels, biases = step.step_labels.averages(), step.bias
+def _gradient(step: Step) -> tuple[float, float, Array, float]:
+    """Mean and square of e, the labels less the network's first output; and the gradient's cosines
+    (D,) and length N.  Eqs. (2.1)-(2.2), (19.1)"""
+    labels, biases = step.averages, step.bias
     at = [step.student.moments(bias, 1.0).mean for bias in biases.values]
     f0 = step.readout.mean * float(np.array(at) @ biases.fractions)  # a~ h_0, averaged
     v_star = labels.power - 2 * f0 * labels.mean + f0**2
-    N = float(np.sqrt(labels.first @ labels.first + v_star / step.alpha0))  # Eq. (2.2)
-    return labels.mean - f0, v_star, N
+    first = labels.first - f0 * labels.inputs  # E e x
+    N = float(np.sqrt(first @ first + v_star / step.alpha0))  # Eq. (2.2)
+    return labels.mean - f0, v_star, first / (N or 1.0), N
 
 
 def _moved(step: Step, bias: float) -> tuple[float, float, float]:
@@ -100,7 +101,7 @@ def _moved(step: Step, bias: float) -> tuple[float, float, float]:
     length, and in noise.  Eqs. (2.2)-(2.3)"""
     if not step.eta:
         return 0.0, 0.0, 0.0
-    (h1, h_check, h2), (mean, v_star, N) = _student(step.student, bias), _gradient(step)
+    (h1, h_check, h2), (mean, v_star, _, N) = _student(step.student, bias), _gradient(step)
     noise = np.sqrt(v_star * h_check / step.alpha0)
     return step.eta * h1 * N, step.eta * h2 * mean, step.eta * float(noise)
 

@@ -21,7 +21,8 @@ from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid, trapezoid_tensor
 
-from ..problem import LabelLaw, MultiIndex, remainder
+from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Places
+from .step import Step
 
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
 RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # on a panel, on finer levels
@@ -77,12 +78,49 @@ class Nodes(NamedTuple):
         return np.asarray(total.swapaxes(0, 1).reshape(kinds, N, -1))
 
 
+class KnownInputs(NamedTuple):
+    """What the batch of a step sees of its inputs, given kappa, the projection on the spike u.
+
+    Attributes
+    ----------
+    law : GaussianMixture or None
+    components : Components
+        On u and the directions zeta that the D coordinates which labels know have beside it.
+    known : (D or D + 1, S)
+        These coordinates and the direction of the rest of u, where u has one, in u and zeta.
+    """
+
+    law: GaussianMixture | None
+    components: Components
+    known: Array
+
+    def on(self, rule: Rule) -> tuple[Places, Array]:
+        """Nodes and weights of a rule for z, as ``Components`` have them."""
+        return self.components.on(rule)
+
+    def special(self, at: Places) -> Array:
+        """Means of kappa and zeta."""
+        return self.components.special(at)
+
+
+def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
+    """Of the batch of step t, whose rows have their spike along ``unit``, of which the first D
+    coordinates are those of the inputs."""
+    D, length = step.known, np.linalg.norm(unit[step.known :])
+    gamma = unit[:D, None]
+    components = Components.of(step.inputs, gamma, step.labels_at(t).target.dimension)
+    known = components.basis
+    if length > SHORTEST:  # zeta has a direction of that length
+        rest = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
+        known = np.vstack([known, rest])
+    return KnownInputs(step.inputs, components, known)
+
+
 def residuals(
-    labels: LabelLaw, rule: Rule, unit: Array, K: int, offset: Array, root: float, level: int
+    labels: LabelLaw, inputs: KnownInputs, rule: Rule, offset: Array, root: float, level: int
 ) -> ResidualLaw:
-    """The law of rho = y - ``offset`` (N,) at the N kappa of ``rule``: there the target's K
-    arguments are z = gamma kappa + L tau, and the part of u = ``unit`` beside the target's
-    directions sees (kappa - gamma . z) / length.
+    """The law of rho = y - ``offset`` (N,), or (1,), at the N nodes of ``rule`` for z in all
+    components of the inputs.  Eq. (19.5)
 
     Averages vary with rho on a scale 1 / root: the pencil has 1 / (1 + x root^2 rho^2), x <= 1.
 
@@ -91,23 +129,41 @@ def residuals(
     QuadratureError
         If the target varies too quickly.
     """
-    gamma = unit[:K, None]
-    L, length = remainder(gamma), np.linalg.norm(unit[K:])
-    kappa, offset = rule.nodes, offset[:, None]
-    tau, weights = np.zeros((1, len(kappa), 1)), np.ones((len(kappa), 1))
-    if L.shape[1] > 1:
-        tau, weights = _beside(labels, gamma @ kappa[None], L, offset, root, level)
-    elif L.any():
-        tol = 10.0 ** -min(8 + level, 13)
-        tau, weights = _on_panels(labels, gamma @ kappa[None], L, offset, root, tol)
-    z = gamma[:, :, None] * kappa[:, None] + np.tensordot(L, tau, axes=1)
-    x = [np.ones(z.shape[1:]), *z]
-    if length > SHORTEST:  # L has a column of that length
-        x.append(length * kappa[:, None] - np.tensordot(gamma[:, 0] @ L / length, tau, axes=1))
+    of, (places, weights) = inputs.components, inputs.on(rule)
+    offset = np.broadcast_to(offset, weights.shape)[:, None]
+    power = labels.averages(inputs.law).power
+    parts = []
+    for j, L in enumerate(of.rest):
+        own = places.component == j
+        centre = of.centre(places.at(own))
+        tau, more = np.zeros((L.shape[1], len(rule.weights), 1)), np.ones((len(rule.weights), 1))
+        entering = L.any(axis=0)
+        if entering.any():
+            along = L[:, entering]
+            of_labels = labels, power, centre, along, offset[own], root, level
+            tau_entering, more = _beside(*of_labels) if along.shape[1] > 1 else _alone(*of_labels)
+            tau = np.zeros((L.shape[1], *more.shape))
+            tau[entering] = tau_entering
+        parts.append((tau, more))
+    count = max(more.shape[1] for _, more in parts)
+    # of components that take fewer nodes, the others have no weight
+    tau = np.concatenate([_padded(tau, count) for tau, _ in parts], axis=1)
+    weights = weights[:, None] * np.concatenate([_padded(more, count) for _, more in parts])
+
+    arguments = of.centre(places)[..., None] + _combined(of.rest, places, tau)
+    mean = of.mean_label(labels.mean, places.component, arguments)
+    # of the other directions the mean and the covariance given tau
+    seen = inputs.known @ of.root
+    x = (inputs.known @ inputs.special(places))[..., None]
+    x = x + _combined(seen[..., : len(tau)], places, tau)
+    x = np.concatenate([np.ones((1, *mean.shape)), x])
+    apart = np.ones((len(seen), 1, seen.shape[2]))
+    apart[:, 0, : len(tau)] = ~of.rest.any(axis=1)
+    left = (seen * apart) @ seen.swapaxes(1, 2)
     first, second = np.triu_indices(len(x))
-    weights = weights * rule.weights[:, None]
     moments = np.stack([x[a] * x[b] * weights for a, b in zip(first, second, strict=True)])
-    mean = labels.mean(*z)
+    more = np.pad(left, [(0, 0), (1, 0), (1, 0)])[:, first, second]
+    moments += more[places.component].T[..., None] * weights
     if labels.channel:
         rho = np.concatenate([1 - offset, -1 - offset], axis=1)
         moments = np.stack([(moments * (1 + s * mean)).sum(axis=2) / 2 for s in (1, -1)], axis=2)
@@ -118,17 +174,49 @@ def residuals(
     return ResidualLaw(rho, matrix)
 
 
+def _padded(nodes: Array, count: int) -> Array:
+    """``nodes`` (..., n) with zeros up to ``count``."""
+    return np.pad(nodes, [(0, 0)] * (nodes.ndim - 1) + [(0, count - nodes.shape[-1])])
+
+
+def _combined(L: Array, places: Places, tau: Array) -> Array:
+    """L tau (T, N, m) at places of the components that L (J, T, q) is of, for tau (q, N, m)."""
+    if len(L) == 1:
+        return np.tensordot(L[0], tau, axes=1)
+    return np.einsum("ntq,qnm->tnm", L[places.component], tau)
+
+
+def _alone(
+    labels: LabelLaw,
+    power: float,
+    centre: Array,
+    L: Array,
+    offset: Array,
+    root: float,
+    level: int,
+) -> tuple[Array, Array]:
+    """Nodes tau (1, N, m) and weights (N, m) along the one column of L."""
+    return _on_panels(labels, power, centre, L, offset, root, 10.0 ** -min(8 + level, 13))
+
+
 def _on_panels(
-    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, tol: float
+    labels: LabelLaw,
+    power: float,
+    centre: Array,
+    L: Array,
+    offset: Array,
+    root: float,
+    tol: float,
 ) -> tuple[Array, Array]:
     """Nodes tau (K', N, m) and weights (N, m) along the columns of L, where the target has its
-    arguments ``centre`` (K, N): on panels that are halved until averages settle to ``tol``."""
+    arguments ``centre`` (T, N): on panels that are halved until averages settle to ``tol``, for
+    labels of that ``power``."""
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
     # of labels that grow, moments far out in kappa are large, and known to their own rounding
     few = trapezoid_tensor(24, L.shape[1])
     rho = labels.mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
-    size = np.sqrt(labels.averages().power) + np.abs(offset).max()
+    size = np.sqrt(power) + np.abs(offset).max()
     size = np.maximum(size, (rho**4 @ few.weights) ** 0.25)
 
     def averages(z: Array, owner: Array) -> Array:
@@ -200,7 +288,13 @@ def _nested(
 
 
 def _beside(
-    labels: LabelLaw, centre: Array, L: Array, offset: Array, root: float, level: int
+    labels: LabelLaw,
+    power: float,
+    centre: Array,
+    L: Array,
+    offset: Array,
+    root: float,
+    level: int,
 ) -> tuple[Array, Array]:
     """Such nodes and weights along several columns, on finer and finer levels: by the target's own
     rules while these have few nodes a direction, then on panels."""
@@ -213,7 +307,7 @@ def _beside(
     if len(own) <= level:
         # left by Gauss's rule; Kronrod's, the one used, is far better
         tol = 10.0 ** -min(6 + level - len(own), 8)
-        return _on_panels(labels, centre, L, offset, root, tol)
+        return _on_panels(labels, power, centre, L, offset, root, tol)
     rule = own[level]
     if N * rule.weights.shape[-1] > 2**21:  # values of the target at once
         raise _too_quick(labels)
@@ -233,9 +327,11 @@ def _too_quick(labels: LabelLaw) -> QuadratureError:
 def _with_noise(
     labels: LabelLaw, mean: Array, moments: Array, root: float, level: int
 ) -> tuple[Array, Array]:
-    """Nodes rho (1, m), and the weights there (l, N, m), of values ``mean`` (N, n) with
+    """Nodes rho (1, m), or (N, 1), and the weights there (l, N, m), of values ``mean`` (N, n) with
     ``moments`` (l, N, n) as weights and the labels' noise."""
     widest = max(variance for variance, _ in labels.gaussians)
+    if mean.shape[1] == 1 and not widest:
+        return mean, moments
     plain = _nodes(mean, 0.0, root, RHO_NODES[level])
     carried = plain.carry(mean, moments)
     if not widest:

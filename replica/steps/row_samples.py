@@ -115,9 +115,14 @@ def student(step: Step, shift: Array, c: float) -> Student:
     )
 
 
-def sample(of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array | float) -> Sample:
-    """What the samples do to rows of bulk variance ``c``; of A kinds, where ``of`` and the rates
-    ``eta`` have a first axis for these.  Eqs. (18.4)-(18.8)"""
+def sample(
+    of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array | float, kept: float
+) -> Sample:
+    """What the samples do to rows of bulk variance ``c``, of which weight decay leaves what is
+    ``kept``; of A kinds, where ``of`` and the rates ``eta`` have a first axis for these.
+    Eqs. (18.4)-(18.8)"""
+    # such a step is one at the rate eta / kept, after which all rows become shorter: Eq. (19.6)
+    eta = eta / kept
     rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha
 
     def E(f: Array) -> Array:
@@ -148,5 +153,7 @@ def sample(of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array 
     v += eta * ea**3 * E(rho**4 * (of.s04 - of.s02**2 - of.s12**2 / c))
     v += 2 * (eta * ea * E(rho**2 * of.s02)) ** 2
 
-    numbers = (x[..., 0, 0] for x in (g, v, pi2 * c + E(t11)))
-    return Sample(t11, t12, F, lam, L, rho * of.mu1, *numbers)
+    squared = kept**2
+    numbers = (x[..., 0, 0] for x in (squared * g, squared**2 * v, squared * (pi2 * c + E(t11))))
+    rows = squared * t11, kept * t12, kept * squared * F, kept * lam, squared * L
+    return Sample(*rows, rho * of.mu1, *numbers)

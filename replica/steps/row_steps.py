@@ -19,7 +19,7 @@ from solvers.rules import Rule, gaussian_density, interval, trapezoid
 from solvers.threads import one_thread
 
 from ..equivalence import Batch
-from .residual_law import RHO_NODES, ResidualLaw, residuals
+from .residual_law import RHO_NODES, ResidualLaw, known_inputs, residuals
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
@@ -46,7 +46,7 @@ def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
     QuadratureError
         If averages over a batch do not settle.
     """
-    K, T = step.target.dimension, len(step.schedule)
+    K, T = step.known, len(step.schedule)
     state = State(np.zeros(K + T), 1.0)
     batches: list[Batch] = []
     for t, (alpha, eta) in enumerate(step.schedule):
@@ -66,50 +66,51 @@ def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
         If averages over the batch do not settle.
     """
     ((alpha, eta),) = step.schedule
-    K, state = step.target.dimension, State(np.zeros(step.target.dimension + 1), 1.0)
+    K, kept, start = step.known, step.kept(0), Rule(np.zeros(1), np.ones(1))
+    state, inputs = State(np.zeros(K + 1), 1.0), known_inputs(step, 0, np.zeros(K + 1))
     of, rate = student(step, kinds.bias, 1.0), eta * kinds.readout
     offset, linear, square = first_sample(step, kinds)
     scale = square / alpha + (linear / alpha) ** 2
-    rule = Rule(np.zeros(1), np.ones(1))
 
     def on(level: int, which: int | slice) -> tuple[ResidualLaw, Sample]:
         """Residuals, and what they do to some of the kinds."""
         root = float(np.sqrt(scale.max()))
-        labels = residuals(step.step_labels, rule, state.spike, K, offset, root, level)
+        labels = residuals(step.step_labels, inputs, start, offset, root, level)
         moments = Student(*(part[which, None, None] for part in of))
-        return labels, sample(moments, labels, 1.0, alpha, rate[which, None, None])
+        return labels, sample(moments, labels, 1.0, alpha, rate[which, None, None], kept)
 
     def probe(level: int) -> tuple[Array, Array]:
         """Of the kind that is moved most."""
         labels, moved = on(level, int(scale.argmax()))
-        return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0))
+        return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0, kept))
 
     labels, moved = on(_first_settled(probe, len(RHO_NODES), K, 0), np.s_[:])
     moved = moved._replace(force=labels.rho)
-    batch, after = _after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0)
+    batch, after = _after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0, kept)
     return batch, after.spike
 
 
 def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tuple[Batch, State]:
     """The batch of step ``t`` and the rows after it, on nodes fine enough."""
 
-    K, kind = step.target.dimension, one_kind(step)
+    K, kind, kept, law_of_labels = step.known, one_kind(step), step.kept(t), step.labels_at(t)
     r = float(np.linalg.norm(state.spike))
     unit = state.spike / r if r else state.spike
+    inputs = known_inputs(step, t, unit)
     rate = eta * kind.readout[0]
     rules = [*KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
     def before(rule: Rule) -> tuple[Student, Array]:
         """The neurons on nodes of kappa, and their output."""
-        shift = r * rule.nodes
+        shift = r * inputs.special(inputs.on(rule)[0])[0]
         return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
 
     def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, ResidualLaw]:
         """On nodes of kappa, with those of rho given kappa of ``level``."""
         root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
-        labels = residuals(step.step_labels, rule, unit, K, offset, root, level)
+        labels = residuals(law_of_labels, inputs, rule, offset, root, level)
         at = Student(*(part[:, None] for part in of))
-        return sample(at, labels, state.c, alpha, rate), labels
+        return sample(at, labels, state.c, alpha, rate, kept), labels
 
     neurons = cache(lambda i: before(rules[i]))
 
@@ -120,7 +121,7 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
         if len(labels.weights) > K + 1:
             outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
             directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        return _after(moved, labels, state, directions, K + t, alpha, rate)
+        return _after(moved, labels, state, directions, K + t, alpha, rate, kept)
 
     level = _first_settled(lambda level: _probe(*on(0, level)), len(RHO_NODES), K, t)
     if len(rules) == 1:
@@ -131,7 +132,8 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
         best = len(rules)
 
         def contributions(rule: Rule) -> Array:
-            return _contributions(*law(rule, level, *before(rule)), alpha)
+            each = _contributions(*law(rule, level, *before(rule)), alpha)
+            return each.reshape(len(each), -1, len(rule.weights)).sum(axis=1)  # of all components
 
         rules.append(_adapted(contributions, rules[-1], t))
     return on(best, level)
@@ -216,12 +218,13 @@ def _after(
     own: int,
     alpha: float,
     eta: float,
+    kept: float,
 ) -> tuple[Batch, State]:
     """The batch as the equations need it, and the rows after the step."""
     w, force = labels.weights[0, 0], moved.force
     along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
     noise = np.sqrt(float((w * force**2).sum()))
-    spike = state.spike + eta * along @ directions
+    spike = kept * state.spike + eta * along @ directions
     spike[own] += eta * noise / np.sqrt(alpha)
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
@@ -236,9 +239,9 @@ def _after(
     squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
     squares = squares[..., None] * _by_strength(t11[0], t12[0], alpha)[..., [0, -1]]
     # nodes that count in no average are left out
-    kept = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
-    t11, t12, F, lam, L = (part[:, kept] for part in (t11, t12, F, lam, L))
+    count = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
+    t11, t12, F, lam, L = (part[:, count] for part in (t11, t12, F, lam, L))
     g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
     known = np.vstack([directions, np.eye(len(spike))[own]])
-    batch = Batch(alpha, pairs[:, :, kept], t11, t12, F, lam, L, g, v, known)
+    batch = Batch(alpha, pairs[:, :, count], t11, t12, F, lam, L, g, v, known, kept)
     return batch, State(spike, moved.c)

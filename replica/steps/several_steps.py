@@ -24,7 +24,7 @@ from solvers.settle import settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import Activation, SpikedRandomFeatures, remainder
+from ..problem import Activation, LabelLaw, SpikedRandomFeatures, remainder
 from .one_step import features_after_one_step
 from .step import Step
 
@@ -43,10 +43,11 @@ class AfterStep:
         Length of the spike.
     c : float
         Bulk variance.
-    gamma : tuple of T floats
-        Cosines of the spike with the target's directions.
-    weight_cosines, gradient_cosines : tuple of T floats
-        Cosines with the target's directions of a row, and of the step it has just made; 0
+    gamma : tuple of D floats
+        Cosines of the spike with the directions that labels know: those of the targets, or of
+        ``inputs``.
+    weight_cosines, gradient_cosines : tuple of D floats
+        Cosines with these directions of a row, and of the step it has just made; 0
         where that is none.
     quadrature_error : float
         Relative change of the averages of Eq. (10.1) at the last refinement of their rule.
@@ -118,20 +119,22 @@ def features_after_steps(step: Step) -> SpikedRandomFeatures:
 @lru_cache(maxsize=64)
 def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
-    r, c, gamma, rows = 0.0, 1.0, np.zeros(step.target.dimension), []
-    for alpha0, eta in step.schedule:
+    r, c, gamma, rows = 0.0, 1.0, np.zeros(step.known), []
+    for t, (alpha0, eta) in enumerate(step.schedule):
+        now, labels = _state(step, step.labels_at(t), r, c, gamma), step.labels_at(t)
         # the moments that Eq. (10.1) averages are those of the rows' table
-        now = step.features(r=r, c=c, gamma=gamma, bias=step.bias.values[0])
-        (a_u, delta, common, own, *rest), error = _settled_averages(step, now)
-        a_zeta, n_c, n_i = np.array(rest), common / alpha0, own / alpha0
-        towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
+        (a_u, delta, common, own, *rest), error = _settled_averages(step, labels, now)
+        a_zeta, n_c, n_i, kept = np.array(rest), common / alpha0, own / alpha0, step.kept(t)
+        D = now.directions  # labels of N(0, I) may know fewer of them
+        towards = np.zeros_like(gamma)  # the gradient's cosines ...
+        towards[:D] = a_u * gamma[:D] + remainder(gamma[:D, None]) @ a_zeta
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
         push = eta * step.readout.values[0]
         # Eq. (10.2)
-        cosines_by_length = r * gamma + push * towards
-        r = float(np.sqrt((r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
+        cosines_by_length = kept * r * gamma + push * towards
+        r = float(np.sqrt((kept * r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
         gamma = cosines_by_length / r if r else np.zeros_like(gamma)
-        c = float(c * (1 + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
+        c = float(c * (kept + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
         after = AfterStep(
             alpha0=alpha0,
             eta=eta,
@@ -146,17 +149,38 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     return tuple(rows)
 
 
-def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:
+def _state(step: Step, labels: LabelLaw, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
+    """Rows before a step as a model of these ``labels``, of which it sees all that they know."""
+    target, inputs, bias = labels.target, step.inputs, step.bias.values[0]
+    D = target.dimension if inputs is None else inputs.dimension
+    return SpikedRandomFeatures(
+        student=step.student,
+        target=target,
+        inputs=inputs,
+        r=r,
+        c=c,
+        gamma=gamma[:D, None],
+        bias=bias,
+        label_noise=labels.added,
+    )
+
+
+def _settled_averages(
+    step: Step, labels: LabelLaw, now: SpikedRandomFeatures
+) -> tuple[Array, float]:
     """The averages of Eq. (10.1) over the rows ``now``, and their change, relative to the largest,
     at the last refinement of the rule for kappa."""
 
     def relative_change(before: Array, now: Array) -> float:
         return float(np.abs(now - before).max() / np.abs(now).max())
 
+    def averages(rule: Rule) -> Array:
+        return _averages(step, labels, now, rule)
+
     if not now.r:  # nothing depends on kappa
-        return _averages(step, now, Rule(np.zeros(1), np.ones(1))), 0.0
+        return averages(Rule(np.zeros(1), np.ones(1))), 0.0
     tol = 1e-11  # each step passes its errors on to the next
-    settled = settle(rules(now), lambda rule: _averages(step, now, rule), relative_change, tol)
+    settled = settle(rules(now), averages, relative_change, tol)
     if not settled.met:
         raise QuadratureError(
             f"the averages over kappa after a step did not settle to {tol:g} "
@@ -165,18 +189,20 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
     return settled.value, settled.change
 
 
-def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
+def _averages(step: Step, labels: LabelLaw, now: SpikedRandomFeatures, rule: Rule) -> Array:
     """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa: a_u along the spike,
     the stretch delta of the bulk, alpha_t times the noises n_c, common to all rows, and n_i, of
     each row's own, and a_zeta across the spike (K' of them)."""
     table = tabulate(now, rule)
-    kappa, mu1 = table.kappa[0], table.mu1[0]
-    shift = now.geometry.r[0, 0] * kappa + now.geometry.bias[0]
-    m2, v1 = slope_statistics(step.student, shift, now.geometry.c[0])
+    m2, v1 = slope_statistics(step.student, now.geometry.r[0] @ table.kappa + now.bias, now.c)
+    mu1, w = table.mu1[0], table.weights
     rho = table.h - step.readout.values[0] * table.offsets[0]
-    rho2 = rho**2 + step.step_labels.conditional_variance(table.h, table.spread)
-    averaged = [rho * kappa * mu1, rho * m2, rho2 * mu1**2, rho2 * v1, *table.g * mu1]
-    return np.array(averaged) @ table.weights
+    rho2 = rho**2 + labels.conditional_variance(table.h, table.spread)
+    numbers = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ w
+    # of the force on a sample, rho mu_1, along the spike and across it
+    force = table.on_parts(w) * (table.seen - step.readout.values[0] * table.regressors[0])
+    a_u, *a_zeta = force @ table.regressors[1:].T
+    return np.array([a_u, *numbers, *a_zeta])
 
 
 def slope_statistics(student: Activation, shift: Array, c: float) -> tuple[Array, Array]:

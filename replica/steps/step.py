@@ -18,6 +18,9 @@ from ..problem import (
     FINITE,
     READOUT_LAWS,
     Activation,
+    Averages,
+    ClassLabels,
+    GaussianMixture,
     LabelLaw,
     MultiIndex,
     Problem,
@@ -28,7 +31,7 @@ from ..problem import (
     label_noise,
     law,
     number,
-    target,
+    on_inputs,
 )
 
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
@@ -50,7 +53,7 @@ class Step(Problem):
             "help": f"Activation: {', '.join(ACTIVATIONS)}, he1+he2/2, or yours, module:function."
         }
     )
-    target: Activation | MultiIndex | Any = field(
+    target: Activation | MultiIndex | ClassLabels | Any = field(
         metadata={
             "help": "Target: an expression in z1 ... z4 such as z1 + relu(z1*z2), a name such as "
             "sin, or module:function."
@@ -88,7 +91,7 @@ class Step(Problem):
         default="sphere",
         metadata={"help": f"Rows before the steps: {' or '.join(INITIALISATIONS)}."},
     )
-    step_noise: float | None = field(
+    step_noise: Any = field(
         default=None,
         metadata={"help": "Noise variance of the step's samples, if not --noise."},
     )
@@ -99,6 +102,13 @@ class Step(Problem):
             "logistic, probit."
         },
     )
+    inputs: GaussianMixture | None = None
+    step_target: Any = field(
+        default=None, metadata={"help": "Target of the step's samples, if not --target."}
+    )
+    decay: Any = field(
+        default=0.0, metadata={"help": "Weight decay: what the step takes off the rows, in [0, 1)."}
+    )
 
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)
@@ -106,13 +116,23 @@ class Step(Problem):
             raise InvalidArgument("bias", self.bias, "of finitely many values")
         schedule = self._checked_schedule()
         alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
-        step_noise = self.step_noise
+        of, inputs = on_inputs(self.target, self.inputs)
+        count = len(schedule)
+        step_target, step_noise = self.step_target, self.step_noise
+        if step_target is not None:
+            pairs = [on_inputs(each, inputs) for each in _each("step_target", step_target, count)]
+            step_target, laws = zip(*pairs, strict=True)
+            inputs = max(laws, key=lambda law: 0 if law is None else law.dimension)
+            step_target = step_target if len(step_target) > 1 else step_target[0]
         if step_noise is not None:
-            step_noise = number("step_noise", step_noise, 0, FINITE, "0 or more (a variance)")
+            step_noise = _numbers("step_noise", step_noise, count, FINITE, "0 or more (a variance)")
         assign(
             self,
             student=activation(self.student, "student"),
-            target=target(self.target),
+            target=of,
+            inputs=inputs,
+            step_target=step_target,
+            decay=_numbers("decay", self.decay, count, 1, "0 or more and less than 1"),
             alpha0=alpha0,
             eta=eta,
             steps=schedule if len(schedule) > 1 else (),
@@ -131,9 +151,30 @@ class Step(Problem):
 
     @property
     def step_labels(self) -> LabelLaw:
-        """The law of the labels of the steps."""
-        noise = self.noise if self.step_noise is None else self.step_noise
-        return LabelLaw(self.target, noise, self.label_noise)
+        """The law of the labels of the first step."""
+        return self.labels_at(0)
+
+    def labels_at(self, t: int) -> LabelLaw:
+        """The law of the labels of step t = 0, 1, ..."""
+        target = self.target if self.step_target is None else _at(self.step_target, t)
+        noise = self.noise if self.step_noise is None else _at(self.step_noise, t)
+        return LabelLaw(target, noise, self.label_noise)
+
+    def kept(self, t: int) -> float:
+        """What weight decay leaves of the rows in step t = 0, 1, ..."""
+        return 1.0 - float(_at(self.decay, t))
+
+    @property
+    def averages(self) -> Averages:
+        """Of the labels of the first step, and of the inputs."""
+        return self.step_labels.averages(self.inputs, self.known)
+
+    @property
+    def known(self) -> int:
+        """D, coordinates of the inputs that have a law of their own, or that labels know, also
+        those of the steps."""
+        targets = (self.labels_at(t).target for t in range(len(self.schedule)))
+        return max(self.directions, *(each.dimension for each in targets))
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
@@ -166,10 +207,13 @@ class Step(Problem):
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
         """Spiked random features of this student, fitted to these labels, with the spike's cosines
-        ``gamma`` (T,) and the ``groups`` of neurons."""
+        ``gamma`` (D,) and the ``groups`` of neurons."""
+        known = self.directions  # others, of N(0, I), are none to the readout
+        gamma = np.append(gamma, np.zeros(max(0, known - len(gamma))))[:known]
         return SpikedRandomFeatures(
             student=self.student,
             target=self.target,
+            inputs=self.inputs,
             gamma=float(gamma[0]) if len(gamma) == 1 else gamma[:, None],
             noise=self.noise,
             intercept=self.intercept,
@@ -200,6 +244,26 @@ class Step(Problem):
                 self.steps,
                 "a sequence of pairs (alpha0, eta): alpha0 positive or inf, eta 0 or more",
             ) from None
+
+
+def _each(name: str, value: Any, count: int) -> tuple[Any, ...]:
+    """``value``, or one for each of ``count`` steps."""
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if len(values) not in (1, count):
+        raise InvalidArgument(name, value, f"one, or one for each of {count} steps")
+    return values
+
+
+def _numbers(name: str, value: Any, count: int, high: float, allowed: str) -> Any:
+    """A number from 0 to ``high``, or one for each step; 1 is excluded."""
+    each = _each(name, value, count)
+    checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in each)
+    return checked if len(checked) > 1 else checked[0]
+
+
+def _at(values: Any, t: int) -> Any:
+    """The value for step t, of one for all steps or of one for each."""
+    return values[t] if isinstance(values, tuple) else values
 
 
 def _alpha0(value: Any) -> float:

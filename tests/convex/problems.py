@@ -65,9 +65,9 @@ def labels_on(model, kappa: Rule, n: int = 12, panel: float = 1.0, order: int = 
     """The labels given kappa, with n nodes over tau on every panel of that length; these end at the
     target's kinks."""
     table = tabulate(model, kappa)
-    over_tau = gauss_legendre(n, tau_kinks(model, table.kappa), 8.2, panel)
+    over_tau = gauss_legendre(n, tau_kinks(model, table.places), 8.2, panel)
     rule = Rule(over_tau.nodes[..., None], over_tau.weights)
-    return LabelTable(table, labels_at(model, table.kappa, rule, order))
+    return LabelTable(table, labels_at(model, table.places, rule, order))
 
 
 def overlaps_of(point) -> Overlaps:

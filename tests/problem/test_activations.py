@@ -126,7 +126,7 @@ def test_undeclared_kink_says_so():
 def test_a_target_that_grows_too_quickly(text):
     """Of the first it is infinite, of the second 5, of which .1 % come from beyond 16."""
     with pytest.raises(QuadratureError, match="grows too quickly"):
-        replica.GradientStep(student="tanh", target=text, alpha0=2, eta=1).target.averages()
+        replica.GradientStep(student="tanh", target=text, alpha0=2, eta=1).srf(beta=1)
 
 
 def test_declared_kinks_reach_the_closed_form():

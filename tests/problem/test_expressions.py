@@ -14,7 +14,7 @@ from replica import (
     SpikedRandomFeatures,
     solve,
 )
-from replica.problem import Expression, target
+from replica.problem import Expression, LabelLaw, target
 from solvers.quadrature import QuadratureError
 
 # Expressions
@@ -111,7 +111,7 @@ def test_an_expression_knows_its_kinks(text, alpha0):
 def test_targets_that_bend_at_planes_are_integrated(text, mean, power):
     """By hand: E relu(z) = 1/sqrt(2 pi), E abs(z) = 2/sqrt(2 pi), E z relu(z) = 1/2, and
     E relu(z - 1) = phi(1) - Phi(-1)."""
-    found = target(text).averages()
+    found = LabelLaw(target(text)).averages()
     assert found.mean == pytest.approx(mean, rel=1e-9, abs=1e-9)
     if power is not None:
         assert found.power == pytest.approx(power, rel=1e-9)

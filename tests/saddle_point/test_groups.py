@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
-from replica.equivalence import alike, table_at, table_of_size, tabulate
+from replica.equivalence import alike, table_at, table_of_size, tabulate_at
 from replica.observables import sweep
 from replica.problem import law
 from replica.saddle_point import ridge
@@ -231,14 +231,15 @@ def test_mirror_images_in_a_network_have_their_signs():
     model, at = step.network(beta=1.0), dict(alpha=2.0, lam=0.05)
     point = replica.solve(model, **at)
     table = table_of_size(model, point.nodes)
-    apart = tabulate(model, Rule(table.kappa[0], table.weights), merged=False)
+    apart = tabulate_at(model, table.places, table.weights, merged=False)
     expected = ridge.solve_points(apart, *(np.array([x]) for x in at.values()))
     overlaps, hats = expected.overlaps.special[0], expected.conjugates.special[0]
     # of the norms 1e-3 of the rest
     assert point.overlaps.special == pytest.approx(overlaps, rel=1e-8, abs=1e-10)
     assert point.conjugates.special == pytest.approx(hats, rel=1e-8, abs=1e-10)
     kappa = np.linspace(-2, 2, 5)
-    columns = tabulate(model, Rule(kappa, np.ones(5)), merged=False).regressors[:, :5]
+    places, weights = model.components.on(Rule(kappa, np.ones(5)))
+    columns = tabulate_at(model, places, weights, merged=False).regressors[:, :5]
     mean = replica.learned_function(model, **at).mean(kappa)
     assert mean == pytest.approx(
         np.append(point.overlaps.m, overlaps) @ columns, rel=1e-8, abs=1e-9

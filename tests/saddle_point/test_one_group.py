@@ -180,7 +180,7 @@ def test_violations_are_those_of_the_general_code(name):
     fine, coarse = of(name), table_at(model_of(name), 0)
     every_third = np.arange(0, coarse.weights.size, 3)
     weights = coarse.weights[every_third] / coarse.weights[every_third].sum()
-    varying = ("kappa", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
+    varying = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
     points, error = solve_and_check(fine, coarse, ALPHA, LAM)

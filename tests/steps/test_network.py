@@ -13,7 +13,7 @@ import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.steps.residual_law import residuals
+from replica.steps.residual_law import known_inputs, residuals
 from solvers.rules import Rule, gaussian_density
 
 AT = dict(alpha=1.0, lam=0.1)
@@ -76,9 +76,10 @@ def test_a_continuous_readout_beside_biases():
 def test_the_law_of_a_residual_with_noise(noise, offset):
     """rho = sin(z) + noise - offset: averages over the noise in closed form, Voigt's profile for
     what varies on the scale 1/200 about 0, then over z on 400 000 nodes."""
-    labels = GradientStep(student="tanh", target="sin", alpha0=1, eta=1, noise=noise).step_labels
+    step = GradientStep(student="tanh", target="sin", alpha0=1, eta=1, noise=noise)
     root, kappa = 200.0, Rule(np.zeros(1), np.ones(1))
-    law = residuals(labels, kappa, np.zeros(2), 1, np.array([offset]), root, 3)
+    inputs = known_inputs(step, 0, np.zeros(2))
+    law = residuals(step.step_labels, inputs, kappa, np.array([offset]), root, 3)
     rho, weights = law.rho.ravel(), law.weights[0, 0].ravel()
     z = np.linspace(-8.5, 8.5, 400_000)
     m, w = np.sin(z) - offset, np.exp(-(z**2) / 2)
@@ -96,8 +97,9 @@ def test_the_law_of_a_product(text):
     """rho = a z, with z of one direction and a of the other, varies on a scale 1/root about the
     lines where either vanishes: averages over z in closed form, over a by QUADPACK."""
     root, one = 10.0, Rule(np.zeros(1), np.ones(1))
-    labels = GradientStep(student="tanh", target=text, alpha0=1, eta=1).step_labels
-    law = residuals(labels, one, np.zeros(3), 2, np.zeros(1), root, 6)
+    step = GradientStep(student="tanh", target=text, alpha0=1, eta=1)
+    inputs = known_inputs(step, 0, np.zeros(3))
+    law = residuals(step.step_labels, inputs, one, np.zeros(1), root, 6)
     place, never = (0.3, 0.5) if "relu" in text else (0.0, 0.0)
 
     def integrand(x):

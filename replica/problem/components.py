@@ -1,0 +1,186 @@
+"""Inputs along the spikes and the directions beside them, given the component of their law.
+docs/theory.md 3, 19
+
+The first D coordinates of an input have a law of their own, a mixture of Gaussians, or N(0, I) as
+all the others.  With the K spikes u and the K' directions zeta that these coordinates have beside
+them, orthonormal,
+
+    (x_1, ..., x_D) = Gamma kappa + L zeta,   Gamma_dk = e_d . u_k,   L L^T = 1 - Gamma Gamma^T,
+
+and given the component, of standard normal z (K,) and tau (K',),
+
+    (kappa, zeta) = mean + slope z + root tau,                                        (19.2)
+
+with a ``root`` that is 0 on kappa: given z, kappa is known and tau is what is not.  Of N(0, I)
+there is one component, z is kappa and tau is zeta.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import null_space
+
+from solvers.results import Array
+from solvers.rules import Rule
+
+from .geometry import remainder, triangular_root
+from .mixtures import ClassLabels, GaussianMixture
+from .moments import ConditionalMoments
+
+
+class Places(NamedTuple):
+    """Standard normal coordinates along the spikes z (K, N), and components of the inputs (N,)."""
+
+    z: Array
+    component: NDArray[np.int64]
+
+    def at(self, which: Any) -> "Places":
+        """Some of them."""
+        return Places(self.z[:, which], self.component[which])
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The J components of the law of inputs, on S = K + K' directions: the spikes, then zeta.
+
+    Attributes
+    ----------
+    shares : (J,)
+    mean, slope, root : (J, S), (J, S, K), (J, S, K')
+        Eq. (19.2), with columns of ``root`` such that few of tau enter the target.
+    basis : (D, S)
+        Gamma and L side by side.
+    arguments : int
+        T, those of the target: the first of the coordinates.
+    """
+
+    shares: Array
+    mean: Array
+    slope: Array
+    root: Array
+    basis: Array
+    arguments: int
+
+    @classmethod
+    def of(cls, law: GaussianMixture | None, cosines: Array, arguments: int) -> "Components":
+        """Those of a ``law`` of the first D coordinates, whose ``cosines`` (D, K) with the spikes
+        are Gamma."""
+        spikes, L = cosines.shape[1], remainder(cosines)
+        basis = np.hstack([cosines, L])
+        S = basis.shape[1]
+        if law is None:
+            one = np.eye(S)[None]
+            mean = np.zeros((1, S))
+            return cls(np.ones(1), mean, one[..., :spikes], one[..., spikes:], basis, arguments)
+        beyond = np.eye(S) - basis.T @ basis  # of spikes beside all D coordinates
+        covariances = basis.T @ law.each_covariance @ basis + beyond
+        parts = [_conditioned(C, spikes, basis[:arguments, spikes:]) for C in covariances]
+        slope, root = map(np.stack, zip(*parts, strict=True))
+        return cls(law.fractions, law.means @ basis, slope, root, basis, arguments)
+
+    def places(self, z: Array) -> Places:
+        """z (K, N) in every component, one component after the other: (K, J N)."""
+        J = len(self.shares)
+        return Places(np.tile(z, J), np.repeat(np.arange(J), z.shape[1]))
+
+    def given(self, kappa: Array) -> tuple[Places, Array]:
+        """kappa (K, N) in every component as ``places`` has it, and the chances (J, N) of each."""
+        K, N = kappa.shape
+        known = self.slope[:, :K]
+        z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
+        size = np.log(self.shares) - np.linalg.slogdet(known)[1]
+        likely = size[:, None] - (z**2).sum(axis=1) / 2
+        chance = np.exp(likely - likely.max(axis=0))
+        where = np.repeat(np.arange(len(z)), N)
+        return Places(z.swapaxes(0, 1).reshape(K, -1), where), chance / chance.sum(axis=0)
+
+    def weights(self, weights: Array) -> Array:
+        """Those (J N,) of ``places`` for quadrature weights (N,)."""
+        return np.multiply.outer(self.shares, weights).ravel()
+
+    def on(self, rule: Rule) -> tuple[Places, Array]:
+        """The places and weights of a rule for z, nodes (N,) of one spike or (N, K) of K."""
+        z = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
+        return self.places(z), self.weights(rule.weights)
+
+    def special(self, at: Places) -> Array:
+        """Means of (kappa, zeta) at N places, (S, N)."""
+        return _affine(self.mean, self.slope, at)
+
+    @cached_property
+    def offset(self) -> Array:
+        """Means of the target's arguments, (J, T)."""
+        return self.mean @ self.basis[: self.arguments].T
+
+    @cached_property
+    def gamma(self) -> Array:
+        """Slopes of the target's arguments in z, (J, T, K)."""
+        return self.basis[: self.arguments] @ self.slope
+
+    @cached_property
+    def rest(self) -> Array:
+        """Slopes of the target's arguments in those of tau that enter them, the first q of all,
+        (J, T, q)."""
+        slopes = self.basis[: self.arguments] @ self.root
+        size = np.abs(slopes).max(initial=0.0)
+        slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # less is rounding
+        entering = np.flatnonzero(slopes.any(axis=(0, 1)))
+        return slopes[..., : entering.max(initial=-1) + 1]
+
+    def centre(self, at: Places) -> Array:
+        """Means of the target's arguments at N places, (T, N)."""
+        return _affine(self.offset, self.gamma, at)
+
+    def moments(self, mean: Any, at: Places) -> ConditionalMoments:
+        """h (N,), g (K', N) and spread (N,) of E[y | x] = ``mean`` at N places.  Eq. (3.3)"""
+        N, latent = len(at.component), self.root.shape[2]
+        if isinstance(mean, ClassLabels):
+            return ConditionalMoments(mean(at.component), np.zeros((latent, N)), np.zeros(N))
+        centre = self.centre(at)
+        # averages over z weigh what is known there by its Gaussian weight; by its root here, as
+        # they multiply it by what may grow; from z^2 = 100 on it is 1e-22
+        weight = np.exp(-np.minimum((at.z**2).sum(axis=0), 100.0) / 4)
+        found = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
+        for j, rest in enumerate(self.rest):
+            own = at.component == j
+            part = mean.conditional_moments(centre[:, own], rest, weight[own])
+            found.h[own], found.spread[own] = part.h, part.spread
+            found.g[: len(part.g), own] = part.g
+        return found
+
+    def mean_label(self, mean: Any, component: NDArray[np.int64], z: Array) -> Array:
+        """E[y | x] = ``mean`` at arguments z (T, N, ...) of N inputs of these components."""
+        if not isinstance(mean, ClassLabels):
+            return np.asarray(mean(*z))
+        values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
+        return np.broadcast_to(values, z.shape[1:])
+
+
+def _affine(mean: Array, slope: Array, at: Places) -> Array:
+    """mean + slope z (S, N) of their components, for (J, S) and (J, S, K)."""
+    if len(mean) == 1:
+        return np.asarray(mean[0][:, None] + slope[0] @ at.z)
+    return np.asarray(mean[at.component].T + np.einsum("nsk,kn->sn", slope[at.component], at.z))
+
+
+def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array]:
+    """Slope (S, K) in z and root (S, K') of a Gaussian (S, S) of which the ``spikes`` first
+    coordinates are known: with as few as can be of the columns of ``root`` in L root, L (T, K')."""
+    known = _root(covariance[:spikes, :spikes])
+    slope = np.concatenate([known, covariance[spikes:, :spikes] @ np.linalg.pinv(known).T])
+    root = _root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
+    seen = L @ root
+    entering = triangular_root(seen @ seen.T)  # (T, q)
+    turn = np.linalg.pinv(entering) @ seen
+    turn = np.concatenate([turn, null_space(turn).T]) if len(turn) else np.eye(len(root))
+    root = root @ turn.T
+    return slope, np.concatenate([np.zeros((spikes, len(root))), root])
+
+
+def _root(covariance: Array) -> Array:
+    """The symmetric root of a covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
