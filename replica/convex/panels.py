@@ -59,7 +59,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
 
 
 def has_panels(model: Model) -> bool:
-    """Whether panels may be fitted: to one spike, and a direction of the target beside it or none."""
+    """Whether panels may be fitted: to one spike, and at most one direction of the target."""
     return model.geometry.r.shape[1] == 1 and model.components.rest.shape[2] <= 1
 
 

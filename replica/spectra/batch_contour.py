@@ -45,7 +45,8 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
     the real line, where these give the same averages for positive arguments."""
     step, (one,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
     first = first_sample(step, network.kinds)
-    if step.step_labels.channel or step.step_labels.target.dimension != 1 or step.inputs is not None:
+    labels = step.step_labels
+    if labels.channel or labels.target.dimension != 1 or step.inputs is not None:
         return rows  # signs: there is nothing but the nodes of two labels
     group = int(np.argmax(np.abs(first.linear) if first.linear.any() else first.square))
     if first.linear.any():
@@ -56,7 +57,7 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
         return rows
     linear, square = one.t12 @ rho / (rho @ rho), one.t11 @ rho**2 / (rho**2 @ rho**2)
     own = first._replace(linear=linear, square=square)
-    rho, weights = _beside(step.step_labels, own, one.alpha, Rule(rho, one.weights))
+    rho, weights = _beside(labels, own, one.alpha, Rule(rho, one.weights))
     t11, t12 = square[:, None] * rho**2, linear[:, None] * rho
     turned = one._replace(pairs=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(turned,))

@@ -9,7 +9,7 @@ activation acts on kappa alone, through the moments (3.2), taken at the kappa of
 no table and no interpolation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ class GaussianInstance(Instance):
         The group b of each neuron in ``model.geometry``.
     """
 
-    model: SpikedRandomFeatures
-    group: NDArray[np.int64]
+    model: SpikedRandomFeatures = field(kw_only=True)
+    group: NDArray[np.int64] = field(kw_only=True)
 
     def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
         """Phi of (3.1), (n, p); ``rng`` draws xi."""
@@ -74,5 +74,5 @@ def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> G
     group = shares(np.arange(len(g.c)), g.fractions, len(layer.W))
     W = layer.W
     W[:, : g.r.shape[1]] -= g.r[group]
-    label = layer.target, layer.noise, layer.label_noise
-    return GaussianInstance(W, layer.bias, layer.directions, layer.student, *label, model, group)
+    known = {f.name: getattr(layer, f.name) for f in fields(layer)}
+    return GaussianInstance(**known | {"W": W}, model=model, group=group)

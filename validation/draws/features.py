@@ -3,7 +3,8 @@
 At input dimension d the width is p = round(beta d).  Inputs are x ~ N(0, I_d), features
 sigma(W x + bias) and targets sigma_*(w_1 . x, ..., w_T . x) + sqrt(Delta) xi.  Inputs and
 initial rows are invariant under rotation, so the spikes, or else the target's directions,
-lie along the first axes without loss of generality.
+lie along the first axes without loss of generality.  Where inputs have a law of their own, it is
+that of the ``frame`` of an instance, whose first directions are the target's.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from replica.errors import InvalidArgument
 from replica.problem import (
     Activation,
     ClassLabels,
+    GaussianMixture,
     LabelLaw,
     LabelNoise,
     Law,
@@ -32,7 +34,7 @@ from solvers.results import Array
 
 from . import arrays
 from .arguments import check_array, seed_sequence, size, whole
-from .inputs import gaussian_inputs
+from .inputs import mixed_inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,10 @@ class Instance:
         Variance Delta of the label noise.
     label_noise : LabelNoise or None
         What labels add to that.
+    inputs : GaussianMixture or None
+        Law of the inputs along ``frame``; N(0, I) unless given.
+    frame : (D, d), optional
+        Orthonormal directions that ``inputs`` are the law of: the first axes unless given.
     """
 
     W: Array
@@ -64,6 +70,13 @@ class Instance:
     target: Target
     noise: float
     label_noise: LabelNoise | None
+    inputs: GaussianMixture | None = None
+    frame: Array | None = None
+
+    def draw_inputs(self, samples: int, rng: Generator) -> Iterator[tuple[Array, Array]]:
+        """Inputs (b, d) in blocks, ``samples`` in all, and their components (b,)."""
+        p, d = self.W.shape
+        return mixed_inputs(self.inputs, samples, d, rng, width=p, frame=self.frame)
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
@@ -151,7 +164,8 @@ def draw(
     W[:, :spikes] += groups.r[own]
     bias = groups.bias[own]
     label = model.target, model.noise, model.label_noise
-    return Instance(W, bias, directions, model.student, *label)
+    known = directions[: model.target.dimension]
+    return Instance(W, bias, known, model.student, *label, model.inputs, directions)
 
 
 def trajectory(
@@ -174,8 +188,8 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-    T = problem.target.dimension
-    d = whole("dimension", dimension, max(2, T + 1), "the input dimension d")
+    D = problem.known
+    d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
     check_array(size("beta", beta, d), d)
@@ -183,9 +197,10 @@ def trajectory(
     if problem.initialisation == "gaussian":
         W *= np.sqrt(rows.chisquare(d, (len(W), 1)) / d)
     bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
-    directions = np.eye(T, d)
     label = problem.target, problem.noise, problem.label_noise
-    now = Instance(W, bias, directions, problem.student, *label)
+    axes = np.eye(D, d)
+    directions = axes[: problem.target.dimension]
+    now = Instance(W, bias, directions, problem.student, *label, problem.inputs)
     readout = spread(problem.readout, len(W))
     for alpha0, eta in problem.schedule:
         if eta and not np.isfinite(alpha0):
@@ -196,14 +211,20 @@ def trajectory(
                 "(take a large alpha0, or simulate step.srf(beta=...))",
             )
     yield now
-    for alpha0, eta in problem.schedule:
+    for t, (alpha0, eta) in enumerate(problem.schedule):
+        kept, law = problem.kept(t), problem.labels_at(t)
         if eta:
-            blocks = gaussian_inputs(size("alpha0", alpha0, d), d, inputs, width=len(W))
-            batch = ((X, problem.step_labels.draw(directions @ X.T, noise)) for X in blocks)
+            learner = replace(
+                now, target=law.target, noise=law.noise, directions=axes[: law.target.dimension]
+            )
+            blocks = now.draw_inputs(size("alpha0", alpha0, d), inputs)
+            batch = ((X, learner.labels(X, noise, component=at)) for X, at in blocks)
             W = gradient_step(
-                now.W, batch, student=now.student, eta=eta, readout=readout, bias=bias
+                now.W, batch, student=now.student, eta=eta, readout=readout, bias=bias, kept=kept
             )
             now = replace(now, W=W)
+        elif kept < 1:
+            now = replace(now, W=kept * now.W)
         yield now
 
 
@@ -254,8 +275,10 @@ def gradient_step(
     eta: float,
     readout: Array | float = 1.0,
     bias: Array | float = 0.0,
+    kept: float = 1.0,
 ) -> Array:
-    """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i.  Eq. (1.1)
+    """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i, of which weight
+    decay leaves what is ``kept``.  Eq. (1.1)
 
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """
@@ -268,5 +291,5 @@ def gradient_step(
         total += (residual[:, None] * student.slope(fields)).T @ X
         samples += len(X)
     total *= eta / samples * np.reshape(readout, (-1, 1))
-    total += W
+    total += kept * W
     return total

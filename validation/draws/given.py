@@ -1,6 +1,6 @@
 """Given first layers: those of simulated networks, and what is drawn of any."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,12 +56,18 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
     """
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
+    weights, directions = drawn.W, drawn.directions
+    if drawn.inputs is not None and drawn.frame is not None:  # to be the first axes
+        turned = np.linalg.qr(drawn.frame.T, mode="complete")[0]
+        turned[:, : len(drawn.frame)] = drawn.frame.T
+        weights, directions = weights @ turned, directions @ turned
     return FirstLayer(
-        weights=drawn.W,
+        weights=weights,
         bias=drawn.bias,
         student=drawn.student,
         target=drawn.target,
-        directions=drawn.directions.T,
+        directions=directions.T,
+        inputs=drawn.inputs,
         noise=drawn.noise,
         label_noise=drawn.label_noise,
         intercept=model.intercept,
@@ -72,7 +78,7 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
 class NoisyInstance(Instance):
     """A first layer whose features have noise of the variance ``feature_noise``."""
 
-    feature_noise: float
+    feature_noise: float = field(kw_only=True)
 
     def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
         """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d)."""
@@ -85,5 +91,6 @@ class NoisyInstance(Instance):
 def instance_of(layer: FirstLayer) -> Instance:
     """What is simulated of a given layer: the same of every seed."""
     label = layer.target, layer.noise, layer.label_noise
-    known = layer.weights, layer.bias, layer.directions.T, layer.student, *label
-    return NoisyInstance(*known, layer.feature_noise) if layer.feature_noise else Instance(*known)
+    known = layer.weights, layer.bias, layer.directions.T, layer.student, *label, layer.inputs
+    noise = layer.feature_noise
+    return NoisyInstance(*known, feature_noise=noise) if noise else Instance(*known)

@@ -29,13 +29,26 @@ def gaussian_inputs(samples: int, dimension: int, rng: Generator, *, width: int)
 
 
 def mixed_inputs(
-    law: GaussianMixture | None, samples: int, dimension: int, rng: Generator, *, width: int
+    law: GaussianMixture | None,
+    samples: int,
+    dimension: int,
+    rng: Generator,
+    *,
+    width: int,
+    frame: Array | None = None,
 ) -> Iterator[tuple[Array, Array]]:
     """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
-    each with the components (b,) of its rows."""
+    each with the components (b,) of its rows; along the orthonormal rows of ``frame`` (D, d), or
+    the first axes."""
     known = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
     start = 0
     for X in gaussian_inputs(samples, dimension, rng, width=width):
         component = known[start : start + len(X)]
-        yield X if law is None else law.at(X, component), component
         start += len(X)
+        if law is None:
+            yield X, component
+        elif frame is None:
+            yield law.at(X, component), component
+        else:
+            normal = X @ frame.T
+            yield X + (law.at(normal, component) - normal) @ frame, component

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.given import FeatureSample, FirstLayer
-from replica.problem import GaussianMixture, SpikedRandomFeatures, describe
+from replica.given import FeatureSample
+from replica.problem import SpikedRandomFeatures, describe
 from solvers.results import Array
 from solvers.threads import one_thread
 
@@ -30,7 +30,6 @@ from ..draws import (
     draw,
     draw_gaussian,
     instance_of,
-    mixed_inputs,
     size,
     spiked_model,
 )
@@ -158,8 +157,6 @@ class Samples:
         labels are noiseless.
     device : str
         Where features and labels are put.
-    law : GaussianMixture or None
-        Of the inputs; N(0, I) unless given.
     """
 
     layer: Instance
@@ -168,7 +165,6 @@ class Samples:
     features: SeedSequence
     noise: SeedSequence | None
     device: str
-    law: GaussianMixture | None = None
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
@@ -177,9 +173,7 @@ class Samples:
         layer = self.layer
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
-        rng, p = default_rng(self.inputs), len(self.layer.W)
-        d = self.layer.W.shape[1]
-        for X, component in mixed_inputs(self.law, self.count, d, rng, width=p):
+        for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
             if noise is None:
                 y = self.layer.targets(X, component)
             else:
@@ -263,10 +257,9 @@ def draw_samples(
         split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
         return split, rest, rest
     layer = draw_layer(experiment, index)
-    law = experiment.problem.inputs if isinstance(experiment.problem, FirstLayer) else None
-    train = Samples(layer, count, inputs, features, noise, device, law)
+    train = Samples(layer, count, inputs, features, noise, device)
     inputs, features, noise = unseen
-    test = Samples(layer, experiment.test_samples, inputs, features, None, device, law)
+    test = Samples(layer, experiment.test_samples, inputs, features, None, device)
     return train, test, replace(test, noise=noise)
 
 

@@ -49,10 +49,13 @@ def describe_cells(
         If there are such functions and no key.
     """
     problem, loss = experiment.problem, experiment.loss
+    each = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
+    each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
     values = {
-        f.name: _known(f.name, getattr(problem, f.name), key)
-        for f in fields(problem)
-        if _values.dispatch(type(getattr(problem, f.name))) is not _values.dispatch(object)
+        name: _known(name, of, key)
+        for name, of in each.items()
+        if _values.dispatch(type(of)) is not _values.dispatch(object)
     }
     shared = {
         "version": __version__,
