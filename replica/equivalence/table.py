@@ -8,7 +8,7 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 (beta, fractions, c, Delta), are all that the rest of the theory uses.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import count, islice
@@ -256,9 +256,10 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     return _clean(model.student.second_hermite(shift, c) / (2 * c), size, UNSEEN)
 
 
-def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
-    """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...), and the
-    shape (...): J nodes for each, the components of the inputs, weighted by their chances there.
+def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array]]:
+    """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...): a node for each
+    in every component of the inputs; and what averages values at the nodes (J N,) over these, as
+    they are likely given kappa, (...).
 
     Raises
     ------
@@ -267,18 +268,19 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
     """
     points: Array = np.asarray(kappa, dtype=float)
     spikes = model.geometry.r.shape[1]
-    if spikes == 1:
-        nodes: Array = points.reshape(-1, 1)
-        shape = points.shape
-    elif points.ndim and len(points) == spikes:
-        nodes, shape = points.reshape(spikes, -1).T, points.shape[1:]
-    else:
+    if spikes > 1 and not (points.ndim and len(points) == spikes):
         raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")
-    if not len(nodes):  # what is measured by the largest moment needs one
-        one = np.zeros((1, spikes))
-        return tabulate(model, Rule(one, np.ones(1))).at(slice(0), np.empty(0)), shape
-    places, weights = model.components.given(nodes.T)
-    return tabulate_at(model, places, weights.ravel()), shape
+    shape = points.shape[1:] if spikes > 1 else points.shape
+    nodes = points.reshape(spikes, -1)
+    places, chance = model.components.given(nodes)
+
+    def averaged(values: Array) -> Array:
+        return np.asarray((chance * values.reshape(chance.shape)).sum(axis=0).reshape(shape))
+
+    if not nodes.size:  # what is measured by the largest moment needs one
+        one = Rule(np.zeros((1, spikes)), np.ones(1))
+        return tabulate(model, one).at(slice(0), np.empty(0)), averaged
+    return tabulate_at(model, places, chance.ravel()), averaged
 
 
 @lru_cache(maxsize=256)

@@ -80,7 +80,9 @@ class Bounds(Displayed):
 
     def lower_function(self, kappa: ArrayLike) -> Array:
         """C(kappa) that attains the lower bound, at kappa (...) or, with K spikes, (K, ...)."""
-        return self._combine(self.coefficients, self.bias_lower, kappa)
+        m, theta = np.split(self.coefficients, [len(self.offsets)])
+        special = np.concatenate([theta.reshape(len(self.psi), -1), self.psi], axis=1)
+        return self._combine(np.append(m, special), self.bias_lower, kappa)
 
     def upper_function(self, kappa: ArrayLike) -> Array:
         """mu_0.m that attains the upper bound, likewise: the network of a large penalty."""
@@ -88,8 +90,8 @@ class Bounds(Displayed):
 
     def target_function(self, kappa: ArrayLike) -> Array:
         """h(kappa), the conditional mean of the target that both approximate, likewise."""
-        table, shape = at_points(self.model, kappa)
-        return table.h.reshape(shape)
+        table, averaged = at_points(self.model, kappa)
+        return averaged(table.h)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -110,10 +112,10 @@ class Bounds(Displayed):
         return [{name: getattr(self, name) for name in names}]
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
-        """The offsets and loadings at kappa, as many as ``weights`` (n,), weighted."""
-        table, shape = at_points(self.model.with_bias(bias), kappa)
-        columns = np.concatenate([table.offsets, *table.loadings])
-        return (weights @ columns[: len(weights)]).reshape(shape)
+        """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
+        table, averaged = at_points(self.model.with_bias(bias), kappa)
+        columns = table.regressors[: len(weights), : table.weights.size]
+        return averaged(weights @ columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from solvers.results import Array
-from solvers.rules import trapezoid
 
 from ..errors import InvalidArgument
 from .learned import LearnedFunction
@@ -56,7 +55,5 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
     learned, points = LearnedFunction(solution), np.atleast_1d(np.asarray(kappa, dtype=float))
-    mean, deviation = learned.mean(points), np.sqrt(learned.variance(points))
-    z, w = trapezoid(128)
-    predicted = expit(mean[..., None] + deviation[..., None] * z) @ w
+    predicted = learned.expected(expit, points)
     return Calibration(points, predicted, (1 + learned.target_mean(points)) / 2)

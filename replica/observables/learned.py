@@ -10,6 +10,7 @@ while the target has the mean h(kappa) and the variance k - h^2 (3.3): what of i
 not tell.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.results import Array
+from solvers.rules import trapezoid
 
 from ..equivalence import Table, at_points
 from ..errors import InvalidArgument
 from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import SpikedRandomFeatures, check_model
-from ..saddle_point import ridge
+from ..saddle_point import Field, Overlaps, field_on, ridge
 from .evaluate import TIME_LIMIT
 from .given_layers import solve_given
 from .solution import Solution, solve
@@ -57,37 +59,60 @@ class LearnedFunction:
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
-        table, shape = self._table(kappa)
-        o, kinds = self.point.overlaps, self._kinds(table)
-        output = np.append(o.m, kinds @ (table.signs * o.special)) @ table.regressors
-        return output[: table.weights.size].reshape(shape)
+        return self._moments(kappa)[0]
 
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""
-        table, shape = self._table(kappa)
-        o, kinds, responses = self.point.overlaps, self._kinds(table), ridge.responses_of(table)
-        second_moments = responses.pack((kinds @ o.Q1 @ kinds.T)[None], (kinds @ o.q2)[None])[0]
-        return (second_moments @ responses.coefficients).reshape(shape)
+        return self._moments(kappa)[1]
+
+    def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
+        """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
+        in arrays."""
+        _, averaged, field = self._field(kappa)
+        z, w = trapezoid(128)
+        output = field.centre[0, :, None] + np.sqrt(field.power[0, :, None]) * z
+        return averaged(function(output) @ w)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
-        table, shape = self._table(kappa)
-        return table.h.reshape(shape)
+        table, averaged = at_points(self._model, kappa)
+        return averaged(table.h)
 
     def target_variance(self, kappa: ArrayLike) -> Array:
         """k - h^2, without the label noise.  Eq. (3.3)"""
-        table, shape = self._table(kappa)
-        return table.spread.reshape(shape)
+        table, averaged = at_points(self._model, kappa)
+        return _mixed(averaged, table.h, table.spread)[1]
 
-    def _table(self, kappa: ArrayLike) -> tuple[Table, tuple[int, ...]]:
-        """The moments at kappa, and the shape (...)."""
-        bias = float(np.nan_to_num(self.point.trained_bias))
-        return at_points(self.point.model.with_bias(bias), kappa)
+    def _moments(self, kappa: ArrayLike) -> tuple[Array, Array]:
+        """Mean and variance of the output."""
+        _, averaged, field = self._field(kappa)
+        return _mixed(averaged, field.centre[0], field.power[0])
 
-    def _kinds(self, table: Table) -> Array:
-        """(A, G): sums what groups contribute over those of a kind; NaN if not converged."""
+    @property
+    def _model(self) -> SpikedRandomFeatures:
+        """With the trained bias, where there is one."""
+        return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
+
+    def _field(self, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array], Field]:
+        """The moments at kappa, what averages over the components of the inputs, and the law of the
+        output at the nodes; NaN if not converged."""
+        table, averaged = at_points(self._model, kappa)
+        # what groups contribute, summed over those of a kind
         member = np.equal.outer(np.arange(len(table.c)), table.classes)
-        return np.where(self.point.converged, member, np.nan)
+        o, kinds = self.point.overlaps, np.where(self.point.converged, member, np.nan)
+        special = kinds @ (table.signs * o.special)
+        theta, psi = np.split(special, [table.loadings.shape[1]], axis=1)
+        first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
+        of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
+        overlaps = Overlaps(*(part[None] for part in of_kinds))
+        return table, averaged, field_on(ridge.responses_of(table), overlaps)
+
+
+def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance of a mixture whose parts have these, (J N,)."""
+    whole = averaged(mean)
+    apart = mean - np.tile(whole.ravel(), mean.size // max(whole.size, 1))
+    return whole, averaged(variance + apart**2)
 
 
 @dataclass(frozen=True, eq=False)
