@@ -2,20 +2,17 @@
 
 from functools import partial
 from math import prod
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.results import Array
-
-from ..array_files import Wanted, read_array
+from ..array_files import read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
-from ..problem import GaussianMixture, check_points, positive
+from ..problem import check_points, positive
+from .mixture_file import ONE, TWO, read_mixture, read_numbers
 from .options import LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number, with_kinks
-from .problem_file import read_toml
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",
@@ -24,12 +21,11 @@ OF_LAYERS = (
 OF_FEATURES = ("features", "labels", "strata")
 OF_BOTH = ("samples", "lam", "loss", "intercept")
 # Of every file what its array may be, once read as float64.
-ONE, TWO, EITHER = (Wanted(axes, "biuf", 8) for axes in ((1, 1), (2, 2), (1, 2)))
+EITHER = TWO._replace(axes=(1, 2))
 FILES = {
     "weights": TWO, "bias": ONE, "directions": EITHER,
     "features": TWO, "labels": ONE, "strata": ONE._replace(kinds="biufSU"),
 }  # fmt: skip
-MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
 
 
 class GivenRequest(NamedTuple):
@@ -105,42 +101,5 @@ def _bias(value: Any) -> Any:
     value = parse_law(value)
     if isinstance(value, str):
         return read_array("bias", value, FILES["bias"])
-    numbers = _numbers("bias", value)
+    numbers = read_numbers("bias", value)
     return numbers.item() if numbers.size == 1 else numbers
-
-
-def _numbers(name: str, value: Any) -> Array:
-    """A number, or nested lists of them, as an array."""
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, value, "numbers, or a file of them") from None
-
-
-def read_mixture(file: str) -> GaussianMixture:
-    """The Gaussian mixture in a TOML file, whose keys hold lists, or names of files beside it.
-
-    Raises
-    ------
-    InvalidArgument
-        Of the option --inputs.
-    """
-    path = Path(file)
-    content = read_toml("inputs", path)
-    for name in content:
-        if name not in MIXTURE:
-            allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
-            raise InvalidArgument("inputs", str(path), allowed)
-    if "means" not in content:
-        raise InvalidArgument("inputs", str(path), "a file with means")
-    try:
-        arrays = {
-            name: read_array(name, path.parent / value, MIXTURE[name])
-            if isinstance(value, str)
-            else _numbers(name, value)
-            for name, value in content.items()
-        }
-        return GaussianMixture(**arrays)
-    except InvalidArgument as error:
-        allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
-        raise InvalidArgument("inputs", str(path), allowed) from None

@@ -29,6 +29,7 @@ from ..problem import (
     names_code,
 )
 from ..steps import MODELS, GradientStep
+from .mixture_file import read_mixture
 
 # By name, what was given: text as typed, or a value of a problem file.
 Options = dict[str, Any]
@@ -39,10 +40,11 @@ LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
 # What may be a grid of numbers, in the order of the axes; the readout may be one of names.
 GRIDS = (
-    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "alpha", "samples", "lam",
+    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "decay", "alpha", "samples",
+    "lam",
 )  # fmt: skip
 # What is given in files, in the place of a problem.
-GIVEN_FILES = ("weights", "directions", "inputs", "features", "labels", "strata")
+GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
 
 FIELDS: dict[str, Field[Any]] = {
     f.name: f
@@ -80,13 +82,14 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
 }
 HELP_PANELS = {  # in this order
     "The network and its step": (
-        "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_noise", "beta",
-        "readout", "bias", "initialisation", "model",
+        "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_target",
+        "step_noise", "decay", "beta", "readout", "bias", "initialisation", "model",
     ),
     "Spiked random features, in the place of a step": SRF_FIELDS,
     "A given first layer, or given features": GIVEN_FILES,
     "The readout and its data": (
-        "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept", "train_bias",
+        "inputs", "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept",
+        "train_bias",
     ),
 }  # fmt: skip
 HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
@@ -171,6 +174,8 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     for name in ("readout", "bias"):
         if name in values:
             values[name] = parse_law(values[name])
+    if "inputs" in options:
+        values["inputs"] = read_mixture(options["inputs"])
     laws = values.get("readout")
     if isinstance(laws, list) and laws and isinstance(laws[0], str):
         grids["readout"], values["readout"] = laws_by_name("readout", laws), laws[0]

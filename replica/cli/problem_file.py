@@ -1,15 +1,13 @@
-"""Problem files: TOML with the options' names as keys, and a table [groups] for an sRF of several
-groups or spikes, whose r, c and gamma are arrays."""
+"""Problem files: TOML with the options' names as keys, a table [inputs] for the law of the inputs,
+and a table [groups] for an sRF of several groups or spikes, whose r, c and gamma are arrays."""
 
 import json
-import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from ..documents import open_regular
 from ..errors import InvalidArgument, shorten
 from ..problem import names_code
+from .mixture_file import MIXTURE, read_toml
 from .options import FLAGS, GIVEN_FILES, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
@@ -21,7 +19,7 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
     content = read_toml("config", path)
     mistakes = {name: _mistake(name, value) for name, value in content.items()}
     for name, value in content.items():
-        code = names_code(value) and name not in (*GIVEN_FILES, "bias")
+        code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
         if code and not mistakes[name] and not allow_import:
             mistakes[name] = f"imports and runs code ({value}): --allow-import lets a file do so"
     listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
@@ -52,6 +50,8 @@ def _form(value: Any, depth: int = 0) -> str:
         return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
     if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
         return "groups"
+    if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE.keys():
+        return "mixture"
     return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
 
 
@@ -67,22 +67,7 @@ KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     )
     | {
         "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+        "inputs": (("text", "mixture"), f"a file's name, or a table of {', '.join(MIXTURE)}"),
         "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
     }
 )
-
-
-def read_toml(name: str, path: Path) -> dict[str, Any]:
-    """The TOML in a file of reasonable size that the option ``name`` names, or a refusal."""
-    most = 2**20  # bytes: a thousand times a long problem file, read in seconds
-    # a key of many parts, a.b.c..., takes the reader a time of their square
-    deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
-    try:
-        with open_regular(path) as file:
-            content = file.read(most + 1)
-        text = content.decode()
-        if len(content) > most or re.search(deep_key, text):
-            raise ValueError(f"larger than {most} bytes, or keys of 20 parts and more")
-        return tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None

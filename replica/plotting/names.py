@@ -16,6 +16,7 @@ LABELS = {
     "beta": r"width over dimension $\beta = p/d$",
     "noise": r"label noise variance $\Delta$",
     "step_noise": r"label noise variance of the step $\Delta_0$",
+    "decay": r"weight decay of the step $\omega$",
     "r": r"spike length $r$",
     "c": r"bulk variance $c$",
     "gamma": r"spike-target cosine $\gamma$",

@@ -1,0 +1,74 @@
+"""TOML files, and the law of the inputs in one."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..array_files import Wanted, read_array
+from ..documents import open_regular
+from ..errors import InvalidArgument
+from ..problem import GaussianMixture
+
+# Of every array what it may be, once read as float64.
+ONE, TWO = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
+MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
+
+
+def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
+    """The Gaussian mixture in a TOML file, or in a table of one, whose keys hold lists, or names of
+    files beside it.
+
+    Raises
+    ------
+    InvalidArgument
+        Of the option --inputs.
+    """
+    path = Path(given) if isinstance(given, str) else Path("[inputs]")
+    content = read_toml("inputs", path) if isinstance(given, str) else given
+    folder = path.parent if isinstance(given, str) else Path()
+    for name in content:
+        if name not in MIXTURE:
+            allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
+            raise InvalidArgument("inputs", str(path), allowed)
+    if "means" not in content:
+        raise InvalidArgument("inputs", str(path), "a file with means")
+    try:
+        arrays = {
+            name: read_array(name, folder / value, MIXTURE[name])
+            if isinstance(value, str)
+            else read_numbers(name, value)
+            for name, value in content.items()
+        }
+        return GaussianMixture(**arrays)
+    except InvalidArgument as error:
+        allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
+        raise InvalidArgument("inputs", str(path), allowed) from None
+
+
+def read_numbers(name: str, value: Any) -> Array:
+    """A number, or nested lists of them, as an array."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(name, value, "numbers, or a file of them") from None
+
+
+def read_toml(name: str, path: Path) -> dict[str, Any]:
+    """The TOML in a file of reasonable size that the option ``name`` names, or a refusal."""
+    most = 2**20  # bytes: a thousand times a long problem file, read in seconds
+    # a key of many parts, a.b.c..., takes the reader a time of their square
+    deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
+    try:
+        with open_regular(path) as file:
+            content = file.read(most + 1)
+        text = content.decode()
+        if len(content) > most or re.search(deep_key, text):
+            raise ValueError(f"larger than {most} bytes, or keys of 20 parts and more")
+        return tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None
