@@ -213,17 +213,19 @@ def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
     """
     if inputs is not None and not isinstance(inputs, GaussianMixture):
         raise InvalidArgument("inputs", inputs, "a GaussianMixture")
-    of, count = spec, 1 if inputs is None else len(inputs.means)
-    if isinstance(spec, str) and spec.strip().startswith("classes:"):
-        of = class_labels(spec.strip(), count)
-    if not isinstance(of, ClassLabels):
-        of = target(of)
-    elif inputs is None or len(of.values) != count:
-        allowed = "labels of the components of inputs, a GaussianMixture, one for each"
-        raise InvalidArgument("target", of.name, allowed)
-    if inputs is not None and inputs.dimension < of.dimension:
-        inputs = inputs.within(of.dimension)
-    return of, inputs
+    if isinstance(spec, ClassLabels) or str(spec).strip().startswith("classes:"):
+        if inputs is None:
+            allowed = "given with inputs, a GaussianMixture, whose components have these labels"
+            raise InvalidArgument("target", getattr(spec, "name", spec), allowed)
+        count = len(inputs.means)
+        of = class_labels(spec.strip(), count) if isinstance(spec, str) else spec
+        if len(of.values) != count:
+            raise InvalidArgument("target", of.name, f"a label for each of {count} components")
+        return of, inputs
+    single = target(spec)
+    if inputs is not None and inputs.dimension < single.dimension:
+        inputs = inputs.within(single.dimension)
+    return single, inputs
 
 
 def target(spec: Any) -> Activation | MultiIndex:

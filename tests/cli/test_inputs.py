@@ -1,0 +1,83 @@
+"""The law of inputs, the step's own target and weight decay through the commands."""
+
+import json
+
+import pytest
+
+import replica
+from tests.cli.commands import document, refusal, validate
+
+MEANS = [[1.0, 0.5], [-1.0, 0.5]]
+STEP = "--student relu --alpha0 1 --eta 2 --alpha 1 --lam .1"
+TABLE = """
+student = "relu"
+target = "z1 + z2"
+step_target = "classes:1,-1"
+alpha0 = 1
+eta = 2
+alpha = 1
+lam = 0.1
+decay = [0, 0.3]
+
+[inputs]
+means = [[1.0, 0.5], [-1.0, 0.5]]
+fractions = [1, 3]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "inputs.toml"
+    path.write_text(f"means = {json.dumps(MEANS)}\n")
+    return path
+
+
+@pytest.mark.parametrize("model", ["srf", "network"])
+def test_curve_on_a_mixture(file, model, capsys):
+    line = f"curve {STEP} --target classes:1,-1 --inputs {file} --model {model}"
+    found = document(capsys, line)
+    law = replica.GaussianMixture(means=MEANS)
+    step = replica.GradientStep(student="relu", target="classes:1,-1", alpha0=1, eta=2, inputs=law)
+    made = step.network(beta=1.0) if model == "network" else step.srf(beta=1.0)
+    assert found["points"][0]["test_error"] == replica.solve(made, alpha=1, lam=0.1).test_error
+    assert found["problem"]["inputs"]["means"] == MEANS
+
+
+def test_a_problem_file_with_its_law(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text(TABLE)
+    points = document(capsys, f"curve --config {path}")["points"]
+    assert [point["decay"] for point in points] == [0, 0.3]
+    law = replica.GaussianMixture(means=MEANS, fractions=[1, 3])
+    step = replica.GradientStep(
+        student="relu", target="z1 + z2", step_target="classes:1,-1", alpha0=1, eta=2,
+        decay=0.3, inputs=law,
+    )  # fmt: skip
+    expected = replica.solve(step.srf(beta=1.0), alpha=1, lam=0.1).test_error
+    assert points[1]["test_error"] == expected
+
+
+def test_a_simulation_beside_it(file, capsys):
+    line = f"compare {STEP} --target classes:1,-1 --inputs {file} --dimension 150 --seeds 6 --rng 0"
+    validate(line)
+    assert "Theory and simulation agree" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("--target classes:1,-1", "--target must be given with inputs"),
+        ("--target classes:1,-1,2 --inputs FILE", "a number for each of 2 components"),
+        ("--target sin --inputs nowhere.toml", "--inputs must be a readable TOML file"),
+        ("--target sin --decay 1", "--decay must be 0 or more and less than 1"),
+    ],
+)
+def test_refused_in_one_line(line, sentence, file, capsys):
+    message = refusal(capsys, f"curve {STEP} {line.replace('FILE', str(file))}")
+    assert sentence in message
+
+
+def test_a_law_with_a_mistake(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text(TABLE.replace("fractions", "shares"))
+    assert "inputs: must be a file's name, or a table" in refusal(capsys, f"curve --config {path}")
