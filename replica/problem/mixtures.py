@@ -41,7 +41,7 @@ class GaussianMixture:
     ([0.5, 0.5], [1.0, 0.5, 1.0])
     """
 
-    means: Array
+    means: Any
     covariances: Any = None
     fractions: Any = None
 

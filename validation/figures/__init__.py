@@ -49,6 +49,7 @@ FIGURES = {
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "classification": Entry("classification", "Logistic, hinge and square loss on labels.", 5),
+    "inputs": Entry("inputs", "What structure in the inputs buys networks.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
