@@ -3,33 +3,27 @@
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on panels
 that are halved until averages settle, those of one direction within those of another.  It is
 carried, with the moments of the input along the directions that the labels know, to nodes that all
-kappa share.  What label noise adds is one more such step, the same for all kappa: a matrix between
-two sets of nodes.
+kappa share (``residual_nodes``).
 """
 
 from collections.abc import Callable
-from itertools import islice, product, takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebpts1, chebvander
 from numpy.typing import NDArray
 
 from solvers.adaptive import Panels, adapt_gaussian, between
-from solvers.chebyshev import to_coefficients
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
-from solvers.rules import HALF_WIDTH, Rule, gaussian_density, trapezoid, trapezoid_tensor
+from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
 from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Places
+from .residual_nodes import with_noise
 from .step import Step
 
 SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
-RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # on a panel, on finer levels
 TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
-# Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
-# noise.
-WIDE_NOISE = 0.5
 
 
 class ResidualLaw(NamedTuple):
@@ -38,44 +32,6 @@ class ResidualLaw(NamedTuple):
 
     rho: Array
     weights: Array
-
-
-class Nodes(NamedTuple):
-    """Panels of ``length`` in arcsinh(root rho), from ``low`` on, each with ``points`` Chebyshev
-    nodes that interpolate smooth functions of rho."""
-
-    root: float
-    low: float
-    length: float
-    panels: int
-    points: int
-
-    @property
-    def rho(self) -> Array:
-        """All nodes, (m,)."""
-        place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
-        return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
-
-    def carry(self, rho: Array, weights: Array) -> Array:
-        """Weights (l, N, m) on these nodes of the same averages of smooth functions as those with
-        ``weights`` (l, N, n) at ``rho`` (N, n).
-
-        Panels keep the rounding of large values out of the small weights of the tails.
-        """
-        (N, n), kinds = rho.shape, len(weights)
-        place = (np.arcsinh(self.root * rho) - self.low) / self.length
-        panel = np.clip(place.astype(int), 0, self.panels - 1)
-        total = np.zeros((N, kinds, self.panels, self.points))
-        block = 2**14  # values at once: with their polynomials they take a few MB
-        some, few = max(1, block // n), min(n, block)
-        for k, j in product(range(0, N, some), range(0, n, few)):
-            at = slice(k, k + some), slice(j, j + few)
-            basis = chebvander(2 * (place[at] - panel[at]) - 1, self.points - 1)
-            own = weights[:, *at].swapaxes(0, 1)
-            for p in range(self.panels):
-                total[at[0], :, p] += (own * (panel[at] == p)[:, None]) @ basis
-        total = total @ to_coefficients(self.points)
-        return np.asarray(total.swapaxes(0, 1).reshape(kinds, N, -1))
 
 
 class KnownInputs(NamedTuple):
@@ -93,14 +49,6 @@ class KnownInputs(NamedTuple):
     law: GaussianMixture | None
     components: Components
     known: Array
-
-    def on(self, rule: Rule) -> tuple[Places, Array]:
-        """Nodes and weights of a rule for z, as ``Components`` have them."""
-        return self.components.on(rule)
-
-    def special(self, at: Places) -> Array:
-        """Means of kappa and zeta."""
-        return self.components.special(at)
 
 
 def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
@@ -129,21 +77,20 @@ def residuals(
     QuadratureError
         If the target varies too quickly.
     """
-    of, (places, weights) = inputs.components, inputs.on(rule)
+    of = inputs.components
+    places, weights = of.on(rule)
     offset = np.broadcast_to(offset, weights.shape)[:, None]
-    power = labels.averages(inputs.law).power
-    parts = []
+    power, parts = labels.averages(inputs.law).power, []
     for j, L in enumerate(of.rest):
-        own = places.component == j
-        centre = of.centre(places.at(own))
-        tau, more = np.zeros((L.shape[1], len(rule.weights), 1)), np.ones((len(rule.weights), 1))
-        entering = L.any(axis=0)
-        if entering.any():
-            along = L[:, entering]
-            of_labels = labels, power, centre, along, offset[own], root, level
-            tau_entering, more = _beside(*of_labels) if along.shape[1] > 1 else _alone(*of_labels)
-            tau = np.zeros((L.shape[1], *more.shape))
-            tau[entering] = tau_entering
+        own, entering = places.component == j, L.any(axis=0)
+        some = Some(labels, power, of.centre(places.at(own)), L[:, entering], offset[own], root)
+        along, more = np.zeros((0, len(rule.weights), 1)), np.ones((len(rule.weights), 1))
+        if entering.sum() == 1:
+            along, more = _on_panels(some, 10.0 ** -min(8 + level, 13))
+        elif entering.any():
+            along, more = _beside(some, level)
+        tau = np.zeros((L.shape[1], *more.shape))
+        tau[entering] = along
         parts.append((tau, more))
     count = max(more.shape[1] for _, more in parts)
     # of components that take fewer nodes, the others have no weight
@@ -154,7 +101,7 @@ def residuals(
     mean = of.mean_label(labels.mean, places.component, arguments)
     # of the other directions the mean and the covariance given tau
     seen = inputs.known @ of.root
-    x = (inputs.known @ inputs.special(places))[..., None]
+    x = (inputs.known @ of.special(places))[..., None]
     x = x + _combined(seen[..., : len(tau)], places, tau)
     x = np.concatenate([np.ones((1, *mean.shape)), x])
     apart = np.ones((len(seen), 1, seen.shape[2]))
@@ -168,7 +115,7 @@ def residuals(
         rho = np.concatenate([1 - offset, -1 - offset], axis=1)
         moments = np.stack([(moments * (1 + s * mean)).sum(axis=2) / 2 for s in (1, -1)], axis=2)
     else:
-        rho, moments = _with_noise(labels, mean - offset, moments, root, level)
+        rho, moments = with_noise(labels, mean - offset, moments, root, level)
     matrix = np.empty((len(x), len(x), *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
     return ResidualLaw(rho, matrix)
@@ -186,31 +133,22 @@ def _combined(L: Array, places: Places, tau: Array) -> Array:
     return np.einsum("ntq,qnm->tnm", L[places.component], tau)
 
 
-def _alone(
-    labels: LabelLaw,
-    power: float,
-    centre: Array,
-    L: Array,
-    offset: Array,
-    root: float,
-    level: int,
-) -> tuple[Array, Array]:
-    """Nodes tau (1, N, m) and weights (N, m) along the one column of L."""
-    return _on_panels(labels, power, centre, L, offset, root, 10.0 ** -min(8 + level, 13))
+class Some(NamedTuple):
+    """Labels, of that ``power`` E y^2, at N nodes of one component: arguments ``centre`` (T, N) +
+    L tau, L (T, q); and the ``offset`` (N, 1) and the scale 1 / ``root`` of their residuals."""
+
+    labels: LabelLaw
+    power: float
+    centre: Array
+    L: Array
+    offset: Array
+    root: float
 
 
-def _on_panels(
-    labels: LabelLaw,
-    power: float,
-    centre: Array,
-    L: Array,
-    offset: Array,
-    root: float,
-    tol: float,
-) -> tuple[Array, Array]:
-    """Nodes tau (K', N, m) and weights (N, m) along the columns of L, where the target has its
-    arguments ``centre`` (T, N): on panels that are halved until averages settle to ``tol``, for
-    labels of that ``power``."""
+def _on_panels(of: Some, tol: float) -> tuple[Array, Array]:
+    """Nodes tau (q, N, m) and weights (N, m): on panels that are halved until averages settle to
+    ``tol``."""
+    labels, power, centre, L, offset, root = of
     noise = min(variance for variance, _ in labels.gaussians)
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
     # of labels that grow, moments far out in kappa are large, and known to their own rounding
@@ -287,17 +225,10 @@ def _nested(
     return np.concatenate([tau, inner.reshape(len(inner), M, -1)]), weights, adapted[1]
 
 
-def _beside(
-    labels: LabelLaw,
-    power: float,
-    centre: Array,
-    L: Array,
-    offset: Array,
-    root: float,
-    level: int,
-) -> tuple[Array, Array]:
+def _beside(of: Some, level: int) -> tuple[Array, Array]:
     """Such nodes and weights along several columns, on finer and finer levels: by the target's own
     rules while these have few nodes a direction, then on panels."""
+    labels, _, centre, L, _, _ = of
     target, N = labels.mean, centre.shape[1]
     assert isinstance(target, MultiIndex)
     rules = (rule_at(centre) for rule_at in target.rules(L))
@@ -307,7 +238,7 @@ def _beside(
     if len(own) <= level:
         # left by Gauss's rule; Kronrod's, the one used, is far better
         tol = 10.0 ** -min(6 + level - len(own), 8)
-        return _on_panels(labels, power, centre, L, offset, root, tol)
+        return _on_panels(of, tol)
     rule = own[level]
     if N * rule.weights.shape[-1] > 2**21:  # values of the target at once
         raise _too_quick(labels)
@@ -322,68 +253,3 @@ def _too_quick(labels: LabelLaw) -> QuadratureError:
         f"the averages over the batch of a later step: target {labels.target.name} less the "
         "network's output varies too quickly at these rates"
     )
-
-
-def _with_noise(
-    labels: LabelLaw, mean: Array, moments: Array, root: float, level: int
-) -> tuple[Array, Array]:
-    """Nodes rho (1, m), or (N, 1), and the weights there (l, N, m), of values ``mean`` (N, n) with
-    ``moments`` (l, N, n) as weights and the labels' noise."""
-    widest = max(variance for variance, _ in labels.gaussians)
-    if mean.shape[1] == 1 and not widest:
-        return mean, moments
-    plain = _nodes(mean, 0.0, root, RHO_NODES[level])
-    carried = plain.carry(mean, moments)
-    if not widest:
-        return plain.rho[None], carried
-    nodes = _nodes(mean, HALF_WIDTH * np.sqrt(widest), root, RHO_NODES[level])
-    blur = sum(
-        share * _blur(nodes, plain.rho, variance, root, level)
-        for variance, share in labels.gaussians
-    )
-    return nodes.rho[None], carried @ blur
-
-
-def _nodes(values: Array, margin: float, root: float, count: int) -> Nodes:
-    """Nodes for functions of the scale 1 / root, from ``margin`` below all values to as much
-    above."""
-    low, high = float(values.min()) - margin, float(values.max()) + margin
-    # more than one panel, as tails have tiny weights, which are lost in rounding on longer ones
-    root = max(root, 5.0 / max(-low, high, 1e-300))
-    low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
-    panels = max(1, int(np.ceil((high - low) / 1.5)))
-    return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
-
-
-def _blur(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
-    """Weights (M, m) on ``nodes`` of each of ``mean`` (M,) + Gaussian ``noise`` (a variance)."""
-    deviation, blur = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
-    # functions vary on the scale 1 / root near 0 alone
-    near = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))
-    for which, values in ((near, _by_density), (~near, _by_values)):
-        if which.any():
-            rho, weights = values(mean[which], deviation, root, level)
-            blur[which] = nodes.carry(rho, weights[None])[0]
-    return blur
-
-
-def _by_values(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
-    """Values and weights (M, n) of each of ``mean`` (M,) and a Gaussian of that ``deviation``: by
-    values of the Gaussian."""
-    scale = min(root * deviation, np.sqrt(WIDE_NOISE))
-    xi, w = trapezoid(int((22 + 50 * scale) * (1 + level / 8)) if deviation else 1)
-    rho = mean[:, None] + deviation * xi
-    return rho, np.broadcast_to(w, rho.shape)
-
-
-def _by_density(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
-    """The same by its density, on values that are evenly spaced in arcsinh(root rho)."""
-    margin = HALF_WIDTH * deviation
-    low, high = np.arcsinh(root * np.array([mean.min() - margin, mean.max() + margin]))
-    narrowest = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)
-    spacing = min(0.15, 0.6 * narrowest) * 0.85**level
-    u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
-    rho = np.sinh(u) / root
-    density = gaussian_density((rho - mean[:, None]) / deviation)
-    weights = density * np.cosh(u) * step / root / deviation
-    return np.broadcast_to(rho, weights.shape), weights

@@ -19,7 +19,8 @@ from solvers.rules import Rule, gaussian_density, interval, trapezoid
 from solvers.threads import one_thread
 
 from ..equivalence import Batch
-from .residual_law import RHO_NODES, ResidualLaw, known_inputs, residuals
+from .residual_law import ResidualLaw, known_inputs, residuals
+from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
 from .step import Step
 
@@ -102,7 +103,8 @@ def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tupl
 
     def before(rule: Rule) -> tuple[Student, Array]:
         """The neurons on nodes of kappa, and their output."""
-        shift = r * inputs.special(inputs.on(rule)[0])[0]
+        along = inputs.components
+        shift = r * along.special(along.on(rule)[0])[0]
         return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
 
     def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, ResidualLaw]:
