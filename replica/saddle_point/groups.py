@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Rows
 
-from .responses import Responses
+from .responses import MANY, MEMORY, Responses
 
 
 class GroupResolvent(NamedTuple):
@@ -199,6 +200,20 @@ class Groups(Responses):
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
         V_hat, U = self.conjugates(V, alpha), self.to_analytic(V, alpha)
         size, n = self.magnitude(V), U.shape[1] - V.shape[1]
+        if V.shape[1] > MANY:
+            W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
+
+            def image(Q: Array, rows: Rows) -> Array:
+                KQ = (Q @ self.coefficients * W[rows]) @ self.products.T
+                source = (X[rows] + KQ)[:, None]
+                return self._second_moments(U[rows], V_hat[rows], source)[:, 0, n:]
+
+            past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
+            first = image(np.zeros_like(V), np.arange(len(V)))
+            largest = np.abs(first).max(axis=1, keepdims=True) * size / size.max(axis=1)[:, None]
+            return fixed_point(
+                image, first, size=lambda Q: largest[: len(Q)], past=past, max_iterations=100
+            ).value
         both = self._second_moments(U, V_hat, self._conjugate_slope(V, alpha))[..., n:]
         matrix = np.eye(V.shape[1]) - both.swapaxes(1, 2) * (size[:, None, :] / size[..., None])
         source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size

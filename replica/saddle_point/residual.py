@@ -12,7 +12,7 @@ from ..equivalence import Table
 from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
 from .overlaps import Conjugates, Errors, Overlaps
-from .responses import Responses, Susceptibility
+from .responses import MANY, Responses, Susceptibility
 from .ridge import Points, compiled_points, responses_of, solve_points
 from .rows import TabulatedRows
 from .signal import Signal
@@ -64,8 +64,9 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     ]
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
     U = responses.to_analytic(responses.pack(o.V1, o.V2), alpha)
-    log_residual, slope = responses.log_residual(U, alpha, lam)
-    changes.append(np.abs(solve_rows(slope, log_residual)))
+    if len(responses.signed) <= MANY:
+        log_residual, slope = responses.log_residual(U, alpha, lam)
+        changes.append(np.abs(solve_rows(slope, log_residual)))
     return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 
 

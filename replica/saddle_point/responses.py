@@ -30,6 +30,9 @@ from solvers.results import Array, Result, Status, largest
 
 from ..equivalence import Table
 
+MANY = 600  # unknowns, as of 34 groups: from there on systems are not solved by matrices
+MEMORY = 10  # of Anderson's method
+
 
 @lru_cache(maxsize=64)
 def _upper(groups: int) -> tuple[Array, Array]:
@@ -252,6 +255,9 @@ class Responses(ABC):
             # once V changes by less than .02: before, V may grow by a constant factor for decades,
             # or creep, and Newton's method does not find the solution.
             limits: dict[str, Any] = {"patience": 8, "near": 0.02}
+            if len(self.signed) > MANY:  # of so many unknowns its matrix takes as long as 100
+                past = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
+                limits = {"past": past, "near": 0.3, "longest": 4.0, "max_iterations": 100}
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
@@ -260,7 +266,7 @@ class Responses(ABC):
         signed[-len(self.signed) :] = self.signed
         usable = np.isfinite(first.value) & ((first.value > 0) | signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
-        if slow.size == 0:
+        if slow.size == 0 or len(self.signed) > MANY:
             return replace(first, value=self.from_analytic(first.value))
         second = newton(
             lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),
