@@ -2,16 +2,28 @@
 may vary quickly in it: in any component of the inputs."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from solvers.quadrature import trapezoid_tensors
-from solvers.rules import Rule, gauss_hermite, gauss_legendre, graded, interval, trapezoid
+from solvers.rules import (
+    Rule,
+    gauss_hermite,
+    gauss_legendre,
+    graded,
+    interval,
+    tensor,
+    trapezoid,
+    trapezoid_tensor,
+)
 
 from ..problem import Model
 
+# Of rules along spikes that act slowly, and along those of a kink: nodes, on finer levels.
+SLOW, CUTS_END = 0.5, 8.0
+SLOW_SIZES, CUT_SIZES = (5, 7, 9, 12, 16, 20, 24), (12, 16, 22, 30, 40, 50, 60)
 # Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
 PANELS_END = 11.0
 
@@ -40,7 +52,7 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         yield from map(gauss_hermite, (16, 32, 64, 128, 256, 512))
         return
     if spikes > 1:
-        yield from trapezoid_tensors(spikes)
+        yield from _tensors(model)
         return
     # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
     # which rounding of z may miss, is a jump to all nodes of panels that are not as short.
@@ -54,6 +66,33 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         yield trapezoid(n, interval(n))
     for length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
         yield gauss_legendre(20, panels, PANELS_END, length)
+
+
+def _tensors(model: Model) -> Iterator[Rule]:
+    """Tensor products for several spikes: of trapezoidal rules; along those on which all depends
+    slowly, by less than the rest of their arguments blurs it, of Gauss's; and of panels along those
+    that cross a kink of the target which nothing blurs."""
+    groups, of, planes = model.geometry, model.components, model.labels.mean.planes
+    K, sharp = groups.r.shape[1], ~of.rest.any()
+    steep = np.abs(groups.r @ of.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
+    blur = np.maximum(np.linalg.norm(of.rest, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(of.gamma) / blur).max(axis=(0, 1), initial=0.0))
+    cuts: list[list[float]] = [[] for _ in range(K)]
+    for (v, t), offset, gamma in product(planes if sharp else (), of.offset, of.gamma):
+        normal = v @ gamma
+        along = int(np.abs(normal).argmax())
+        if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[along]):
+            cuts[along].append(float((t - v @ offset) / normal[along]))
+    for rule, slow, panel in zip(trapezoid_tensors(K), SLOW_SIZES, CUT_SIZES, strict=False):
+        one = trapezoid_tensor(round(len(rule.weights) ** (1 / K)), 1)
+        axes = [Rule(one.nodes[:, 0], one.weights)] * K
+        for k in range(K):
+            if cuts[k]:
+                cut = gauss_legendre(panel, sorted({*cuts[k]}), CUTS_END, CUTS_END)
+                axes[k] = Rule(cut.nodes[cut.weights > 0], cut.weights[cut.weights > 0])
+            elif steep[k] < SLOW:
+                axes[k] = gauss_hermite(slow)
+        yield tensor(*axes)
 
 
 def jumps(model: Model) -> bool:

@@ -199,7 +199,7 @@ def tabulate_at(
     root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
     features, size = _feature_moments(model, kappa)
     mu1 = features.first / np.sqrt(groups.c[:, None])
-    loadings = mu1[:, None] * kappa
+    loadings = mu1[:, None] * kappa[model.resolved :]
     if rows is not None and rows.v > 0:
         slopes = _slope_in_norm(model, kappa, size)
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)

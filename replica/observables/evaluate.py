@@ -27,14 +27,14 @@ from ..convex import (
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import check, ridge, scores_of_ridge, solve_and_check, solve_damped
+from ..saddle_point import MANY, check, ridge, scores_of_ridge, solve_and_check, solve_damped
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
 TIME_LIMIT = 20.0  # seconds a point: more than any ordinary one takes
-# Nodes of a table times pairs of groups: a point of ridge regression keeps some ten arrays so large
-# of every table, in all below 1 GB.
+# Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
+# regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
@@ -109,7 +109,9 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
         times.append(monotonic())
         if level and 2 * times[-1] - times[-2] > task.deadline:
             raise GivenUp(Status.TIME)
-        if level and 2 * last.weights.size * len(last.c) ** 2 >= LARGEST_TABLE:
+        groups = len(last.c)
+        kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
+        if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
         return table_at(model, level + 1, scheme.rule)
 

@@ -169,7 +169,8 @@ def _affine(mean: Array, slope: Array, at: Places) -> Array:
 def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array]:
     """Slope (S, K) in z and root (S, K') of a Gaussian (S, S) of which the ``spikes`` first
     coordinates are known: with as few as can be of the columns of ``root`` in L root, L (T, K')."""
-    known = _root(covariance[:spikes, :spikes])
+    known = triangular_root(covariance[:spikes, :spikes])  # so that kappa_1 is a function of z_1
+    known = np.pad(known, [(0, 0), (0, spikes - known.shape[1])])
     slope = np.concatenate([known, covariance[spikes:, :spikes] @ np.linalg.pinv(known).T])
     root = _root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
     seen = L @ root

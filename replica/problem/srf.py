@@ -98,6 +98,9 @@ class SpikedRandomFeatures(Problem):
     inputs : GaussianMixture, optional
         Law of the first coordinates of the inputs, those of the target among them; the others are
         standard normal, as all are unless given.  docs/theory.md 19
+    resolved : int
+        How many of the spikes, the first, have loadings that are those of the rows themselves,
+        bulk included: along these the readout has no overlap of its own.  docs/theory.md 19
     origin : Origin, optional
         The step that made the model and, of a network, the law of its rows, as
         :meth:`replica.GradientStep.srf` and :meth:`replica.GradientStep.network` give them.  An sRF
@@ -131,6 +134,7 @@ class SpikedRandomFeatures(Problem):
     law_error: float = 0.0
     label_noise: Any = None
     inputs: GaussianMixture | None = None
+    resolved: int = 0
     origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -160,7 +164,8 @@ class SpikedRandomFeatures(Problem):
         )
         self.check_noise()
         self._check_origin()
-        self.geometry  # noqa: B018  (checks the shapes)
+        if self.resolved not in range(self.geometry.r.shape[1] + 1):  # which checks the shapes
+            raise InvalidArgument("resolved", self.resolved, "a number of spikes")
 
     def _check_origin(self) -> None:
         """Forget an origin that makes other fields than these; of a network refuse them, as its

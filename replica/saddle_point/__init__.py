@@ -16,7 +16,7 @@ from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
 from .residual import check, relative_change, solve_and_check
-from .responses import Responses, Susceptibility
+from .responses import MANY, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, newton_system, penalty_on_m
@@ -24,6 +24,7 @@ from .special import norm_variance
 from .sweep import sweep
 
 __all__ = [
+    "MANY",
     "RESPONSE_TOLERANCE",
     "SMALLEST_ERROR",
     "THINNEST_FIELD",

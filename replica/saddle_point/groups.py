@@ -204,8 +204,7 @@ class Groups(Responses):
             W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
 
             def image(Q: Array, rows: Rows) -> Array:
-                KQ = (Q @ self.coefficients * W[rows]) @ self.products.T
-                source = (X[rows] + KQ)[:, None]
+                source = (X[rows] + self.moments(self.at_nodes(Q) * W[rows]))[:, None]
                 return self._second_moments(U[rows], V_hat[rows], source)[:, 0, n:]
 
             past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))

@@ -132,11 +132,16 @@ def field_on(responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None 
     output = combined(readout, table.regressors)
     centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
     pull = np.stack(slopes, axis=-1)
-    power = combined(responses.pack(o.Q1, o.q2), responses.coefficients)
+
+    def of_packed(V: Array) -> Array:
+        """V . B(kappa)."""
+        return responses.at_nodes(V) if owner is None else combined(V, responses.coefficients)
+
+    power = of_packed(responses.pack(o.Q1, o.q2))
     if not table.isotropic:  # Q_1 has psi psi^T, as if all directions were N(0, 1)
         power += (pull**2).sum(axis=-1)
         power -= sum(combined(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
-    response = combined(responses.pack(o.V1, o.V2), responses.coefficients)
+    response = of_packed(responses.pack(o.V1, o.V2))
     # rounding leaves both positive
     power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)
     return Field(centre, pull, power, np.maximum(response, UNMOVED))

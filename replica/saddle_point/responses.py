@@ -113,6 +113,21 @@ class Responses(ABC):
         twice = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
         return twice[:, None] * self.products
 
+    def at_nodes(self, V: Array) -> Array:
+        """V . B(kappa) at every node, (P, N), of packed V (P, D).  Eq. (4.1)"""
+        if len(self.signed) <= MANY:
+            return np.asarray(V @ self.coefficients)
+        (first, second), mu1 = self.unpack(V), self.table.mu1
+        return ((first @ mu1) * mu1).sum(axis=1) + second @ self.table.mu2sq
+
+    def moments(self, weighted: Array) -> Array:
+        """Sums (P, D) over the nodes of ``weighted`` (P, N) times ``products``.  Eq. (4.2)"""
+        if len(self.signed) <= MANY:
+            return np.asarray(weighted @ self.products.T)
+        mu1 = self.table.mu1
+        first = (mu1 * weighted[:, None]) @ mu1.T
+        return self.pack(first, weighted @ self.table.mu2sq.T)
+
     @cached_property
     def signed(self) -> Array:
         """Which unknowns may be negative: V1 between two groups, (D,)."""
@@ -147,13 +162,13 @@ class Responses(ABC):
 
     def shrinkage(self, V: Array) -> Array:
         """1 / (1 + V(kappa)), (P, N): what training leaves of a sample's error."""
-        total = 1 + V @ self.coefficients  # Eq. (4.1)
+        total = 1 + self.at_nodes(V)  # Eq. (4.1)
         return np.asarray(np.reciprocal(total, out=total))
 
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D), from 1 / (1 + V(kappa)) (P, N), or -E[s' | kappa] of a
         convex loss."""
-        averages = (shrinkage * self.table.weights) @ self.products.T
+        averages = self.moments(shrinkage * self.table.weights)
         return alpha[:, None] / self.beta * averages  # Eq. (4.2)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
@@ -255,18 +270,19 @@ class Responses(ABC):
             # once V changes by less than .02: before, V may grow by a constant factor for decades,
             # or creep, and Newton's method does not find the solution.
             limits: dict[str, Any] = {"patience": 8, "near": 0.02}
-            if len(self.signed) > MANY:  # of so many unknowns its matrix takes as long as 100
-                past = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
-                limits = {"past": past, "near": 0.3, "longest": 4.0, "max_iterations": 100}
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
+        many = len(self.signed) > MANY  # where Newton's matrix takes as long as 100 steps
+        if many:
+            past = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
+            limits = {"past": past, "near": 0.3, "longest": 4.0, "max_iterations": 100}
         first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # x, which ``Groups`` carries before V, may have either sign
         signed = np.ones(start.shape[1], dtype=bool)
         signed[-len(self.signed) :] = self.signed
         usable = np.isfinite(first.value) & ((first.value > 0) | signed)
         slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
-        if slow.size == 0 or len(self.signed) > MANY:
+        if slow.size == 0 or many:
             return replace(first, value=self.from_analytic(first.value))
         second = newton(
             lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),

@@ -115,16 +115,16 @@ def trained_readout(
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
     error0 = conditional_error(table, signal.m, signal.special)
     if own.Q1.any():
-        error0 += responses.pack(own.Q1, np.zeros_like(V2)) @ responses.coefficients
+        error0 += responses.at_nodes(responses.pack(own.Q1, np.zeros_like(V2)))
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
     X = sources(table, W * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
-    error = error0 + Q @ responses.coefficients  # Eq. (4.7)
+    error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     X = sources(table, W * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
-    error = error0 + Q @ responses.coefficients  # Eq. (4.7)
+    error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
     train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
     return *unpacked(responses, V, V_hat, signal, own, X, Q), Errors(test, train)

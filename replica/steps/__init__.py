@@ -1,5 +1,6 @@
 """What giant gradient steps make of a network, and what they learn."""
 
+from .finite_step import features_at_dimension
 from .gradient_step import GradientStep
 from .network import MODELS, Network, NetworkRows, unsuited
 from .one_step import GROUPS
@@ -22,6 +23,7 @@ __all__ = [
     "Staircase",
     "Step",
     "after_each_step",
+    "features_at_dimension",
     "first_sample",
     "one_kind",
     "staircase",
