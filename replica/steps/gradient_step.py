@@ -18,8 +18,9 @@ class GradientStep(Step):
     ----------
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.
-    target : str, callable, Activation or MultiIndex
-        sigma_*, of one direction or several.
+    target : str, callable, Activation, MultiIndex or ClassLabels
+        sigma_*, of one direction or several; with ``inputs``, of their first coordinates, or
+        "classes:1,-1", a label for each component.
     alpha0 : float
         Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
     eta : float
@@ -29,7 +30,15 @@ class GradientStep(Step):
     noise : float
         Variance Delta of the label noise, in the steps and in the readout's data.
     step_noise : float, optional
-        That of the steps' data, where it differs.
+        That of the steps' data, where it differs; a sequence has one for each step.
+    step_target : as ``target``, optional
+        Target of the steps' data, where it differs, on the same coordinates; or a sequence of them.
+    decay : float
+        Weight decay: the part that a step takes off the rows, below 1; or a sequence.
+        docs/theory.md 19
+    inputs : GaussianMixture, optional
+        Law of the first coordinates of the inputs; the others are standard normal, as all are
+        unless given.  docs/theory.md 19
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
         Law of the first-step readout times sqrt(p): "equal" (all 1) unless given;
         "rademacher" (+-1), "gaussian" and "box" (continuous on an interval) have mean 0 and

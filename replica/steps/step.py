@@ -165,6 +165,18 @@ class Step(Problem):
         return 1.0 - float(_at(self.decay, t))
 
     @property
+    def first(self) -> Self:
+        """The first of several steps alone."""
+        (alpha0, eta), law = self.schedule[0], self.labels_at(0)
+        own: dict[str, Any] = {
+            "steps": (),
+            "alpha0": alpha0,
+            "eta": eta,
+            "decay": _at(self.decay, 0),
+        }
+        return replace(self, **own, step_target=law.target, step_noise=law.noise)
+
+    @property
     def averages(self) -> Averages:
         """Of the labels of the first step, and of the inputs."""
         return self.step_labels.averages(self.inputs, self.known)

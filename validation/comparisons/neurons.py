@@ -148,14 +148,13 @@ def first_step(step: GradientStep) -> FirstStep:
     >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
     ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
     """
-    alpha0, eta = step.schedule[0]
-    single = replace(step, alpha0=alpha0, eta=eta, steps=())
+    single = step.first
     # of a continuous law many, as |cosine| bends at a readout of 0: 200 leave some 2e-4 of its mean
     values, shares = step.readout.discretise(200)
     # what a step adds is all that is left of a row where the rate is large
-    large = replace(single, eta=1e12, readout=(values.tolist(), shares.tolist()))
+    large = replace(single, eta=1e12, decay=0, readout=(values.tolist(), shares.tolist()))
     after, added = (one.srf(beta=1.0).geometry for one in (single, large))
-    C1 = step.step_labels.averages().first
+    C1 = step.averages.first
     return FirstStep(
         direction=C1 / (np.linalg.norm(C1) or 1.0),
         weights=_weight_cosines(after),
