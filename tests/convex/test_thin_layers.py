@@ -55,8 +55,9 @@ def test_original_equations_hold(gamma, alpha, lam, loss, limit):
 
 
 @pytest.mark.parametrize(
-    ("name", "loss", "lam"), [("sign", "hinge", 1e4), ("flipped", "hinge", 1e4),
-                              ("sign", "logistic", 1e7)],
+    ("name", "loss", "lam"),
+    [pytest.param("sign", "hinge", 1e4, marks=pytest.mark.slow),  # five seconds
+     ("flipped", "hinge", 1e4), ("sign", "logistic", 1e7)],
 )  # fmt: skip
 def test_a_large_penalty_leaves_the_best_offset(name, loss, lam):
     """lam -> inf: only m, which is free, is left: the best loss of mu_0(kappa) m by an independent

@@ -1,5 +1,6 @@
 """Inputs from Gaussian mixtures and images, beside their Hermite model.  docs/theory.md 12"""
 
+from .closed_form import closed_form
 from .gradient_norms import Parts, gradient_parts, gradient_slopes, predicted_slopes
 from .hermite_expansion import (
     EquivalenceWarning,
@@ -26,6 +27,7 @@ __all__ = [
     "Parts",
     "Scaling",
     "classification",
+    "closed_form",
     "expand",
     "gradient_parts",
     "gradient_slopes",
