@@ -90,6 +90,9 @@ class Components:
         """kappa (K, N) in every component as ``places`` has it, and the chances (J, N) of each."""
         K, N = kappa.shape
         known = self.slope[:, :K]
+        # a component that is known along the spikes is likely where it is, and nowhere else
+        flat = np.abs(np.linalg.det(known)) < 1e-12
+        known = known + 1e-9 * flat[:, None, None] * np.eye(K)
         z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
         size = np.log(self.shares) - np.linalg.slogdet(known)[1]
         likely = size[:, None] - (z**2).sum(axis=1) / 2

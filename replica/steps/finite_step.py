@@ -43,7 +43,7 @@ def features_at_dimension(
     """The sRF of a single step at a finite dimension n, with a group for every node of the rows'
     own overlaps with the structure of the inputs.  Eqs. (19.7)-(19.8)
 
-    Rows are drawn from N(0, I / tr), tr being the trace of the inputs' covariance: such are those
+    Rows are drawn from N(0, I / tr), tr being the trace of E x x^T of the inputs: such are those
     of Demir and Doğan, [M], whose scaling this is the closed form of.
 
     Parameters
@@ -97,14 +97,15 @@ def features_at_dimension(
         allowed = f"fewer: {len(rows.weights)} times {len(values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
-    batch = _batch(step, directions, eta, n * beta)
+    power = float(shares @ values**2) / (n * beta)
+    batch, kept = _batch(step, directions, power), step.kept(0)
     b2 = n / trace
     r, c = [], []
     for w0 in rows.nodes / np.sqrt(trace):
         along, beside, bulk = _moved(step, batch, w0, alpha0, b2, (n - K) / trace)
         moved = eta * values[:, None]
-        r.append(np.concatenate([w0 + moved * along, moved * beside], axis=1))
-        c.append(bulk(eta * values))
+        r.append(np.concatenate([kept * w0 + moved * along, moved * beside], axis=1))
+        c.append(bulk(eta * values, kept))
     fractions = np.multiply.outer(rows.weights, shares).ravel()
     loadings, variances = np.concatenate(r), np.concatenate(c)
     u = _common(loadings[:, K:], fractions)
@@ -128,9 +129,11 @@ def structured_directions(law: GaussianMixture) -> Array:
     vectors, sizes, _ = np.linalg.svd(np.array(apart).T, full_matrices=False)
     vectors = vectors[:, sizes > 1e-12 * max(sizes[0], 1e-300)]
     first = vectors @ vectors[:1].T  # of the first coordinate, where targets may have a kink
-    columns = np.hstack([first, vectors]) if np.abs(first).max(initial=0.0) > 1e-9 else vectors
-    found = np.linalg.qr(columns)[0][:, : vectors.shape[1]]
-    return np.asarray(found * np.where(found[0] < 0, -1.0, 1.0))
+    if np.linalg.norm(first) > 1e-9:
+        first = first / np.linalg.norm(first)
+        others = np.linalg.svd(vectors - first @ (first.T @ vectors))[0][:, : vectors.shape[1] - 1]
+        vectors = np.hstack([first, others])
+    return np.asarray(vectors * np.where(vectors[0] < 0, -1.0, 1.0))
 
 
 def _readouts(step: Step, count: int) -> tuple[Array, Array]:
@@ -141,8 +144,8 @@ def _readouts(step: Step, count: int) -> tuple[Array, Array]:
     return step.readout.discretise(count)
 
 
-def _batch(step: Step, directions: Array, eta: float, width: float) -> _Batch:
-    """The sample of the step given its coordinates on E."""
+def _batch(step: Step, directions: Array, readout: float) -> _Batch:
+    """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
     K, labels = directions.shape[1], step.step_labels
     of = Components.of(step.inputs, directions, labels.target.dimension)
     places, weights = of.on(tensor(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
@@ -151,7 +154,7 @@ def _batch(step: Step, directions: Array, eta: float, width: float) -> _Batch:
     beside = mean * h + np.einsum("nkl,ln->kn", of.root[:, K:][places.component], g)
     # the first output, of random signs, is part of what the batch has for noise
     power = step.student.moments(0.0, 1.0)
-    noise = float(power.mean**2 + power.first**2 + power.variance) / width
+    noise = float(power.mean**2 + power.first**2 + power.variance) * readout
     return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, beside)
 
 
@@ -160,7 +163,7 @@ def _moved(
 ) -> tuple[Array, Array, Any]:
     """What a readout of 1 and a rate of 1 add to rows that start from ``w0`` on E: there (K,),
     along the gradient's noise and beside E (1 + K',); and the bulk variance as a function of the
-    rate times the readout.  Eq. (19.7)"""
+    rate times the readout, and of what weight decay leaves.  Eqs. (19.6)-(19.7)"""
     shift = w0 @ of.kappa
     g1 = step.student.slope_moments_at(shift, b2)[0]
     g2, variance = slope_statistics(step.student, shift, b2)
@@ -170,8 +173,8 @@ def _moved(
     stretch, own = (of.h * g2) @ w, (of.square * g2**2) @ w / alpha0
     fresh = (of.square * (variance - b2 * g2**2)) @ w / alpha0
 
-    def bulk(rate: Array) -> Array:
-        return np.asarray(c0 * ((1 + rate * stretch) ** 2 + rate**2 * own) + rate**2 * fresh)
+    def bulk(rate: Array, kept: float) -> Array:
+        return np.asarray(c0 * ((kept + rate * stretch) ** 2 + rate**2 * own) + rate**2 * fresh)
 
     return along, np.append(noise, (of.beside * g1) @ w), bulk
 

@@ -24,7 +24,7 @@ from solvers.settle import settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import Activation, LabelLaw, SpikedRandomFeatures, remainder
+from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, remainder
 from .one_step import features_after_one_step
 from .step import Step
 
@@ -125,9 +125,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
         # the moments that Eq. (10.1) averages are those of the rows' table
         (a_u, delta, common, own, *rest), error = _settled_averages(step, labels, now)
         a_zeta, n_c, n_i, kept = np.array(rest), common / alpha0, own / alpha0, step.kept(t)
-        D = now.directions  # labels of N(0, I) may know fewer of them
-        towards = np.zeros_like(gamma)  # the gradient's cosines ...
-        towards[:D] = a_u * gamma[:D] + remainder(gamma[:D, None]) @ a_zeta
+        towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
         push = eta * step.readout.values[0]
         # Eq. (10.2)
@@ -150,16 +148,18 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
 
 
 def _state(step: Step, labels: LabelLaw, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
-    """Rows before a step as a model of these ``labels``, of which it sees all that they know."""
+    """Rows before a step as a model of these ``labels``, on all coordinates that those of some step
+    know."""
     target, inputs, bias = labels.target, step.inputs, step.bias.values[0]
-    D = target.dimension if inputs is None else inputs.dimension
+    if target.dimension < step.known and inputs is None:
+        inputs = GaussianMixture(means=np.zeros((1, step.known)))
     return SpikedRandomFeatures(
         student=step.student,
         target=target,
         inputs=inputs,
         r=r,
         c=c,
-        gamma=gamma[:D, None],
+        gamma=gamma[:, None],
         bias=bias,
         label_noise=labels.added,
     )

@@ -101,6 +101,27 @@ def test_directions_of_the_structure():
     assert found @ found.T == pytest.approx(np.diag([0.0, 1.0, 1.0]), abs=1e-12)
 
 
+@pytest.mark.parametrize("variances", [[30, 1, 1, 20], [30, 20, 1, 1], [1, 5, 1, 4], [2, 2, 2, 2]])
+def test_no_direction_of_the_structure_is_lost(variances):
+    """Whether the first coordinate is one of it or not."""
+    law = GaussianMixture(means=np.zeros((1, 4)), covariances=[np.diag(np.array(variances, float))])
+    found = finite_step.structured_directions(law)
+    apart = np.diag(np.array(variances) > 1).astype(float)
+    assert found @ found.T == pytest.approx(apart, abs=1e-12)
+    assert np.abs(found[0, 1:]) == pytest.approx(0, abs=1e-12)
+
+
+def test_decay_shortens_what_rows_start_from():
+    law = GaussianMixture(means=[[0.0]], covariances=[[[5.0]]])
+    fields = dict(student="tanh", target="sin", alpha0=1, eta=0, readout=[-1, 1], inputs=law)
+    whole, half = (
+        features_at_dimension(GradientStep(**fields, decay=decay), beta=1.0, dimension=100)
+        for decay in (0.0, 0.5)
+    )
+    assert np.array(half.r) == pytest.approx(np.array(whole.r) / 2)
+    assert np.array(half.c) == pytest.approx(np.array(whole.c) / 4)
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [

@@ -127,6 +127,31 @@ def test_a_component_in_two_parts(number):
         assert other == pytest.approx(one, rel=1e-12 if kind == "srf" else 1e-10)
 
 
+def test_a_step_that_knows_fewer_coordinates():
+    """Of N(0, I): the second step sees one of them; beside the same law given as a mixture."""
+    of = dict(
+        student="tanh", target="z1 + tanh(z2)", step_target=["z1 + tanh(z2)", "sin(z1)"],
+        steps=[(3, 1.5)] * 2,
+    )  # fmt: skip
+    law = GaussianMixture(means=np.zeros((1, 2)))
+    at = dict(alpha=1.5, lam=0.1)
+    for kind in ("srf", "network"):
+        one, other = (
+            getattr(GradientStep(**of, inputs=inputs), kind)(beta=1.0) for inputs in (None, law)
+        )
+        assert np.ravel(one.gamma) == pytest.approx(np.ravel(other.gamma), rel=1e-9)
+        assert errors(one, at) == pytest.approx(errors(other, at), rel=1e-8)
+
+
+def test_a_component_that_is_known_along_the_spike():
+    """Of no variance: its chance at other places is 0."""
+    law = mixture([[1.0], [0.0]], [[0.0], [2.0]])
+    model = SpikedRandomFeatures(student="relu", target="sin", inputs=law, r=1.5, c=1.0, gamma=1.0)
+    learned = replica.learned_function(model, alpha=1.0, lam=0.1)
+    assert np.isfinite(learned.mean([0.0, 0.5, 1.0])).all()
+    assert learned.target_mean(0.5) == pytest.approx(np.sin(0.5), rel=1e-9)
+
+
 def test_rotated_coordinates():
     """Means, covariances and target in other coordinates of the same plane."""
     step, at, beta = setting(7)
