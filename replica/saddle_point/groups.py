@@ -204,15 +204,17 @@ class Groups(Responses):
             W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
 
             def image(Q: Array, rows: Rows) -> Array:
-                source = (X[rows] + self.moments(self.at_nodes(Q) * W[rows]))[:, None]
-                return self._second_moments(U[rows], V_hat[rows], source)[:, 0, n:]
+                """In units of ``size``."""
+                KQ = self.moments(self.at_nodes(size[rows] * Q) * W[rows])
+                moved = self._second_moments(U[rows], V_hat[rows], (X[rows] + KQ)[:, None])
+                return np.asarray(moved[:, 0, n:] / size[rows])
+
+            def largest(Q: Array) -> Array:
+                return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
 
             past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
             first = image(np.zeros_like(V), np.arange(len(V)))
-            largest = np.abs(first).max(axis=1, keepdims=True) * size / size.max(axis=1)[:, None]
-            return fixed_point(
-                image, first, size=lambda Q: largest[: len(Q)], past=past, max_iterations=100
-            ).value
+            return size * fixed_point(image, first, size=largest, past=past).value
         both = self._second_moments(U, V_hat, self._conjugate_slope(V, alpha))[..., n:]
         matrix = np.eye(V.shape[1]) - both.swapaxes(1, 2) * (size[:, None, :] / size[..., None])
         source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size

@@ -46,7 +46,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     """How far ``points`` are from solving the original equations on ``table``, (P,).
 
     Every unknown is recomputed from its own equation of (4.1)-(4.11), the rest being as in
-    ``points``, and compared relatively.  On the table that the points were solved on, this is
+    ``points``, and compared relatively; of many groups (``MANY``) without Newton's step, whose
+    matrix is not made there.  On the table that the points were solved on, this is
     the residual; on a coarser one, it estimates that table's quadrature error.
     """
     responses, o, hats = responses_of(table), points.overlaps, points.conjugates

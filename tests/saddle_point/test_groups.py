@@ -7,13 +7,13 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
-from replica.equivalence import alike, table_at, table_of_size, tabulate_at
+from replica.equivalence import alike, table_at, table_of_size, tabulate, tabulate_at
 from replica.observables import sweep
 from replica.problem import law
-from replica.saddle_point import ridge
+from replica.saddle_point import groups, residual, responses, ridge, solve_and_check
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
-from solvers.rules import Rule
+from solvers.rules import Rule, trapezoid_tensor
 from tests.oracles.equations import residuals
 from tests.problems import POINTS, PUBLISHED, RAGGED, errors
 from tests.saddle_point.test_random_models import solved
@@ -279,3 +279,24 @@ def test_a_continuous_readout_after_a_small_step(readout, eta):
     assert all(point.converged for point in found)
     before, at, after = (point.test_error for point in found)
     assert at == pytest.approx((before + after) / 2, rel=1e-8)
+
+
+def test_many_groups_are_solved_without_matrices(monkeypatch):
+    """By Anderson's method, to 1e-11 of Newton's; points whose overlaps differ by decades, which
+    are done one after the other."""
+    rng = np.random.default_rng(0)
+    model = SpikedRandomFeatures(
+        student="tanh", target="z1+z2", r=0.3 * rng.standard_normal((14, 2)),
+        c=0.9 + 0.05 * rng.random(14), gamma=0.7 * np.eye(2), dimension=1000,
+    )  # fmt: skip
+    table = tabulate(model, trapezoid_tensor(14, 2))
+    alpha, lam = np.array([0.1, 1.0, 2.0, 20.0]), np.array([1e-4, 0.1, 10.0, 1e-6])
+    usual, _ = solve_and_check(table, table, alpha, lam)
+    for module in (groups, residual, responses):
+        monkeypatch.setattr(module, "MANY", 50)
+    many, _ = solve_and_check(table, table, alpha, lam)
+    assert many.residual.max() < 1e-12
+    for found, expected in zip(many.errors, usual.errors, strict=True):
+        assert found == pytest.approx(expected, rel=1e-11)
+    moments = many.overlaps.Q1, usual.overlaps.Q1
+    assert moments[0] == pytest.approx(moments[1], rel=1e-8, abs=1e-11)
