@@ -201,24 +201,35 @@ class Groups(Responses):
         V_hat, U = self.conjugates(V, alpha), self.to_analytic(V, alpha)
         size, n = self.magnitude(V), U.shape[1] - V.shape[1]
         if V.shape[1] > MANY:
-            W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
-
-            def image(Q: Array, rows: Rows) -> Array:
-                """In units of ``size``."""
-                KQ = self.moments(self.at_nodes(size[rows] * Q) * W[rows])
-                moved = self._second_moments(U[rows], V_hat[rows], (X[rows] + KQ)[:, None])
-                return np.asarray(moved[:, 0, n:] / size[rows])
-
-            def largest(Q: Array) -> Array:
-                return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
-
-            past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
-            first = image(np.zeros_like(V), np.arange(len(V)))
-            return size * fixed_point(image, first, size=largest, past=past).value
+            return self._answer(V, alpha, self._second_moments(U, V_hat, X[:, None])[:, 0, n:])
         both = self._second_moments(U, V_hat, self._conjugate_slope(V, alpha))[..., n:]
         matrix = np.eye(V.shape[1]) - both.swapaxes(1, 2) * (size[:, None, :] / size[..., None])
         source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size
         return size * np.linalg.solve(matrix, source[..., None])[..., 0]
+
+    def distance(self, V: Array, alpha: Array, lam: Array) -> Array:
+        """As of few groups by Newton's matrix; of many the same step without it."""
+        if V.shape[1] <= MANY:
+            return super().distance(V, alpha, lam)
+        left = self.from_conjugates(self.conjugates(V, alpha), lam, V) - V
+        return self._answer(V, alpha, left) / self.magnitude(V)
+
+    def _answer(self, V: Array, alpha: Array, first: Array) -> Array:
+        """Q = first + R K Q (P, D) about V, R and K being both responses: by Anderson's method."""
+        V_hat, U, size = self.conjugates(V, alpha), self.to_analytic(V, alpha), self.magnitude(V)
+        W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
+        first = first / size
+
+        def image(Q: Array, rows: Rows) -> Array:
+            KQ = self.moments(self.at_nodes(size[rows] * Q) * W[rows])
+            RKQ = self._second_moments(U[rows], V_hat[rows], KQ[:, None])[:, 0, -V.shape[1] :]
+            return first[rows] + RKQ / size[rows]
+
+        def largest(Q: Array) -> Array:
+            return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
+
+        past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
+        return size * fixed_point(image, first, size=largest, past=past).value
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:
         """K = -d V_hat / d V of (4.2), (P, D, D): row j holds how all V_hat change with V_j."""

@@ -5,14 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from solvers.linear import solve_rows
 from solvers.results import Array, largest
 
 from ..equivalence import Table
 from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
 from .overlaps import Conjugates, Errors, Overlaps
-from .responses import MANY, Responses, Susceptibility
+from .responses import Responses, Susceptibility
 from .ridge import Points, compiled_points, responses_of, solve_points
 from .rows import TabulatedRows
 from .signal import Signal
@@ -46,8 +45,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     """How far ``points`` are from solving the original equations on ``table``, (P,).
 
     Every unknown is recomputed from its own equation of (4.1)-(4.11), the rest being as in
-    ``points``, and compared relatively; of many groups (``MANY``) without Newton's step, whose
-    matrix is not made there.  On the table that the points were solved on, this is
+    ``points``, and compared relatively.  On the table that the points were solved on, this is
     the residual; on a coarser one, it estimates that table's quadrature error.
     """
     responses, o, hats = responses_of(table), points.overlaps, points.conjugates
@@ -64,10 +62,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
         *_of_errors(table, s, points.errors),
     ]
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
-    U = responses.to_analytic(responses.pack(o.V1, o.V2), alpha)
-    if len(responses.signed) <= MANY:
-        log_residual, slope = responses.log_residual(U, alpha, lam)
-        changes.append(np.abs(solve_rows(slope, log_residual)))
+    changes.append(np.abs(responses.distance(responses.pack(o.V1, o.V2), alpha, lam)))
     return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 
 

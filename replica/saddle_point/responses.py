@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.fixed_point import fixed_point
+from solvers.linear import solve_rows
 from solvers.newton import newton
 from solvers.results import Array, Result, Status, largest
 
@@ -207,6 +208,11 @@ class Responses(ABC):
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """(4.1)-(4.4) as dimensionless residuals (P, D) that are analytic in everything, and
         their derivatives (P, D, D) in the coordinates U of ``to_analytic``."""
+
+    def distance(self, V: Array, alpha: Array, lam: Array) -> Array:
+        """Newton's step from V (P, D), relative to it: what is left, (P, n)."""
+        log_residual, slope = self.log_residual(self.to_analytic(V, alpha), alpha, lam)
+        return np.asarray(solve_rows(slope, log_residual))
 
     def to_analytic(self, V: Array, alpha: Array) -> Array:
         """Coordinates U (P, D) in which ``analytic_residual`` is analytic: V itself, or V2 and

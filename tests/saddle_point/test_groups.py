@@ -10,7 +10,7 @@ from replica import MultiIndex, SpikedRandomFeatures, solve
 from replica.equivalence import alike, table_at, table_of_size, tabulate, tabulate_at
 from replica.observables import sweep
 from replica.problem import law
-from replica.saddle_point import groups, residual, responses, ridge, solve_and_check
+from replica.saddle_point import groups, responses, ridge, solve_and_check
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
 from solvers.rules import Rule, trapezoid_tensor
@@ -292,10 +292,15 @@ def test_many_groups_are_solved_without_matrices(monkeypatch):
     table = tabulate(model, trapezoid_tensor(14, 2))
     alpha, lam = np.array([0.1, 1.0, 2.0, 20.0]), np.array([1e-4, 0.1, 10.0, 1e-6])
     usual, _ = solve_and_check(table, table, alpha, lam)
-    for module in (groups, residual, responses):
+    wrong = ridge.responses_of(table)
+    V = wrong.pack(usual.overlaps.V1, usual.overlaps.V2) * (1 + 1e-6)
+    step = np.abs(wrong.distance(V, alpha, lam)).max(axis=1)
+    for module in (groups, responses):
         monkeypatch.setattr(module, "MANY", 50)
     many, _ = solve_and_check(table, table, alpha, lam)
     assert many.residual.max() < 1e-12
+    # what is left where V is off by 1e-6, with and without Newton's matrix
+    assert np.abs(wrong.distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)
     for found, expected in zip(many.errors, usual.errors, strict=True):
         assert found == pytest.approx(expected, rel=1e-11)
     moments = many.overlaps.Q1, usual.overlaps.Q1
