@@ -38,13 +38,18 @@ def seconds(call: Callable[[], object], repeats: int = 1) -> float:
     return min(taken)
 
 
-def after_step(student: str, target: str, p: int) -> replica.FirstLayer:
+def after_step(student: str, target: str, p: int, **options: str) -> replica.FirstLayer:
     """A layer after one giant step, d = p."""
     rng, sigma, directions = np.random.default_rng(0), activation(student), np.eye(p)[:, :1]
     teacher = activation(target)
     weights = giant_step(rng, p, p, sigma, sigma.slope, teacher, directions, 20, 3.0)
     return replica.FirstLayer(
-        weights=weights, student=student, target=target, directions=directions, noise=NOISE
+        weights=weights,
+        student=student,
+        target=target,
+        directions=directions,
+        noise=NOISE,
+        **options,
     )
 
 
