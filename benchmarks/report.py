@@ -37,6 +37,7 @@ from .benchmarks import (
     python_first_run,
 )
 from .network_theory import TIMED_MODELS, TIMED_STEPS, Network
+from .structured_inputs import SETTINGS
 
 ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
 LOSS_PENALTIES = (1e-4, 0.05, 10)
@@ -72,6 +73,8 @@ def measure(eigenvalues):
     relu = replica.GradientStep(student="relu", target="sin", alpha0=1, eta=2.0)
     sixteen = replace(relu, readout=np.linspace(-1.6, 1.7, 16)).network(beta=1.0)
     box = replace(ONE_STEP, readout="box").network(beta=1.0)
+    structured = replica.GradientStep(**SETTINGS["product of two directions"][0])
+    mixed = {model: getattr(structured, model)(beta=1.0) for model in ("srf", "network")}
     spectrum = replica.spectrum(MODEL, 2.0)
     x = np.linspace(0, 1.05 * spectrum.edges.max(), 1000)
     tasks = {
@@ -99,6 +102,9 @@ def measure(eigenvalues):
         tasks[loss] = (lambda loss=loss: LossGrids().time_grid(loss), 1)
         for lam in LOSS_PENALTIES:
             tasks[loss, lam] = (lambda loss=loss, lam=lam: Losses().time_point(loss, lam), 5)
+    for name, of in mixed.items():
+        at = dict(alpha=MANY_ALPHAS, lam=POINT["lam"])
+        tasks["mixture", name] = (lambda of=of, at=at: replica.learning_curve(of, **at), 10)
     for name, of in networks.items():
         tasks[name] = (lambda of=of: ridge.solve_points(of, MANY_ALPHAS, many), 10)
     for step, of in TIMED_MODELS.items():
@@ -165,6 +171,18 @@ def speed_table(times, set_up):
         ("the same with its residuals on two such tables", middle["checked"] * 1e3, "µs", None),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
         *network,
+        (
+            "on two components of two coordinates, sRF, a point of a curve of 1 000",
+            middle["mixture", "srf"] * 1e3,
+            "µs",
+            10,
+        ),
+        (
+            "its network's over that",
+            times_over(("mixture", "network"), ("mixture", "srf")),
+            "times",
+            5,
+        ),
         ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", 0.3),

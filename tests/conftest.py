@@ -28,7 +28,9 @@ def pytest_collection_finish():
     one_group.compile_all()
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
-    for one in (model, step.network(beta=1.0)):
+    two = replica.GradientStep(student="tanh", target="z1*z2", alpha0=3, eta=1.0)
+    one_group.work_of_several[0] = one_group.WORTHWHILE_OF_SEVERAL  # by what is compiled, always
+    for one in (model, *(make(beta=1.0) for make in (step.network, two.srf, two.network))):
         replica.solve(one, alpha=1.0, lam=0.1)
 
 

@@ -4,13 +4,14 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .batch import Batch
-from .one_group import OneGroup
+from .one_group import OneGroup, Several
 from .rules import jumps, known_layers, layers, rules
 from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate, tabulate_at
 
 __all__ = [
     "Batch",
     "OneGroup",
+    "Several",
     "Table",
     "alike",
     "at_points",

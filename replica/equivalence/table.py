@@ -22,7 +22,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from ..problem import ConditionalMoments, Model, Moments, Places
-from .one_group import OneGroup
+from .one_group import OneGroup, Several
 from .rules import rules
 
 UNSEEN = 1e-8  # of what acts by its square alone, mu_1 and d mu_0 / d c
@@ -134,29 +134,39 @@ class Table:
 
     @cached_property
     def one_group(self) -> OneGroup | None:
-        """This table as that of one group; None where it has more than fits one."""
-        sizes = {len(self.offsets), len(self.mu1), len(self.g)}
-        if self.covariance is None:  # of a network, the second loading is that of the norms
-            sizes.add(self.loadings.shape[1])
-        if sizes != {1} or not self.isotropic:
+        """This table as that of one group; None where there are more, or an intercept."""
+        rows = getattr(self.covariance, "table", None)
+        if (
+            len(self.offsets) > 1
+            or len(self.mu1) > 1
+            or (rows is None) != (self.covariance is None)
+        ):
             return None
-        rows = getattr(self.covariance, "table", None)  # with one g there is one zeta
-        if rows is None and self.covariance is not None:
-            return None
-        a, b = self.mu1[0] ** 2, self.mu2sq[0]
-        norm = self.loadings[0, 1] if self.loadings.shape[1] == 2 else np.zeros_like(a)
-        columns = (
-            self.offsets[0],
-            self.loadings[0, 0],
-            norm,
-            a,
-            b,
-            self.h,
-            self.mu1[0] * self.g[0],
-        )
-        means = float(self.weights @ a), float(self.weights @ b), float(self.c[0])
-        constants = float(self.beta), float(self.noise), float(self.dimension)
-        return OneGroup(self.weights, *columns, self.spread, *means, *constants, rows)
+        (mu1,), (b,), loadings = self.mu1, self.mu2sq, self.loadings[0]
+        norms = len(loadings) - 1 if rows else 0  # of a network that have any
+        special, usual, several = (np.empty(0),) * 3, None, None
+        if len(loadings) - norms == len(self.g) == 1 and self.isotropic:
+            norm = loadings[1] if norms else np.zeros_like(mu1)
+            special, usual = (loadings[0], norm, mu1 * self.g[0]), True
+        else:
+            several = self._several(rows is not None and not norms)
+        means = float(self.weights @ mu1**2), float(self.weights @ b), float(self.c[0])
+        numbers = *means, float(self.beta), float(self.noise), float(self.dimension)
+        columns = self.weights, self.offsets[0], *special, mu1**2, b, self.h, self.spread
+        return OneGroup(*columns, *numbers, rows, usual, several)
+
+    def _several(self, no_norms: bool) -> Several:
+        """The special directions of one group; of a network, the norms are one even where they do
+        not move."""
+        parts = self.regressors.reshape(len(self.regressors), 1 + len(self.g), -1)
+        if no_norms:
+            parts = np.insert(parts, 2, 0.0, axis=0)
+        seen = self.seen.reshape(parts.shape[1:])
+        i, j = np.triu_indices(len(parts) + 1)
+        both = np.concatenate([parts, seen[None]])
+        products = (both[i] * both[j]).sum(axis=1)
+        products[-1] += self.unseen
+        return Several(parts[1:].copy(), seen, self.unseen, products, len(self.g))
 
     @cached_property
     def power(self) -> Array:

@@ -1,4 +1,4 @@
-"""Ridge regression of one group of neurons and one spike, compiled: each point from end to end.
+"""Ridge regression of one group of neurons, compiled: each point from end to end.
 docs/theory.md 4, 5, 16
 
 (V1, V2) solve (4.1)-(4.4) by two steps of (4.2) -> (5.3), then by Newton's method on the two
@@ -13,6 +13,10 @@ in the logarithms of V2 and of W1 = V2 / (q + 1/c), with q = beta V2 V1_hat.  Al
 Isotropic rows, those of an sRF, have c_e = c, and W1 is V1.  Those of a network have c_e(q), and
 C_e(q) on u, the row norms (delta) and zeta; both come with the table (``rows``), and
 V1 = V2 / (q + 1/c_e(q)).  Their readout has one loading more, chi on d mu_0 / d c.
+
+One spike and one direction zeta of the target, which is N(0, 1) whatever kappa is, are the usual
+case, and written out.  Of ``several``, or of inputs that are not isotropic, the same equations are
+those of vectors and matrices (19.3).
 
 To check an answer, not how it is found, ``violation`` is enough: every unknown by its own equation,
 from the averages below it.
@@ -34,7 +38,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Status
 
-from ..equivalence import OneGroup
+from ..equivalence import OneGroup, Several
 
 RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  An error is compared with no
@@ -47,17 +51,17 @@ STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
 
-# Points times nodes that Python does itself, 70 microseconds each: in all as long as numba takes to
-# be imported and to load what it has compiled before.
-WORTHWHILE = 2**13
+# Points times nodes that Python does itself, 70 microseconds each, and of several directions numpy,
+# 1.5: in all as long as numba takes to be imported and to load what it has compiled before.
+WORTHWHILE, WORTHWHILE_OF_SEVERAL = 2**13, 2**19
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 options: dict[str, dict[str, Any]] = {}  # of numba, for the functions it has not yet compiled
-work = [0]  # points times nodes so far
+work, work_of_several = [0], [0]  # points times nodes so far
 
 
-# What is asked of an argument that is None is not compiled: where rows make a difference, they are
-# an argument beside the table that has them.
+# What is asked of an argument that is None is not compiled: where ``rows`` make a difference, or
+# which of ``usual`` and ``several`` is None, they are arguments beside the table that has them.
 def compiled(function: Function) -> Function:
     options[function.__name__] = {}
     return function
@@ -83,20 +87,27 @@ Signals = namedtuple("Signals", "g00 g01 g11 h0 h1 p_hat power g02 g12 g22 h2")
 Bulk = namedtuple("Bulk", "V1 c slope p_slope")
 # a symmetric matrix on u, delta and zeta
 Block = namedtuple("Block", "uu ud uz dd dz zz")
-# (4.5), and the conjugates of all special directions
-Signal = namedtuple("Signal", "m theta chi m_hat theta_hat chi_hat psi_hat")
+# (4.5), and overlaps with all special directions, (theta, chi, psi) or an array, with conjugates
+Signal = namedtuple("Signal", "m m_hat special special_hat")
 # overlaps, conjugates and errors at one point, and what its equations were solved for
-Point = namedtuple(
-    "Point",
-    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat psi_hat X1 X2 test train W1",
-)
-# the same of many, with the largest relative violation of any equation on the finer table and on
-# the coarser, both NaN unless checked; evaluations and status
+Point = namedtuple("Point", "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train W1 signal")
+# the same of many, arrays (P,) and, of special directions, (n, P), with the largest relative
+# violation of any equation on the finer table and on the coarser, both NaN unless checked;
+# evaluations and status
 Points = namedtuple(
     "Points",
-    "V1 V2 m theta chi psi Q1 q2 V1_hat V2_hat m_hat theta_hat chi_hat psi_hat X1 X2 test train W1 "
-    "residual error iterations status",
+    "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train residual error iterations status m m_hat "
+    "special special_hat",
 )
+
+
+def worthwhile(points: int) -> bool:
+    """Whether so many points times nodes of several directions are for this module: numpy is
+    faster, until there has been as much to do as makes up for compiling."""
+    work_of_several[0] += points
+    if work_of_several[0] <= WORTHWHILE_OF_SEVERAL:
+        return False
+    return compile_all() or hasattr(solve, "py_func")
 
 
 def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Points:
@@ -108,20 +119,25 @@ def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: 
             compile_all()
     try:
         with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
-            return Points(*solve(fine, coarse, alpha, lam, checked))
+            rows = solve(fine, coarse, alpha, lam, checked)
     except (ArithmeticError, ValueError):
         if compile_all():
-            return Points(*solve(fine, coarse, alpha, lam, checked))
-    if alpha.size == 1:
-        return Points(*np.append(np.full(22, np.nan), NOT_FINITE)[:, None])
-    each = [slice(i, i + 1) for i in range(alpha.size)]
-    parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
-    return Points(*map(np.concatenate, zip(*parts, strict=True)))
+            rows = solve(fine, coarse, alpha, lam, checked)
+        elif alpha.size == 1:
+            rows = np.full((22, 1), np.nan)
+            rows[13] = NOT_FINITE
+        else:
+            each = [slice(i, i + 1) for i in range(alpha.size)]
+            parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
+            return Points(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+    return Points(*rows[:16], *np.split(rows[16:], 2))
 
 
 def compile_all() -> bool:
     """Put compiled functions in the place of those here, if that has not been done and there is
     numba: whether it was."""
+    if not options:
+        return False
     todo = dict(options)
     options.clear()
     try:
@@ -132,23 +148,34 @@ def compile_all() -> bool:
         globals()[name] = njit(error_model="numpy", **own)(globals()[name])  # 1 / 0 is infinite
     with suppress(KeyError, RuntimeError):  # nowhere to keep it: compiled in every process anew
         globals()["solve"].enable_caching()
-    return bool(todo)
+    return True
 
 
 @compiled
 def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
     """The points (alpha[i], lam[i]) on the table ``fine``, checked on it and on ``coarse``: the
-    rows of ``Points``, (23, P)."""
-    out = np.empty((23, alpha.size))
+    rows of ``Points``, (16 + 2n, P), of n special directions."""
+    n = directions(fine.several)
+    out = np.empty((16 + 2 * n, alpha.size))
     for i in range(alpha.size):
         W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
         point = readout(fine, alpha[i], lam[i], W1, V2)
         residual = violation(fine, alpha[i], lam[i], point) if checked else np.nan
         error = violation(coarse, alpha[i], lam[i], point) if checked else np.nan
-        for k, number in enumerate(point):
+        for k, number in enumerate(point[:10]):
             out[k, i] = number
-        out[19, i], out[20, i], out[21, i], out[22, i] = residual, error, iterations, status
+        out[10, i], out[11, i], out[12, i], out[13, i] = residual, error, iterations, status
+        out[14, i], out[15, i] = point.signal.m, point.signal.m_hat
+        for k in range(n):
+            out[16 + k, i] = point.signal.special[k]
+            out[16 + n + k, i] = point.signal.special_hat[k]
     return out
+
+
+@compiled
+def directions(several: Several | None) -> int:
+    """How many special directions there are: the spike, the norms and zeta, unless several."""
+    return 3 if several is None else len(several.loadings)
 
 
 @compiled
@@ -195,11 +222,11 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     q = t.beta * V2 * V1_hat
-    C, slope = special(t, t.rows, q)
-    s = signal(t, t.rows, alpha, V1, V2, q, C)
-    psi, X2_signal, Q1_signal = of_signal(t, alpha, V2, q, C, slope, s)
+    C, slope = special(t, t.rows, t.usual, t.several, q)
+    s = signal(t, t.rows, t.usual, t.several, alpha, V1, V2, q, C)
+    X2_signal, Q1_signal, psi2 = of_signal(t, t.usual, t.several, alpha, V2, q, C, slope, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, s.m, s.theta, s.chi, psi)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, t.usual, t.several, V1, V2, s)
     Ta += Q1_signal * RRaa
     Tb += Q1_signal * E.RRab
     X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8) without Q
@@ -214,19 +241,44 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
     Q1 += Q1_signal
     test = T + Q1 * t.mean_a + q2 * t.mean_b - t.noise  # Eq. (4.11)
     train = T0 + Q1 * E.RRa + q2 * E.RRb  # Eq. (4.11)
-    overlaps = V1, V2, s.m, s.theta, s.chi, psi, Q1, q2
-    conjugates = V1_hat, V2_hat, s.m_hat, s.theta_hat, s.chi_hat, s.psi_hat, X1, X2
-    return Point(*overlaps, *conjugates, test, train, W1)
+    return Point(V1, V2, Q1 + psi2, q2, V1_hat, V2_hat, X1, X2, test, train, W1, s)
 
 
 @compiled
 def signal(
-    t: OneGroup, rows: HalfLine | None, alpha: float, V1: float, V2: float, q: float, C: Block
+    t: OneGroup,
+    rows: HalfLine | None,
+    usual: bool | None,
+    several: Several | None,
+    alpha: float,
+    V1: float,
+    V2: float,
+    q: float,
+    C: Any,
+) -> Signal:
+    """m and the overlaps with special directions.  Eq. (4.5)"""
+    penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
+    if usual is not None:
+        found = signal_of_spike(t, rows, alpha, V1, V2, q, penalty, C)
+    if several is not None:
+        found = signal_of_several(t, several, alpha * V2, V1, V2, penalty, C)
+    return found
+
+
+@compiled
+def signal_of_spike(
+    t: OneGroup,
+    rows: HalfLine | None,
+    alpha: float,
+    V1: float,
+    V2: float,
+    q: float,
+    penalty: float,
+    C: Block,
 ) -> Signal:
     """m and theta as a least-squares problem with a unit penalty on phi, where, of isotropic rows,
     theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eq. (4.5)"""
     E = signal_averages(t, rows, V1, V2, 0.0, 0.0)
-    penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
     pivot = E.g00 + penalty if E.g00 > 0 else inf  # no mu_0, no m
     share, norm_share = E.g01 / pivot, E.g02 / pivot
     left = signal_averages(t, rows, V1, V2, share, norm_share)
@@ -237,7 +289,8 @@ def signal(
     phi = root * left.h1 / (1 + root**2 * (left.g11 + penalty * share**2))
     m = E.h0 / pivot - share * root * phi
     psi_hat = E.p_hat * V1 / (t.c * V2)  # of psi = alpha V1 p_hat = alpha c V2 psi_hat, Eq. (4.6)
-    return Signal(m, root * phi, 0.0, penalty * m, phi / root, 0.0, psi_hat)
+    special, special_hat = (root * phi, 0.0, alpha * t.c * V2 * psi_hat), (phi / root, 0.0, psi_hat)
+    return Signal(m, penalty * m, special, special_hat)
 
 
 @compiled
@@ -281,21 +334,114 @@ def network_signal(
     m -= share * theta + norm_share * chi  # Eq. (4.5)
     theta_hat = phi / root - tilt * chi_hat
     psi_hat = zeta * (p_hat - q * (C.uz * theta_hat + C.dz * chi_hat))
-    return Signal(m, theta, chi, penalty * m, theta_hat, chi_hat, psi_hat)
+    special_hat = theta_hat, chi_hat, psi_hat
+    psi = scale * times(C, special_hat)[2]
+    return Signal(m, penalty * m, (theta, chi, psi), special_hat)
+
+
+@compiled
+def signal_of_several(
+    t: OneGroup, several: Several, scale: float, V1: float, V2: float, penalty: float, C: Array
+) -> Signal:
+    """The same of any special directions, all at once: theta = root phi with root root^T = alpha V2
+    C, by Cholesky; ``scale`` is alpha V2.  Eqs. (4.5), (19.3)"""
+    n, G, root = len(C), gram_of_several(t, several, V1, V2), cholesky(C, scale)
+    matrix = turned(G, root)  # of (m, phi), and the target beside
+    matrix[0, 0] += penalty
+    for i in range(1, n + 1):
+        matrix[i, i] += 1
+    factor, phi, special_hat = cholesky(matrix, 1.0), np.zeros(n + 1), np.zeros(n)
+    solve_transposed(factor, factor[n + 1], phi)  # the last row solves for the target already
+    m, phi, special = phi[0], phi[1:], np.zeros(n)
+    for i in range(n):
+        for k in range(i + 1):
+            special[i] += root[i, k] * phi[k]
+    for i in range(n):
+        special_hat[i] = along(G, m, special, i + 1)
+    # root^T theta_hat = phi keeps more digits where the data outweigh the penalty
+    solve_transposed(root, phi, special_hat)
+    return Signal(m, penalty * m, special, special_hat)
+
+
+@compiled
+def turned(G: Array, root: Array) -> Array:
+    """T^T G T, T having 1 of mu_0 and the target, and ``root``, which is lower, between."""
+    n, half, whole = len(root), G.copy(), np.empty_like(G)
+    for i in range(n + 2):
+        for j in range(n):
+            half[i, j + 1] = 0.0
+            for k in range(j, n):
+                half[i, j + 1] += G[i, k + 1] * root[k, j]
+    for j in range(n + 2):
+        whole[0, j], whole[n + 1, j] = half[0, j], half[n + 1, j]
+        for i in range(n):
+            whole[i + 1, j] = 0.0
+            for k in range(i, n):
+                whole[i + 1, j] += root[k, i] * half[k + 1, j]
+    return whole
+
+
+@compiled
+def along(G: Array, m: float, special: Array, i: int) -> float:
+    """E[R F (target - output)] of the regressor i, mu_0 first.  Eqs. (4.5), (19.3)"""
+    left = G[i, -1] - m * G[i, 0]
+    for k in range(len(special)):
+        left -= G[i, k + 1] * special[k]
+    return left
+
+
+@compiled
+def cholesky(matrix: Array, scale: float) -> Array:
+    """L with L L^T = scale matrix, without the directions that do not move beside those before."""
+    L = np.zeros_like(matrix)
+    for i in range(len(L)):
+        for j in range(i + 1):
+            rest = scale * matrix[i, j]
+            for k in range(j):
+                rest -= L[i, k] * L[j, k]
+            if i == j and not rest <= 1e-13 * scale * matrix[i, i]:
+                L[i, i] = sqrt(rest)
+            elif i != j and L[j, j] > 0:
+                L[i, j] = rest / L[j, j]
+    return L
+
+
+@compiled
+def solve_transposed(L: Array, y: Array, x: Array) -> None:
+    """x with L^T x = y in the place of ``x``, which is left where L does not tell."""
+    for i in range(len(x) - 1, -1, -1):
+        if L[i, i] != 0:
+            x[i] = y[i]
+            for k in range(i + 1, len(x)):
+                x[i] -= L[k, i] * x[k]
+            x[i] /= L[i, i]
 
 
 @compiled
 def of_signal(
-    t: OneGroup, alpha: float, V2: float, q: float, C: Block, slope: Block, s: Signal
-) -> tuple[float, float, float]:
-    """psi; what the signal adds to X2, the last term of (4.8), and to Q1, psi^2 and that of (15.8).
-    At a finite dimension m_hat acts as theta_hat does."""
-    hats = s.theta_hat, s.chi_hat, s.psi_hat
-    psi, falls, scale = alpha * V2 * times(C, hats)[2], -form(slope, hats), alpha**2 / t.beta
-    X2 = scale * (form(C, hats) - q * falls)  # Eqs. (4.8), (15.8)
+    t: OneGroup,
+    usual: bool | None,
+    several: Several | None,
+    alpha: float,
+    V2: float,
+    q: float,
+    C: Any,
+    slope: Any,
+    s: Signal,
+) -> Triple:
+    """What the signal adds to X2, the last term of (4.8), and to Q1, that of (15.8) and, a term of
+    its own where psi has a loading, psi^2.  At a finite dimension m_hat acts as theta_hat does."""
+    hats, scale, psi2, of_loading = s.special_hat, alpha**2 / t.beta, 0.0, 0.0
+    if usual is not None:
+        psi2, falls, held = s.special[2] ** 2, -form(slope, hats), form(C, hats)
+    if several is not None:
+        for k in range(len(hats) - several.rest, len(hats)):
+            of_loading += s.special[k] ** 2
+        falls, held = -form_of_several(slope, hats), form_of_several(C, hats)
+    X2 = scale * (held - q * falls)  # Eqs. (4.8), (15.8)
     if s.m_hat != 0:
         X2 += scale * t.dimension * s.m_hat**2
-    return psi, X2, psi**2 + (alpha * V2) ** 2 * falls
+    return X2, psi2 + (alpha * V2) ** 2 * falls, of_loading
 
 
 @compiled
@@ -308,51 +454,89 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     q = t.beta * V2_again * V1_hat
-    C, slope = special(t, t.rows, q)
-    F = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
-    along_m = F.h0 - F.g00 * p.m - F.g01 * p.theta - F.g02 * p.chi - p.m_hat  # Eq. (4.5)
-    along_theta = F.h1 - F.g01 * p.m - F.g11 * p.theta - F.g12 * p.chi - p.theta_hat  # Eq. (4.5)
-    along_chi = F.h2 - F.g02 * p.m - F.g12 * p.theta - F.g22 * p.chi - p.chi_hat  # Eq. (16.10)
-    along_psi = F.p_hat - E.Ra * p.psi - p.psi_hat  # Eq. (4.13)
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, V1, V2, p.m, p.theta, p.chi, p.psi)
-    Ta += p.Q1 * RRaa + p.q2 * E.RRab  # Eq. (4.7)
-    Tb += p.Q1 * E.RRab + p.q2 * RRbb  # Eq. (4.7)
-    s = Signal(p.m, p.theta, p.chi, p.m_hat, p.theta_hat, p.chi_hat, p.psi_hat)
-    psi, X2_signal, Q1_signal = of_signal(t, alpha, V2_again, q, C, slope, s)
+    C, slope = special(t, t.rows, t.usual, t.several, q)
+    s = p.signal
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, t.usual, t.several, V1, V2, s)
+    X2_signal, Q1_signal, psi2 = of_signal(t, t.usual, t.several, alpha, V2_again, q, C, slope, s)
+    Q1_of_rest = p.Q1 - psi2
+    Ta += Q1_of_rest * RRaa + p.q2 * E.RRab  # Eq. (4.7)
+    Tb += Q1_of_rest * E.RRab + p.q2 * RRbb  # Eq. (4.7)
     X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8)
     Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)  # Eq. (4.9)
-    theta, chi, _ = times(C, (p.theta_hat, p.chi_hat, p.psi_hat))
-    theta, chi = alpha * V2_again * theta, alpha * V2_again * chi  # Eqs. (4.5), (4.13)
-    test = T + p.Q1 * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
-    train = T0 + p.Q1 * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
+    test = T + Q1_of_rest * t.mean_a + p.q2 * t.mean_b - t.noise  # Eq. (4.11)
+    train = T0 + Q1_of_rest * E.RRa + p.q2 * E.RRb  # Eq. (4.11)
     # the errors of no readout: what errors, sums that may cancel, are compared with
-    whole, whole_train, _, _, _, _ = error_averages(t, t.rows, V1, V2, 0.0, 0.0, 0.0, 0.0)
-    size_of_target = sqrt(F.power)
-    least = SMALLEST_OVERLAP * size_of_target
-    worst = 0.0
+    whole, whole_train = no_readout(t, V1, V2)
+    scale = alpha * V2_again
+    worst = violation_of_signal(t, t.rows, t.usual, t.several, E.Ra, V1, V2, scale, C, s)
     for change in (
         relative(V1_again - V1, V1),
         relative(V2_again - V2, V2),
         size(solve_pair(slopes, error)),  # Newton's step, where (5.3) hardly moves V
         relative(V1_hat - p.V1_hat, p.V1_hat),
         relative(V2_hat - p.V2_hat, p.V2_hat),
-        relative(along_m, sqrt(F.g00) * size_of_target),
-        relative(along_theta, sqrt(F.g11) * size_of_target),
-        relative(along_chi, sqrt(F.g22) * size_of_target),
-        relative(along_psi, sqrt(E.Ra) * size_of_target),
-        # what adds nothing to the output has no size
-        relative(sqrt(F.g11) * (theta - p.theta), max(sqrt(F.g11) * abs(p.theta), least)),
-        relative(sqrt(F.g22) * (chi - p.chi), max(sqrt(F.g22) * abs(p.chi), least)),
-        relative(sqrt(E.Ra) * (psi - p.psi), max(sqrt(E.Ra) * abs(p.psi), least)),
         relative(X1 - p.X1, p.X1),
         relative(X2 - p.X2, p.X2),
-        relative(Q1 + Q1_signal - p.Q1, p.Q1),
+        relative(Q1 + Q1_signal + psi2 - p.Q1, p.Q1),
         relative(q2 - p.q2, p.q2),
         relative(test - p.test, max(abs(p.test), SMALLEST_ERROR * whole)),
         relative(train - p.train, max(abs(p.train), SMALLEST_ERROR * whole_train)),
     ):
         if not change <= worst:
             worst = change if isfinite(change) else inf
+    return worst
+
+
+@compiled
+def violation_of_signal(
+    t: OneGroup,
+    rows: HalfLine | None,
+    usual: bool | None,
+    several: Several | None,
+    of_zeta: float,
+    V1: float,
+    V2: float,
+    scale: float,
+    C: Any,
+    s: Signal,
+) -> float:
+    """The same of the signal: of conjugates beside the target's size, of overlaps by what they add
+    to the output.  ``of_zeta`` is E[mu_1^2 R], ``scale`` alpha V2.
+
+    Eqs. (4.5), (4.13), (16.10)"""
+    left: Any
+    again: Any
+    size: Any
+    if usual is not None:
+        F = signal_averages(t, rows, V1, V2, 0.0, 0.0)
+        (theta, chi, psi), again, m = s.special, times(C, s.special_hat), s.m
+        left = (
+            F.h0 - F.g00 * m - F.g01 * theta - F.g02 * chi,
+            F.h1 - F.g01 * m - F.g11 * theta - F.g12 * chi,
+            F.h2 - F.g02 * m - F.g12 * theta - F.g22 * chi,  # Eq. (16.10)
+            F.p_hat - of_zeta * psi,
+        )
+        size = sqrt(F.g00), sqrt(F.g11), sqrt(F.g22), sqrt(of_zeta)
+        target = sqrt(F.power)
+    if several is not None:
+        G = gram_of_several(t, several, V1, V2)
+        n, target = len(C), sqrt(G[-1, -1])
+        left, again, size = np.zeros(n + 1), np.zeros(n), np.zeros(n + 1)
+        for i in range(n + 1):
+            left[i], size[i] = along(G, s.m, s.special, i), sqrt(G[i, i])
+        for i in range(n):
+            again[i] = row_times(C, i, s.special_hat)
+    worst = relative(left[0] - s.m_hat, size[0] * target)
+    for k in range(len(again)):
+        now, own = s.special[k], size[k + 1]
+        # what adds nothing to the output has no size
+        floor = max(own * abs(now), SMALLEST_OVERLAP * target)
+        for change in (
+            relative(left[k + 1] - s.special_hat[k], own * target),
+            relative(own * (scale * again[k] - now), floor),
+        ):
+            if not change <= worst:
+                worst = change if isfinite(change) else inf
     return worst
 
 
@@ -376,7 +560,12 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @summed
 def signal_averages(
-    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
+    t: OneGroup,
+    rows: HalfLine | None,
+    V1: float,
+    V2: float,
+    share: float,
+    norm_share: float,
 ) -> Signals:
     """With l = kappa mu_1 - share mu_0 and l' = d mu_0 / d c - norm_share mu_0; zeros where that is
     no loading.  Eqs. (4.5), (4.6), (16.10)"""
@@ -402,24 +591,58 @@ def signal_averages(
 
 
 @summed
+def gram_of_several(t: OneGroup, several: Several, V1: float, V2: float) -> Array:
+    """E[R F F^T] of F = (mu_0, loadings, target), (n + 2, n + 2).  Eqs. (4.5), (19.3)"""
+    N, size, row = len(t.weights), len(several.loadings) + 2, 0
+    wR, G = np.empty(N), np.empty((size, size))
+    for n in range(N):
+        wR[n] = t.weights[n] / (1 + V1 * t.a[n] + V2 * t.b[n])
+    for i in range(size):
+        for j in range(i, size):
+            total = 0.0
+            for n in range(N):
+                total += wR[n] * several.products[row, n]
+            G[i, j] = G[j, i] = total
+            row += 1
+    return G
+
+
+@summed
+def no_readout(t: OneGroup, V1: float, V2: float) -> Pair:
+    """E[e] and E[R^2 e] of ``error_averages`` without any overlap."""
+    T = T0 = 0.0
+    for n in range(len(t.weights)):
+        error = t.weights[n] * (t.h[n] * t.h[n] + t.spread[n] + t.noise)
+        T += error
+        T0 += error / (1 + V1 * t.a[n] + V2 * t.b[n]) ** 2
+    return T, T0
+
+
+@summed
 def error_averages(
     t: OneGroup,
     rows: HalfLine | None,
+    usual: bool | None,
+    several: Several | None,
     V1: float,
     V2: float,
-    m: float,
-    theta: float,
-    chi: float,
-    psi: float,
+    s: Signal,
 ) -> tuple[float, float, float, float, float, float]:
     """E[e], E[R^2 e {1, a, b}], E[R^2 {a^2, b^2}], e being (4.7) without its terms in Q1, q2."""
     T = T0 = Ta = Tb = RRaa = RRbb = 0.0
+    if several is not None:
+        errors = errors_of_several(t, several, s.m, s.special)
+    if usual is not None:
+        theta, chi, psi = s.special
     for n in range(len(t.weights)):
         w, a, b = t.weights[n], t.a[n], t.b[n]
-        gap = m * t.mu0[n] + theta * t.loading[n] - t.h[n]
-        if rows is not None:
-            gap += chi * t.norm[n]
-        error = gap * gap - 2 * psi * t.mu1g[n] + t.spread[n] + t.noise  # Eq. (4.7)
+        if several is not None:
+            error = errors[n]
+        if usual is not None:
+            gap = s.m * t.mu0[n] + theta * t.loading[n] - t.h[n]
+            if rows is not None:
+                gap += chi * t.norm[n]
+            error = gap * gap - 2 * psi * t.mu1g[n] + t.spread[n] + t.noise  # Eq. (4.7)
         R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
         wRR = w * R * R
         T += w * error
@@ -429,6 +652,25 @@ def error_averages(
         RRaa += wRR * a * a
         RRbb += wRR * b * b
     return T, T0, Ta, Tb, RRaa, RRbb
+
+
+@summed
+def errors_of_several(t: OneGroup, several: Several, m: float, special: Array) -> Array:
+    """(4.7) without its terms in Q1, q2 at every node: the square of what the output lacks of the
+    target's mean, and of its slope in every part of zeta that is random there.  Eq. (19.3)"""
+    n, parts, N = several.loadings.shape
+    errors, gap = np.empty(N), np.empty(N)
+    for i in range(N):
+        errors[i] = several.unseen[i] + t.noise
+    for part in range(parts):
+        for i in range(N):
+            gap[i] = (m * t.mu0[i] if part == 0 else 0.0) - several.seen[part, i]
+        for k in range(n - several.rest if part > 0 else 0, n):
+            for i in range(N):
+                gap[i] += special[k] * several.loadings[k, part, i]
+        for i in range(N):
+            errors[i] += gap[i] * gap[i]
+    return errors
 
 
 @compiled
@@ -495,8 +737,25 @@ def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
 
 
 @compiled
-def special(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]:
+def special(
+    t: OneGroup,
+    rows: HalfLine | None,
+    usual: bool | None,
+    several: Several | None,
+    q: float,
+) -> tuple[Any, Any]:
     """C_e and its derivative at q."""
+    found: Any
+    if usual is not None:
+        found = special_of_spike(t, rows, q)
+    if several is not None:
+        found = special_of_several(t, rows, len(several.loadings), q)
+    return found
+
+
+@compiled
+def special_of_spike(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]:
+    """The same on u, delta and zeta."""
     if rows is None:
         return Block(t.c, 0.0, 0.0, 0.0, 0.0, t.c), Block(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     panel, x, dx = place(rows, q)
@@ -505,6 +764,24 @@ def special(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]
     dd, dz, zz = series(c[4], x), series(c[5], x), series(c[6], x)
     value = Block(uu[0], ud[0], uz[0], dd[0], dz[0], zz[0])
     return value, Block(dx * uu[1], dx * ud[1], dx * uz[1], dx * dd[1], dx * dz[1], dx * zz[1])
+
+
+@compiled
+def special_of_several(t: OneGroup, rows: HalfLine | None, n: int, q: float) -> tuple[Array, Array]:
+    """The same of n directions, (n, n)."""
+    C, slope, row = np.zeros((n, n)), np.zeros((n, n)), 1
+    if rows is None:
+        for i in range(n):
+            C[i, i] = t.c
+        return C, slope
+    panel, x, dx = place(rows, q)
+    for i in range(n):
+        for j in range(i, n):
+            value, change = series(rows.series[row, panel], x)
+            C[i, j] = C[j, i] = value
+            slope[i, j] = slope[j, i] = change * dx
+            row += 1
+    return C, slope
 
 
 @compiled
@@ -543,6 +820,24 @@ def form(C: Block, nu: Triple) -> float:
     """nu^T C nu."""
     u, d, z = times(C, nu)
     return nu[0] * u + nu[1] * d + nu[2] * z
+
+
+@compiled
+def row_times(C: Array, i: int, nu: Array) -> float:
+    """(C nu)_i of several directions."""
+    total = 0.0
+    for k in range(len(nu)):
+        total += C[i, k] * nu[k]
+    return total
+
+
+@compiled
+def form_of_several(C: Array, nu: Array) -> float:
+    """nu^T C nu of several directions."""
+    total = 0.0
+    for i in range(len(nu)):
+        total += nu[i] * row_times(C, i, nu)
+    return total
 
 
 @compiled

@@ -23,10 +23,10 @@ def solve_and_check(
 ) -> tuple[Points, Array]:
     """The points on the table ``fine``, with their residual there in them, and their residual on
     ``coarse``, (P,): the quadrature error, which that of a network's tabulated rows is one of."""
-    if fine.one_group is not None:
-        points, error = compiled_points(fine, coarse, alpha, lam)
-    else:
-        points, error = check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+    found = compiled_points(fine, coarse, alpha, lam)
+    if found is None:
+        found = check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+    points, error = found
     if isinstance(fine.covariance, TabulatedRows) and not fine.covariance.tangent:
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, fine.covariance.error(q))

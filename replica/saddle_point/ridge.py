@@ -4,7 +4,7 @@ The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everythin
 algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
 K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
 kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + V)] at every point.
-A table of one group and one spike, the usual case, is left to the compiled ``one_group``.
+A table of one group, the usual case, is left to the compiled ``one_group``.
 """
 
 from typing import NamedTuple
@@ -53,8 +53,8 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     ``start`` holds guesses, such as the overlaps on another table.  Rows that did not
     converge hold whatever the solver left; callers mask them.
     """
-    if table.one_group is not None:
-        return compiled_points(table, None, alpha, lam)[0]
+    if (found := compiled_points(table, None, alpha, lam)) is not None:
+        return found[0]
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
@@ -64,32 +64,36 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
 
 def compiled_points(
     fine: Table, coarse: Table | None, alpha: Array, lam: Array
-) -> tuple[Points, Array]:
+) -> tuple[Points, Array] | None:
     """The points on the table ``fine`` of one group, and their quadrature error (P,): their
-    residual on ``coarse``.  Without that table, neither is known of the points."""
+    residual on ``coarse``.  Without that table, neither is known of the points.  None if they are
+    not for the compiled core."""
+    first, second = fine.one_group, (coarse or fine).one_group
+    if first is None or second is None:
+        return None
+    if first.several is not None and not one_group.worthwhile(alpha.size * len(fine.weights)):
+        return None
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    first, second = fine.one_group, (coarse or fine).one_group
-    assert first is not None
-    assert second is not None
     arguments = first, second, alpha, lam, coarse is not None
     try:
         found = one_group.solved(*arguments)
     except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
         found = one_group.solved(*arguments)
-    count = fine.loadings.shape[1]  # on the spike; of a network, on its row norms, too
-    theta = np.column_stack([found.theta, found.chi])[:, :count]
-    hats = np.column_stack([found.theta_hat, found.chi_hat])[:, :count]
-    special_hat = np.column_stack([hats, found.psi_hat])[:, None]
-    psi, m, m_hat = found.psi[:, None, None], found.m[:, None], found.m_hat[:, None]
+    special, special_hat = found.special.T, found.special_hat.T
+    count, rest = fine.loadings.shape[1], len(fine.g)
+    # of a network, row norms that do not move are left out
+    kept = [*range(count), *range(special.shape[1] - rest, special.shape[1])]
+    theta, psi = np.split(special[:, None, kept], [count], axis=2)
+    m, m_hat = found.m[:, None], found.m_hat[:, None]
 
     def pair(first: Array, second: Array) -> tuple[Array, Array]:
         return first[:, None, None], second[:, None]
 
     V, Q = pair(found.V1, found.V2), pair(found.Q1, found.q2)
     V_hat, X = pair(found.V1_hat, found.V2_hat), pair(found.X1, found.X2)
-    overlaps = Overlaps(*V, m, theta[:, None], psi, *Q)
-    conjugates = Conjugates(*V_hat, m_hat, special_hat, *X)
+    overlaps = Overlaps(*V, m, theta, psi, *Q)
+    conjugates = Conjugates(*V_hat, m_hat, special_hat[:, None, kept], *X)
     status = STATUSES[found.status.astype(np.int64)]
     account = found.residual, found.iterations.astype(np.int64), status
     return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error

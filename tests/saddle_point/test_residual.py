@@ -14,7 +14,7 @@ from replica.saddle_point.residual import residual
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
 from tests.problems import POINTS, PUBLISHED, RAGGED
-from tests.saddle_point.test_one_group import general
+from tests.saddle_point.test_one_group import MIXTURE, general
 
 RELU = GradientStep(student="relu", target="sin", alpha0=0.5, eta=2.0, noise=0.1)
 MODELS = {
@@ -26,6 +26,9 @@ MODELS = {
         student="tanh", target="sin(z1) + z2", r=[[1.0, 0.2], [-0.4, 0.8]], c=[1.0, 0.6],
         gamma=[[0.8, 0.0], [0.0, 0.7]], beta=1.3,
     ),
+    "mixture": GradientStep(
+        student="relu", target="z1*z2 + sin(z2)", alpha0=1.0, eta=2.0, inputs=MIXTURE
+    ).srf(beta=0.7),
     "network": RELU.network(beta=1.2),
     "network, two readouts": replace(RELU, readout=[1.5, 0.5]).network(beta=1.2),
     "network, two steps": GradientStep(
@@ -130,7 +133,9 @@ def test_half_a_pass_again_and_again_is_the_same_answer(name):
     assert damped.train_error == pytest.approx(usual.train_error, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["one group", "finite dimension", "network"])
+@pytest.mark.parametrize(
+    "name", ["one group", "finite dimension", "network", "mixture", "network, two steps"]
+)
 def test_the_compiled_check_sees_every_number(name, monkeypatch):
     for function in one_group.__dict__.copy().values():
         if hasattr(function, "py_func"):  # by itself numba would compile it anew
@@ -145,11 +150,21 @@ def test_the_compiled_check_sees_every_number(name, monkeypatch):
             return one_group.violation(table, alpha, lam, point)
 
     assert violation(point) < 1e-12
+
+    def wrong(value):
+        return 1.2 * value + (abs(value) < 1e-9)
+
+    signal = point.signal
     for quantity, value in point._asdict().items():
-        if quantity.startswith("chi") and table.rows is None:
-            continue  # an sRF has none
-        bad = point._replace(**{quantity: 1.2 * value + (abs(value) < 1e-9)})
-        assert violation(bad) > WRONG, quantity
+        if quantity != "signal":
+            assert violation(point._replace(**{quantity: wrong(value)})) > WRONG, quantity
+    for quantity, value in signal._asdict().items():
+        for k, number in enumerate(np.atleast_1d(value)):
+            if number == 0 and table.rows is None and table.usual:
+                continue  # an sRF has no chi
+            bad = np.where(np.arange(np.size(value)) == k, wrong(number), value)
+            bad = signal._replace(**{quantity: bad if np.ndim(value) else float(bad[0])})
+            assert violation(point._replace(signal=bad)) > WRONG, (quantity, k)
 
 
 @pytest.mark.parametrize("loss", ["huber:0.5", "logistic"])

@@ -78,8 +78,8 @@ def along_target(task: MixtureTask) -> GaussianMixture:
     if not task.directions.shape[1]:
         return law
     known = task.directions[:K, 0]
-    rest = float(np.sqrt(max(0.0, 1 - float(known @ known))))
-    first = np.append(known, rest) if rest > 1e-9 else known
+    beside = 1 - float(known @ known)  # of the target's direction, rounding or not
+    first = np.append(known, np.sqrt(beside)) if beside > 1e-12 else known
     axes = np.linalg.qr(np.column_stack([first, np.eye(len(first))]))[0]
     axes *= np.where(axes.T @ first < 0, -1.0, 1.0)
     wide = law.within(len(first))
