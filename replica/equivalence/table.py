@@ -254,6 +254,7 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     groups = model.geometry
     shift = groups.r @ kappa + groups.bias[:, None]
     mean, first, variance = model.student.moments(shift, groups.c[:, None])
+    variance = variance + model.feature_noise
     size = float(np.sqrt((mean**2 + first**2 + variance).max()))
     spread = float(np.sqrt((first**2 + variance).max()))
     return Moments(_clean(mean, size), _clean(first, spread, UNSEEN), variance), size

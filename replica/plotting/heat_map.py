@@ -65,9 +65,11 @@ def plot_heat_map(
     return finish(ax, LABELS.get(x_name, x_name), LABELS.get(y_name, y_name), described, notes)
 
 
-def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> None:
-    """``values`` (y, x) as colours with a bar called ``label``, and contours at its ticks; grey
-    where nothing is known."""
+def draw_heat_map(
+    ax: "Axes", x: Array, y: Array, values: Array, label: str, *, contours: Array | None = None
+) -> None:
+    """``values`` (y, x) as colours with a bar called ``label``, and contours of them, or of others,
+    at its ticks; grey where nothing is known."""
     from matplotlib.colors import LogNorm
 
     known = values[np.isfinite(values)]
@@ -79,7 +81,8 @@ def draw_heat_map(ax: "Axes", x: Array, y: Array, values: Array, label: str) -> 
     bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
     if known.size and known.max() > known.min():
         levels = round_values(float(known.min()), float(known.max()), logarithmic=wide)
-        bar.add_lines(ax.contour(x, y, values, levels=levels, colors="white", linewidths=0.7))
+        of = values if contours is None else contours
+        bar.add_lines(ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7))
         texts = [f"${number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         bar.set_ticks(levels, labels=texts)
         bar.minorticks_off()

@@ -88,6 +88,8 @@ class SpikedRandomFeatures(Problem):
         than n.  Other effects of order 1/d are not in it.  They are a few times 1/d: the
         fluctuation of m, largest for the logistic loss, and, of a network, what the gradient of its
         first output leaves of the mean row.  docs/readout.md
+    feature_noise : float
+        Variance of independent noise in every feature.
     law_error : float
         What more groups would change of the features' averages where they stand for a continuous
         law, relative.  In the limit d -> inf, where m is free along functions however small, an
@@ -131,6 +133,7 @@ class SpikedRandomFeatures(Problem):
     intercept: bool = False
     train_bias: bool = False
     dimension: float = np.inf
+    feature_noise: float = 0.0
     law_error: float = 0.0
     label_noise: Any = None
     inputs: GaussianMixture | None = None
@@ -159,6 +162,7 @@ class SpikedRandomFeatures(Problem):
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
+            feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, "0 or more"),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
             label_noise=label_noise(self.label_noise),
         )

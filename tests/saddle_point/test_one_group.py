@@ -224,6 +224,16 @@ TEST = dict(alpha=0.9, lam=0.1)
 MODEL = replica.SpikedRandomFeatures(**MODELS["odd"])
 
 
+def test_noise_of_features_is_what_no_input_explains():
+    """As the part he2 of an activation, where there is no spike."""
+    of = dict(target="sin", r=0.0, c=1.0, gamma=0.0)
+    noisy = replica.SpikedRandomFeatures(student="linear", feature_noise=0.32, **of)
+    curved = replica.SpikedRandomFeatures(student="he1 + .4*he2", **of)
+    found, expected = (replica.solve(model, **TEST) for model in (noisy, curved))
+    assert found.test_error == pytest.approx(expected.test_error, rel=1e-12)
+    assert found.train_error == pytest.approx(expected.train_error, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["odd", "noisy", "relu", "no spike"])
 @pytest.mark.parametrize(
     "scheme",

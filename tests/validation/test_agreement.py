@@ -29,6 +29,7 @@ ONE_GROUP = {
         student="tanh", target="tanh", r=0, c=1.0, gamma=0, noise=0.1
     ),
     "not odd": SpikedRandomFeatures(student="relu", target="relu", r=0.7, c=1.1, gamma=0.8),
+    "noisy features": replace(WIDE, student="softplus", feature_noise=0.3),
 }
 
 PLANE = MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2, name="z1 + sin(z1 z2)")

@@ -43,7 +43,7 @@ class GaussianInstance(Instance):
         shift = kappa @ g.r.T + g.bias + bias
         # Eq. (3.2), (n, A)
         mean, first, variance = self.student.moments(shift, g.c)
-        slope, spread = first / np.sqrt(g.c), np.sqrt(variance)
+        slope, spread = first / np.sqrt(g.c), np.sqrt(variance + self.feature_noise)
         xi = np.random.default_rng(rng).standard_normal((len(shift), len(self.group)))
         xi *= spread[:, self.group]
         xi += mean[:, self.group]

@@ -61,6 +61,8 @@ class Instance:
         Law of the inputs along ``frame``; N(0, I) unless given.
     frame : (D, d), optional
         Orthonormal directions that ``inputs`` are the law of: the first axes unless given.
+    feature_noise : float
+        Variance of the noise in every feature.
     """
 
     W: Array
@@ -72,6 +74,7 @@ class Instance:
     label_noise: LabelNoise | None
     inputs: GaussianMixture | None = None
     frame: Array | None = None
+    feature_noise: float = 0.0
 
     def draw_inputs(self, samples: int, rng: Generator) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) in blocks, ``samples`` in all, and their components (b,)."""
@@ -79,13 +82,14 @@ class Instance:
         return mixed_inputs(self.inputs, samples, d, rng, width=p, frame=self.frame)
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
-        """Phi = sigma(X W^T + bias), (n, p), of inputs (n, d); ``bias`` is added to all.
-
-        ``rng`` is for models whose features are noisy.
-        """
+        """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d); ``bias`` is added to all."""
         fields = X @ self.W.T
         fields += arrays.like(self.bias + bias, fields)
-        return arrays.apply(self.student, fields)
+        Phi = arrays.apply(self.student, fields)
+        if self.feature_noise:
+            noise = default_rng(rng).standard_normal(Phi.shape)
+            Phi += arrays.like(np.sqrt(self.feature_noise) * noise, Phi)
+        return Phi
 
     def targets(self, X: Array, component: Array | None = None) -> Array:
         """Noiseless targets E[y | x], (n,)."""
@@ -165,7 +169,8 @@ def draw(
     bias = groups.bias[own]
     label = model.target, model.noise, model.label_noise
     known = directions[: model.target.dimension]
-    return Instance(W, bias, known, model.student, *label, model.inputs, directions)
+    layer = Instance(W, bias, known, model.student, *label, model.inputs, directions)
+    return replace(layer, feature_noise=model.feature_noise)
 
 
 def trajectory(

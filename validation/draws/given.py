@@ -1,17 +1,14 @@
 """Given first layers: those of simulated networks, and what is drawn of any."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from replica.errors import InvalidArgument
 from replica.given import FirstLayer
 from replica.problem import SpikedRandomFeatures
 from replica.steps import GradientStep
 
-from . import arrays
 from .features import Instance, draw, spiked_model
 
 
@@ -74,23 +71,7 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class NoisyInstance(Instance):
-    """A first layer whose features have noise of the variance ``feature_noise``."""
-
-    feature_noise: float = field(kw_only=True)
-
-    def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
-        """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d)."""
-        Phi = super().features(X, bias)
-        noise = np.random.default_rng(rng).standard_normal(Phi.shape)
-        Phi += arrays.like(np.sqrt(self.feature_noise) * noise, Phi)
-        return Phi
-
-
 def instance_of(layer: FirstLayer) -> Instance:
     """What is simulated of a given layer: the same of every seed."""
-    label = layer.target, layer.noise, layer.label_noise
-    known = layer.weights, layer.bias, layer.directions.T, layer.student, *label, layer.inputs
-    noise = layer.feature_noise
-    return NoisyInstance(*known, feature_noise=noise) if noise else Instance(*known)
+    label = layer.target, layer.noise, layer.label_noise, layer.inputs, None, layer.feature_noise
+    return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *label)

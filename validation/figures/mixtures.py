@@ -6,7 +6,9 @@ relu(xi . x) of a random xi, 20 draws.  4 is a heat map of beta_s and alpha_s, 5
 three alpha_s, 3 sweeps the width on two classes of images.
 
 Lines are the theory of the readout given the first layers of the first ``LAYERS`` draws
-(docs/theory.md 20), up to a width of ``WIDEST``: points differ from them by their draws.
+(docs/theory.md 20), up to a width of ``WIDEST``: points differ from them by their draws.  At full
+size thin lines are the closed form, of the same tasks, in which no layer is drawn (docs/theory.md
+19); in 4, whose tasks are all alike, the contours are.
 
 What the text leaves open is chosen thus: every draw is fresh in everything; 2c draws its
 eigenvalues uniformly below theta and rescales the second component's to the same trace; 5 are
@@ -34,6 +36,7 @@ from ..mixtures import (
     EquivalenceWarning,
     Errors,
     LearningTask,
+    closed_form,
     image_task,
     images,
     in_theory,
@@ -50,6 +53,7 @@ from .mixtures_drawing import draw_map, draw_sweep
 
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
 LAYERS = 4  # drawn ones that lines are means of
+ROW_NODES = 3  # of the closed form along each spike: 5 change errors by 2e-6
 WIDEST = 2000  # a theory takes k^3: 2 s at 1000 neurons
 WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 
@@ -89,6 +93,7 @@ class Sweep:
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
     draws: int = 20
     layers: int = LAYERS
+    tasks: int = LAYERS  # of these that have a closed form
     every: int = 1  # of the others, when quick
 
 
@@ -105,7 +110,7 @@ SWEEP_PANELS = {
     "1c": Sweep("data_spread", grid(0, 1, 20), (0.1, 0.45, 0.74, 0.95)),
     "2a": Sweep("alignment", grid(-1, 1, 11), (-1.0, 0.0, 1.0)),
     "2b": Sweep("proportion", grid(0, 1, 11), (0.0, 0.5, 1.0)),
-    "2c": Sweep("rank", grid(1, 10, 10), (1.0, 4.0, 10.0), setting=Setting(drawn=True)),
+    "2c": Sweep("rank", grid(1, 10, 10), (1.0, 4.0, 10.0), setting=Setting(drawn=True), tasks=0),
     "3": Sweep(
         "ratio",
         (0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0),
@@ -117,6 +122,7 @@ SWEEP_PANELS = {
             for classes in ((0, 1), (5, 9))
         ),
         small={"samples": 100},
+        tasks=0,
     ),
     "4": Sweep(
         "data_spread",
@@ -126,6 +132,7 @@ SWEEP_PANELS = {
         others=tuple({"split": split} for split in SPREADS),
         small={"dimension": 60, "samples": 75},
         layers=0,
+        tasks=1,
         every=6,
     ),
     "5": Sweep(
@@ -135,8 +142,9 @@ SWEEP_PANELS = {
         setting=SLICES,
         others=({"split": 0.0}, {"split": 0.5}, {"split": 1.0}),
         small={"dimension": 100, "samples": 100, "students": ("relu", "tanh")},
+        tasks=1,
     ),
-    "6": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0), error="training"),
+    "6": Sweep("ratio", WIDTH_RATIOS, (0.5, 1.0, 2.0), error="training", tasks=0),
 }
 
 
@@ -222,7 +230,8 @@ def sweep(
                 "order": order_of(setting.data_spread),
                 "proved": proved(setting.data_spread, largest=LARGEST_ORDER),
             }
-            points.append(known | means(setting, task, what, seeds, plan.layers, folder))
+            counts = {"layers": plan.layers, "tasks": 0 if quick else plan.tasks}
+            points.append(known | means(setting, task, what, seeds, counts, folder))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
@@ -231,11 +240,12 @@ def means(
     task: LearningTask | None,
     what: dict[str, Any],
     seeds: Iterable[int],
-    layers: int,
+    counts: dict[str, int],
     folder: Path | None,
 ) -> dict[str, Any]:
-    """Means of the errors over the ``seeds``, their standard errors, and the theory given the first
-    ``layers``: each a dict of (students, 2)."""
+    """Means of the errors over the ``seeds``, their standard errors, the theory given the first
+    layers, and the closed form of the first tasks, so many as are in ``counts``: each a dict of
+    (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
     positive, unknown = (0.0, np.inf), (np.nan, np.nan)
     wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
@@ -245,19 +255,29 @@ def means(
         tuple(np.array([first, positive, wrong]).T[:, :, None, None])
         for first in (positive, objective)
     )
-    errors, theory = [], [np.full(shape, np.nan)]
+    nothing = np.full(shape, np.nan)
+    errors, theory, closed = [], [nothing], [nothing]
     for seed in seeds:
         one, compute = what | {"seed": seed}, partial(cell, setting, task, seed)
         errors.append(kept(folder, one, partial(compute, side_by_side), shape, simulated))
-        if seed < layers and width_of(setting) <= WIDEST:
-            one["theory"] = True
-            theory.append(kept(folder, one, partial(compute, in_theory), shape, given))
+        if seed < counts["layers"] and width_of(setting) <= WIDEST:
+            drawn = one | {"theory": True}
+            theory.append(kept(folder, drawn, partial(compute, in_theory), shape, given))
+        if seed < counts["tasks"]:
+            alone = one | {"theory": "closed form"}
+            closed.append(kept(folder, alone, partial(compute, of_task), shape, given))
     found = {
         "mean": np.mean(errors, axis=0),
         "stderr": standard_error(np.array(errors)),
         "theory": np.mean(theory[1:] or theory, axis=0),
+        "closed": np.mean(closed[1:] or closed, axis=0),
     }
     return {name: dict(zip(Errors._fields, each, strict=True)) for name, each in found.items()}
+
+
+def of_task(task: Any, *, rng: Any, **asked: Any) -> Errors:
+    """The closed form, to 1e-3, which draws nothing."""
+    return closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
 
 
 def data(

@@ -1,6 +1,7 @@
 """Pictures of the figures on mixtures: network and Hermite model together, and the heat map."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,28 @@ SYMBOLS = {  # of the settings in a title
 }
 
 
-DASHES = "-", "--"  # of the network's theory and the Hermite model's
+DASHES = {"network": "-", "Hermite model": "--"}  # of their theories
+THICK, THIN = 1.4, 0.6  # lines of the theory given the first layer, and of the closed form
 
 
 def draw_map(data: dict[str, Any]) -> Figure:
-    """The heat map, alpha_s to the right and beta_s up."""
+    """The heat map, alpha_s to the right and beta_s up, and contours of the theory, if known."""
     picture = Figure(figsize=(5, 4), layout="constrained")
     ax = picture.subplots()
     spreads = np.unique([one["x"] for one in data["points"]])
     splits = np.unique([one["other"]["split"] for one in data["points"]])
     mean = np.array([one["mean"]["generalisation"] for one in data["points"]])
-    mean = mean.reshape(len(splits), len(spreads)).T  # points of one split after the other
-    draw_heat_map(ax, splits, spreads, mean, "generalisation error")
+    theory = np.array([one["closed"]["generalisation"] for one in data["points"]], dtype=float)
+    # points of one split after the other
+    mean, theory = (each.reshape(len(splits), len(spreads)).T for each in (mean, theory))
+    draw_heat_map(
+        ax,
+        splits,
+        spreads,
+        mean,
+        "generalisation error",
+        contours=theory if np.isfinite(theory).any() else None,
+    )
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
@@ -53,7 +64,7 @@ def draw_sweep(
     data: dict[str, Any], *, x: str, errors: Sequence[str], others: Sequence[dict[str, Any]]
 ) -> Figure:
     """Network as circles, Hermite model as crosses; open squares where nothing is proved.  Lines
-    are their theory.
+    are their theory given the first layer, thin ones the closed form.
 
     A row for each of the ``errors``, a column for each of the ``others``, over ``x``.
     """
@@ -70,7 +81,13 @@ def draw_sweep(
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
         mean = np.array([one["mean"][error] for one in points], dtype=float)
-        theory = np.array([one["theory"][error] for one in points], dtype=float)
+        lines = [
+            (np.array([one[theory][error] for one in points], dtype=float), width, of)
+            for theory, width, of in (
+                ("theory", THICK, "given its first layer"),
+                ("closed", THIN, "in closed form"),
+            )
+        ]
         bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
         good = np.array([one["proved"] for one in points])
         for i, (student, colour) in enumerate(zip(students, colours(students), strict=True)):
@@ -79,8 +96,8 @@ def draw_sweep(
                 values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, markerfacecolor="white",
                 **style,
             )  # fmt: skip
-            for j, dashes in enumerate(DASHES):
-                ax.plot(values, theory[:, i, j], dashes, color=colour, linewidth=0.9)
+            for (theory, width, _), (j, dashes) in product(lines, enumerate(DASHES.values())):
+                ax.plot(values, theory[:, i, j], dashes, color=colour, linewidth=width)
             for chosen, marker in ((good, "x"), (~good, "s")):
                 style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
@@ -88,8 +105,9 @@ def draw_sweep(
         of_any = {"color": "0.3", "markerfacecolor": "white", "label": f"network (±{BARS} s.e.)"}
         ax.errorbar([], [], [], fmt="o", markersize=5, capsize=2, **of_any)
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
-        for model, dashes in zip(("network", "Hermite model"), DASHES, strict=True):
-            ax.plot([], [], dashes, color="0.3", linewidth=0.9, label=f"{model}, theory")
+        for (theory, width, of), (name, dashes) in product(lines, DASHES.items()):
+            if np.isfinite(theory).any():
+                ax.plot([], [], dashes, color="0.3", linewidth=width, label=f"{name}, {of}")
         if not good.all():
             label = "Hermite model, not proved"
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)

@@ -1,7 +1,9 @@
-"""The network's errors in closed form: without a drawn layer, at the dimension it has.
+"""Errors of the network and its Hermite models in closed form: without a drawn layer, at the
+dimension it has.
 docs/theory.md 19"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,8 @@ from replica import GradientStep, solve
 from replica.problem import Activation, GaussianMixture
 from replica.steps import features_at_dimension
 
-from .hermite_model import LONGEST, Errors
+from .hermite_expansion import expand
+from .hermite_model import LONGEST, Errors, bulk_scale
 from .tasks import MixtureTask
 
 
@@ -18,6 +21,7 @@ def closed_form(
     task: MixtureTask,
     *,
     students: Sequence[str | Activation],
+    orders: Sequence[int] = (),
     width: int,
     samples: int,
     rate: float,
@@ -25,13 +29,13 @@ def closed_form(
     tol: float = 1e-5,
     **nodes: int,
 ) -> Errors:
-    """The errors of :func:`side_by_side` of the network alone, means over everything but the task:
-    arrays (S, 1).  Equations (19.7)-(19.8)
+    """The errors of :func:`side_by_side`, means over everything but the task.  Equations
+    (19.7)-(19.8); a Hermite model has its polynomial as the readout's student, and feature noise.
 
     Parameters
     ----------
     task : MixtureTask
-    students, width, samples, rate, lam
+    students, orders, width, samples, rate, lam
         As for :func:`side_by_side`.
     tol : float
         Of the averages over the inputs, relative.
@@ -48,11 +52,11 @@ def closed_form(
     >>> from validation.mixtures import closed_form, mixture, regression
     >>> task = regression(mixture(400, eigenvalues=5.0), rng=1)
     >>> options = dict(students=["tanh"], width=200, samples=400, rate=2.0, lam=1e-2)
-    >>> errors = closed_form(task, row_nodes=3, tol=1e-3, **options)
+    >>> errors = closed_form(task, orders=[2], row_nodes=3, tol=1e-3, **options)
     >>> errors.generalisation.shape
-    (1, 1)
+    (1, 2)
     """
-    n, errors = task.dimension, np.empty((3, len(students), 1))
+    n, errors = task.dimension, np.empty((3, len(students), 1 + len(orders)))
     for i, student in enumerate(students):
         step = GradientStep(
             student=student,
@@ -63,12 +67,18 @@ def closed_form(
             eta=rate / width,
             readout="gaussian",
         )
-        model = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
-        at: dict[str, Any] = {"alpha": samples / n, "lam": lam * samples, "time_limit": LONGEST}
-        found = solve(model, quadrature_tol=tol, **at)
-        power = lam * width * found.overlaps.q2.sum()
-        errors[0, i, 0] = (found.train_error + power) / 2
-        errors[1:, i, 0] = found.loss_error, found.classification_error
+        network = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
+        expansions = [expand(step.student, order=order, b=bulk_scale(task)) for order in orders]
+        hermite = [
+            replace(network, student=one.student, feature_noise=one.residual**2)
+            for one in expansions
+        ]
+        for j, model in enumerate([network, *hermite]):
+            at: dict[str, Any] = {"alpha": samples / n, "lam": lam * samples}
+            found = solve(model, quadrature_tol=tol, time_limit=LONGEST, **at)
+            power = lam * width * found.overlaps.q2.sum()
+            errors[0, i, j] = (found.train_error + power) / 2
+            errors[1:, i, j] = found.loss_error, found.classification_error
     return Errors(*errors)
 
 
