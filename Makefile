@@ -1,4 +1,4 @@
 # The commands of run.py under their own names.
-.PHONY: demo test rest all style docs
-demo test rest all style docs:
+.PHONY: demo test rest all style docs minimums
+demo test rest all style docs minimums:
 	python3 run.py $@

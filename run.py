@@ -6,10 +6,13 @@
     python3 run.py all      test, then rest
     python3 run.py style    the first part of test alone: style and types
     python3 run.py docs     the documentation alone, into docs/_build/html
+    python3 run.py minimums the ordinary tests on the oldest versions that setup.cfg allows
 
-Everything is installed into .venv beside this file; demo writes into results/.
+Everything is installed into .venv beside this file, the oldest versions into .venv-minimums; demo
+writes into results/.
 """
 
+import configparser
 import os
 import subprocess
 import sys
@@ -32,9 +35,9 @@ def call(*command: str, **environment: str) -> None:
         sys.exit(done.returncode)
 
 
-def install(requirement: str) -> None:
-    """Make the environment, and install the project with what ``requirement`` adds; once, until
-    what it asks for changes."""
+def install(requirement: str, *pinned: str) -> None:
+    """Make the environment, and install the project with what ``requirement`` adds, of versions that
+    are ``pinned``; once, until what it asks for changes."""
     files = [(ROOT / name).read_text() for name in ("setup.cfg", "pyproject.toml")]
     wanted = "\n".join([requirement, *files])
     stamp = VENV / "installed.txt"
@@ -46,7 +49,7 @@ def install(requirement: str) -> None:
             venv.create(VENV, with_pip=True, clear=True)
         except subprocess.CalledProcessError:
             sys.exit("python3 cannot make an environment: install its venv module (python3-venv)")
-    call("python", "-m", "pip", "install", "--quiet", "--editable", requirement)
+    call("python", "-m", "pip", "install", "--quiet", "--editable", requirement, *pinned)
     stamp.write_text(wanted)
 
 
@@ -84,6 +87,19 @@ def test() -> None:
     print("style, types and ordinary tests passed")
 
 
+def minimums() -> None:
+    """The ordinary tests on the oldest versions that setup.cfg allows."""
+    global VENV, BIN
+    VENV = ROOT / ".venv-minimums"
+    BIN = VENV / BIN.name
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    needed = settings["options"]["install_requires"].split()
+    install(".[test]", *(one.replace(">=", "==") for one in needed if ">=" in one))
+    pytest("-W", "default")  # old versions of others warn of each other
+    print("ordinary tests passed on the oldest versions")
+
+
 def docs() -> None:
     """The documentation, with the scripts of its gallery run."""
     install(".[test,docs]")
@@ -104,7 +120,15 @@ def everything() -> None:
     rest()
 
 
-TASKS = {"demo": demo, "test": test, "rest": rest, "all": everything, "style": style, "docs": docs}
+TASKS = {
+    "demo": demo,
+    "test": test,
+    "rest": rest,
+    "all": everything,
+    "style": style,
+    "docs": docs,
+    "minimums": minimums,
+}
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  (run by whatever python3 there is)

@@ -4,7 +4,11 @@ import json
 import shlex
 import subprocess
 import sys
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,6 +19,8 @@ from .computed import some
 from .texts import State, command, options_of, request_of
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
+PATIENCE = 120.0  # seconds
+ALONE = Lock()  # held while one runs
 
 
 class SimulatedCurve(NamedTuple):
@@ -24,24 +30,23 @@ class SimulatedCurve(NamedTuple):
     command: str
 
 
-def simulate(state: State) -> SimulatedCurve:
-    """A small Monte Carlo of the network, by the command that is shown for it.
+def simulate(state: State, wanted: Callable[[], bool] = lambda: True) -> SimulatedCurve:
+    """A small Monte Carlo of the network, by the command that is shown for it: one at a time, which
+    ends once it is not ``wanted`` any more.
 
     Raises
     ------
     InvalidArgument
-        Where the command refuses, in its words, or takes too long.
+        Where the command refuses, in its words, takes too long, or another is running.
     """
     request_of(state)
     typed = simulation_command(state)
-    patience = 120  # seconds
-    program = [sys.executable, "-m", "validation", *shlex.split(typed)[1:], "--json"]
+    if not ALONE.acquire(blocking=False):
+        raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
-        done = subprocess.run(
-            program, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience
-        )
-    except subprocess.TimeoutExpired:
-        raise InvalidArgument("the simulation", None, f"done in {patience} s") from None
+        done = finished([*shlex.split(typed)[1:], "--json", "--workers", "1"], wanted)
+    finally:
+        ALONE.release()
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise InvalidArgument("the simulation", said[-1], "possible")
@@ -50,6 +55,26 @@ def simulate(state: State) -> SimulatedCurve:
     alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
     errors = {name: (("alpha", "lam"), column[:, None]) for name, column in columns.items()}
     return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
+
+
+def finished(arguments: list[str], wanted: Callable[[], bool]) -> subprocess.CompletedProcess[str]:
+    """A command of ``validation`` in a process of its own, killed when it takes too long.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    program, end = [sys.executable, "-m", "validation", *arguments], time.monotonic() + PATIENCE
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **pipes) as process:
+        try:
+            while time.monotonic() < end and wanted():
+                with suppress(subprocess.TimeoutExpired):
+                    said = process.communicate(timeout=0.2)
+                    return subprocess.CompletedProcess(program, process.returncode, *said)
+        finally:
+            process.kill()
+    raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")
 
 
 def simulation_command(state: State) -> str:

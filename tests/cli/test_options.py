@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from importlib import import_module
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 
 import pytest
@@ -134,8 +134,8 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
 def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     """Those of replica; the simulations of replica-validate take their time."""
     monkeypatch.chdir(tmp_path)
-    about = getattr(import_module(f"replica.cli.{name}"), name).__doc__
-    lines = about.partition("Examples\n    --------\n")[2].split("\n\n")
+    about = getdoc(getattr(import_module(f"replica.cli.{name}"), name))  # without its indentation
+    lines = about.partition("Examples\n--------\n")[2].split("\n\n")
     assert len(lines) == 2
     for line in lines:
         assert theory(line.strip().removeprefix("replica ")) == 0, line

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -36,7 +36,7 @@ def opened(address):
     pages = []
 
     def visit(**state):
-        context = open_page(f"{address}?{urlencode(state)}")
+        context = open_page(f"{address}&{urlencode(state)}")
         page = context.__enter__()
         pages.append((context, page))
         return page
@@ -146,7 +146,7 @@ def test_an_interrupt_ends_it_quietly():
 
 
 def test_a_port_that_is_taken_is_named(address):
-    port = address.rpartition(":")[2]
+    port = str(urlsplit(address).port)
     program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", port]
     done = subprocess.run(program, capture_output=True, text=True, env=os.environ)
     assert done.returncode == 2
