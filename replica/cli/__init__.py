@@ -2,6 +2,7 @@
 
 from .common import DATASETS, Interrupted, application, command, option, run, written
 from .given import asks_for_given, parse_given
+from .guard import ALONE, OPEN, Guard
 from .main import main
 from .options import (
     HELP,
@@ -17,9 +18,12 @@ from .output import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
 
 __all__ = [
+    "ALONE",
     "DATASETS",
     "HELP",
+    "OPEN",
     "SRF_FIELDS",
+    "Guard",
     "Interrupted",
     "Options",
     "Output",

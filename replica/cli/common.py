@@ -9,6 +9,7 @@ import inspect
 import logging
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -31,6 +32,7 @@ from .problem_file import read_config
 FILES = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
+MOST_COLUMNS = 400  # that a help is laid out for
 
 
 def file_name(text: str) -> Path:
@@ -174,6 +176,13 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
     With the variable REPLICA_TRACEBACK set, what was not foreseen is raised instead.
     """
+    if sys.stderr is None:  # closed before we began: nobody is there to be told
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        return _fail("standard output must be open: answers are written to it", 2)
+    os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
+    if os.environ.get("COLUMNS", "").isdecimal():
+        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), MOST_COLUMNS))
     logging.basicConfig(handlers=[Said()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InvalidArgument
+from .guard import ALONE, OPEN, Guard
 
 
 def explore(
@@ -33,8 +34,6 @@ def explore(
     try:
         import marimo
         import uvicorn
-
-        from ..explore import ALONE, OPEN, Guard
     except ModuleNotFoundError:
         extra = "installed with its extra: pip install 'replica-srf[explore]'"
         raise InvalidArgument("the explorer", None, extra) from None

@@ -21,7 +21,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import ConditionalMoments, Model, Moments, Places
+from ..problem import FINITE, ConditionalMoments, Model, Moments, Places, plain_array
 from .one_group import OneGroup, Several
 from .rules import rules
 
@@ -277,7 +277,9 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], 
     InvalidArgument
         If the first axis is not that of the spikes, where there are several.
     """
-    points: Array = np.asarray(kappa, dtype=float)
+    points = plain_array("kappa", kappa)
+    if not (np.abs(points) <= FINITE).all():  # NaN too
+        raise InvalidArgument("kappa", "inf or nan", f"finite, up to {FINITE:g}")
     spikes = model.geometry.r.shape[1]
     if spikes > 1 and not (points.ndim and len(points) == spikes):
         raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")

@@ -18,7 +18,6 @@ with app.setup:
 
     from replica.explore import (
         DEFAULTS,
-        OPEN,
         REFUSALS,
         VIEWS,
         SimulatedCurve,
@@ -125,12 +124,9 @@ def _(button, dots, state):
     if button.value:
         try:
             with mo.status.spinner("networks are trained"):
-                # of no server of ours, a page says nothing of its session
                 _asked = mo.app_meta().request
-                _session = _asked.query_params.get("session_id") if _asked and OPEN else None
-                dots[simulation_command(state)] = simulate(
-                    state, lambda: _session is None or _session in OPEN
-                )
+                _session = _asked.query_params.get("session_id") if _asked else None
+                dots[simulation_command(state)] = simulate(state, _session)
         except REFUSALS as _error:
             refused = str(_error)
     return (refused,)

@@ -5,22 +5,19 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from ..cli import parse_grid
+from ..cli import ALONE, OPEN, parse_grid
 from ..errors import InvalidArgument
 from .computed import some
 from .texts import State, command, options_of, request_of
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
 PATIENCE = 120.0  # seconds
-ALONE = Lock()  # held while one runs
 
 
 class SimulatedCurve(NamedTuple):
@@ -30,9 +27,9 @@ class SimulatedCurve(NamedTuple):
     command: str
 
 
-def simulate(state: State, wanted: Callable[[], bool] = lambda: True) -> SimulatedCurve:
+def simulate(state: State, session: str | None = None) -> SimulatedCurve:
     """A small Monte Carlo of the network, by the command that is shown for it: one at a time, which
-    ends once it is not ``wanted`` any more.
+    ends with the page of its ``session``, if the explorer's server knows of any.
 
     Raises
     ------
@@ -44,7 +41,8 @@ def simulate(state: State, wanted: Callable[[], bool] = lambda: True) -> Simulat
     if not ALONE.acquire(blocking=False):
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
-        done = finished([*shlex.split(typed)[1:], "--json", "--workers", "1"], wanted)
+        known = session if OPEN else None
+        done = finished([*shlex.split(typed)[1:], "--json", "--workers", "1"], known)
     finally:
         ALONE.release()
     if done.returncode:
@@ -57,8 +55,9 @@ def simulate(state: State, wanted: Callable[[], bool] = lambda: True) -> Simulat
     return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
 
 
-def finished(arguments: list[str], wanted: Callable[[], bool]) -> subprocess.CompletedProcess[str]:
-    """A command of ``validation`` in a process of its own, killed when it takes too long.
+def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:
+    """A command of ``validation`` in a process of its own, killed when it takes too long, or when
+    its page is closed.
 
     Raises
     ------
@@ -68,7 +67,7 @@ def finished(arguments: list[str], wanted: Callable[[], bool]) -> subprocess.Com
     pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **pipes) as process:
         try:
-            while time.monotonic() < end and wanted():
+            while time.monotonic() < end and (session is None or session in OPEN):
                 with suppress(subprocess.TimeoutExpired):
                     said = process.communicate(timeout=0.2)
                     return subprocess.CompletedProcess(program, process.returncode, *said)

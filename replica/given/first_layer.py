@@ -27,6 +27,7 @@ from ..problem import (
     label_noise,
     number,
     on_inputs,
+    plain_array,
 )
 from .labels import StratumLabels, labels_of
 from .layer import Component, Conditioned, condition, heavy, layer_strata
@@ -125,7 +126,7 @@ class FirstLayer:
         if not isinstance(of, ClassLabels) or np.size(self.directions) > 1:
             directions = finite_array("directions", self.directions, None)
         directions = directions[:, None] if directions.ndim == 1 else directions
-        bias = np.asarray(self.bias, dtype=float)
+        bias = plain_array("bias", self.bias)
         if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
             raise InvalidArgument("bias", self.bias, f"a number, or one for each of {p} neurons")
         if directions.shape != (d, of.dimension):

@@ -7,7 +7,7 @@ import numpy as np
 from solvers.minima import minima
 from solvers.results import ConvergenceError
 
-from ..problem import Problem, check_step, logarithms
+from ..problem import Problem, check_step, logarithms, tolerance
 from .bounds import Bounds, bounds_of_model
 from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
@@ -72,6 +72,7 @@ def best_bounds(
     (True, 1.7321, False)
     """
     check_step(step, "problem")
+    quadrature_tol = tolerance(quadrature_tol)
     width = 1.0 if step.schedule else None  # bounds are the same at any
 
     def at(rate: float) -> Bounds:

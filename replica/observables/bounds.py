@@ -26,7 +26,15 @@ from ..display import Displayed
 from ..equivalence import at_points, tables
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
-from ..problem import LabelLaw, Problem, SpikedRandomFeatures, as_made, axis, check_problem
+from ..problem import (
+    LabelLaw,
+    Problem,
+    SpikedRandomFeatures,
+    as_made,
+    axis,
+    check_problem,
+    tolerance,
+)
 from .bound_fits import Fit, lower_fit, upper_fit
 from .evaluate import QUADRATURE_TOLERANCE
 from .trained_bias import BIAS_SCAN
@@ -194,6 +202,7 @@ def bounds(
     (0.006708, 0.046354, 0.064453)
     """
     check_problem(problem)
+    quadrature_tol = tolerance(quadrature_tol)
     width = 1.0 if problem.schedule else None  # bounds are the same at any
     if eta is None:
         return bounds_of_model(problem.model(beta=width), quadrature_tol)

@@ -14,6 +14,7 @@ from scipy.special import expit
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from ..problem import plain_array
 from .learned import LearnedFunction
 from .solution import Solution
 
@@ -54,6 +55,6 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
         raise InvalidArgument("solution", type(solution).__name__, "a Solution, of a model")
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    learned, points = LearnedFunction(solution), np.atleast_1d(np.asarray(kappa, dtype=float))
+    learned, points = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
     predicted = learned.expected(expit, points)
     return Calibration(points, predicted, (1 + learned.target_mean(points)) / 2)

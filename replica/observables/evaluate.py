@@ -26,7 +26,7 @@ from ..convex import (
 )
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem import Model
+from ..problem import Model, choice
 from ..saddle_point import MANY, check, ridge, scores_of_ridge, solve_and_check, solve_damped
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -45,12 +45,14 @@ class Scheme(NamedTuple):
     method: str = "newton"
     rule: str = "auto"
 
+    @classmethod
+    def of(cls, method: str, rule: str) -> "Scheme":
+        """One of those that are known."""
+        method = choice("method", method, ("newton", "damped"))
+        return cls(method, choice("rule", rule, ("auto", "gauss-hermite")))
+
     def check(self, model: Model, *, ridge: bool) -> None:
-        """Refuse what is not known, or does not fit the model and its loss."""
-        known = {"method": ("newton", "damped"), "rule": ("auto", "gauss-hermite")}
-        for name, value in self._asdict().items():
-            if value not in known[name]:
-                raise InvalidArgument(name, value, " or ".join(known[name]))
+        """Refuse what does not fit the model and its loss."""
         name = "method" if self.method != "newton" else "rule"
         usual, value = getattr(USUAL, name), getattr(self, name)
         if not ridge or model.train_bias:

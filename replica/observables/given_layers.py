@@ -27,7 +27,7 @@ from ..given import (
     samples_of,
 )
 from ..plotting import ERROR_LABELS, LABELS
-from ..problem import number, one_positive, positive
+from ..problem import limits, one_positive, positive
 from .evaluate import TIME_LIMIT
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _points(
     time_limit: float = TIME_LIMIT,
 ) -> Any:
     """What is ``found`` of the theory at the points (samples[i], lam[i])."""
-    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    tol, time_limit = limits(tol, time_limit)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)

@@ -28,6 +28,7 @@ from ..problem import (
     check_points,
     check_problem,
     describe,
+    flag,
     laws_by_name,
     positive,
 )
@@ -241,11 +242,11 @@ def learning_curve(
             grids=grids,
             loss=loss,
             quadrature_tol=quadrature_tol,
-            scheme=Scheme(method, rule),
+            scheme=Scheme.of(method, rule),
             time_limit=time_limit,
             workers=workers,
         ).dataset()
-    if raise_on_failure and (failed := int((~dataset.converged).sum())):
+    if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
 

@@ -19,7 +19,7 @@ from ..display import Displayed
 from ..errors import InvalidArgument
 from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, as_made, check_model, number, one_positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, flag, limits, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, is_ridge
 from .given_layers import ReadoutSolution, of_limits_alone, solve_given
@@ -258,8 +258,8 @@ def solve(
     solution: Solution | ReadoutSolution
     if isinstance(model, Given):
         of_limits_alone(method=method, rule=rule)
-        limits = {"tol": quadrature_tol, "time_limit": time_limit}
-        solution, _ = solve_given(model, alpha, samples, lam, loss, **limits)
+        accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
+        solution, _ = solve_given(model, alpha, samples, lam, loss, **accuracy)
     else:
         check_model(model)
         if alpha is None or samples is not None:
@@ -271,7 +271,7 @@ def solve(
             one_positive("lam", lam),
             loss=loss,
             quadrature_tol=quadrature_tol,
-            scheme=Scheme(method, rule),
+            scheme=Scheme.of(method, rule),
             time_limit=time_limit,
         )
         solution = Solution(
@@ -283,7 +283,7 @@ def solve(
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
             **{name: column.item() for name, column in evaluated.columns.items()},
         )
-    if raise_on_failure and not solution.converged:
+    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
         raise ConvergenceError(
             f"at {_place(solution)}, lam={solution.lam:g}: {solution.status.value} "
             f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
@@ -311,13 +311,13 @@ def evaluate(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    tol, seconds = limits(quadrature_tol, time_limit)
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     if scheme != USUAL:
         scheme.check(model, ridge=is_ridge(model, minimised))
-    settings = minimised, quadrature_tol, time_limit
+    settings = minimised, tol, seconds
     if model.train_bias:
         return with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings, scheme)

@@ -26,7 +26,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import called, check_elementwise, real
+from .checks import SQUARABLE, called, check_elementwise, number, real
 from .kinks import difference
 from .moments import ConditionalMoments, Moments
 
@@ -89,7 +89,12 @@ class Activation:
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinks", tuple(float(k) for k in np.ravel(self.kinks)))
+        kinks = np.ma.ravel(self.kinks) if np.ma.isMA(self.kinks) else np.ravel(self.kinks)
+        allowed = "a finite number, or several"
+        given = (number("kinks", kink, -SQUARABLE, SQUARABLE, allowed) for kink in kinks)
+        object.__setattr__(self, "kinks", tuple(given))
+        if not (self.closed_form is None or callable(self.closed_form)):
+            raise InvalidArgument("closed_form", self.closed_form, "a function, or left out")
         check_elementwise("function", self.name, self.function)
         if self.derivative is not None:
             check_elementwise("derivative", self.name, self.derivative)

@@ -1,7 +1,7 @@
 """Numbers, arrays and functions that come from outside: checked, or refused with a sentence, that
 of an InvalidArgument."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,9 @@ def number(
     is then its inverse at least.
     """
     try:
-        if np.iscomplexobj(value) or isinstance(value, (bool, np.bool_)):
-            raise TypeError  # float() would drop an imaginary part, and make a number of True
+        # float() would drop an imaginary part, make a number of True, and NaN of what is masked
+        if np.iscomplexobj(value) or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
+            raise TypeError
         x = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, value, allowed) from None
@@ -53,6 +54,26 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """``value`` if it is one of the names that are allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidArgument(name, value, " or ".join(allowed))
+    return value
+
+
+def limits(quadrature_tol: Any, time_limit: Any) -> tuple[float | None, float]:
+    """An accuracy, or None for the default, and a time, as floats."""
+    allowed = "a positive number of seconds"
+    seconds = number("time_limit", time_limit, 0, np.inf, allowed, open_low=True)
+    return None if quadrature_tol is None else tolerance(quadrature_tol), seconds
+
+
+def tolerance(quadrature_tol: Any) -> float:
+    """An accuracy as a float."""
+    allowed = "positive (a relative error)"
+    return number("quadrature_tol", quadrature_tol, 0, np.inf, allowed, open_low=True)
+
+
 def check_device(device: str) -> str:
     """``device`` if arrays can be put there.
 
@@ -61,9 +82,11 @@ def check_device(device: str) -> str:
     InvalidArgument
         If it is not "cpu", and torch or the device is missing.
     """
-    if device == "cpu":
+    if isinstance(device, str) and device == "cpu":
         return device
     try:
+        if not isinstance(device, str):
+            raise RuntimeError("a name")
         import torch
 
         torch.empty(1, device=device)
@@ -119,11 +142,8 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 def axis(name: str, values: ArrayLike) -> Array:
     """``values`` of a parameter as a one-dimensional array of at least one number."""
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "bc":
-            raise TypeError
-        array = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError, OverflowError):
+        array = np.atleast_1d(plain_array(name, values))
+    except InvalidArgument:
         array = np.empty(0)
     if array.ndim != 1 or not array.size:
         raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
@@ -145,12 +165,20 @@ def positive(name: str, values: ArrayLike) -> Array:
     return array
 
 
+def plain_array(name: str, values: Any) -> Array:
+    """``values`` as an array of floats, of any shape; complex and masked ones are refused."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "bcM" or np.ma.is_masked(values):
+            raise TypeError
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(name, values, "an array of numbers") from None
+
+
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of finite numbers with that many axes; 1 or 2 unless given."""
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidArgument(name, values, "an array of numbers") from None
+    array = plain_array(name, values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
         allowed = f"an array with {axes or '1 or 2'} axes"
         raise InvalidArgument(name, f"shape {array.shape}", allowed)

@@ -73,7 +73,9 @@ class Expression:
     def __post_init__(self) -> None:
         try:
             with np.errstate(all="ignore"):
-                if len(self.text) > 10_000 or _levels(self._tree) > MOST_LEVELS:
+                # other alphabets have letters and digits that Python takes for these
+                short = len(self.text) <= 10_000 and self.text.isascii()
+                if not short or _levels(self._tree) > MOST_LEVELS:
                     raise ValueError
                 self(*np.ones(4))  # meets every part of the text
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):

@@ -19,7 +19,7 @@ from solvers.results import Array
 from solvers.rules import Rule, composite, gauss_of
 
 from ..errors import InvalidArgument
-from .checks import FINITE
+from .checks import FINITE, plain_array
 
 # By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
@@ -114,7 +114,7 @@ def law(name: str, spec: Any) -> Law:
         return Law(continuous=spec)
     try:
         values, fractions = _discrete(spec)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, InvalidArgument):
         allowed = (
             "a number, a sequence of numbers, (values, fractions), one of "
             f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
@@ -145,12 +145,12 @@ def _discrete(spec: Any) -> tuple[Array, Array]:
         If ``spec`` is none of these.
     """
     nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
-    values = np.atleast_1d(np.asarray(spec[0] if nested else spec, dtype=float))
+    values = np.atleast_1d(plain_array("values", spec[0] if nested else spec))
     if values.ndim != 1 or not values.size:
         raise ValueError
     if not nested:
         return values, np.full(values.size, 1 / values.size)
-    fractions = np.asarray(spec[1], dtype=float)
+    fractions = plain_array("fractions", spec[1])
     if fractions.shape != values.shape:
         raise ValueError
     return values, fractions

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .checks import FINITE, finite_array
+from .checks import FINITE, finite_array, plain_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -48,7 +48,9 @@ class GaussianMixture:
     def __post_init__(self) -> None:
         means = finite_array("means", self.means, 2)
         J, K = means.shape
-        shares = np.ones(J) if self.fractions is None else np.asarray(self.fractions, dtype=float)
+        shares = np.ones(J)
+        if self.fractions is not None:
+            shares = plain_array("fractions", self.fractions)
         if shares.shape != (J,) or not (shares >= 0).all() or not 0 < shares.sum() < FINITE:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
             raise InvalidArgument("fractions", self.fractions, allowed)

@@ -20,6 +20,7 @@ from solvers.rules import gaussian_density
 from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import Activation, _registry
+from .checks import FINITE, finite_array, number
 from .kinks import find_kinks
 
 
@@ -32,7 +33,9 @@ def hermite(coefficients: ArrayLike) -> Activation:
     >>> hermite([0, 1, 0.5])(2.0)
     array(3.5)
     """
-    a = np.asarray(coefficients, dtype=float)
+    a = finite_array("coefficients", coefficients, 1)
+    if np.abs(a).max() > FINITE:
+        raise InvalidArgument("coefficients", float(np.abs(a).max()), f"at most {FINITE:g}")
     terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
     # partial functions rather than lambdas: these can be sent to other processes
     return Activation(
@@ -123,6 +126,7 @@ def activation(
     >>> activation("he1+he2/2").name
     '1*he1+0.5*he2'
     """
+    kinks = tuple(number("kinks", x, -FINITE, FINITE, "numbers") for x in np.ravel(kinks))
     if isinstance(spec, Activation):
         return spec
     if isinstance(spec, str):

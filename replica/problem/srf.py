@@ -168,7 +168,8 @@ class SpikedRandomFeatures(Problem):
         )
         self.check_noise()
         self._check_origin()
-        if self.resolved not in range(self.geometry.r.shape[1] + 1):  # which checks the shapes
+        spikes = self.geometry.r.shape[1]  # which checks the shapes
+        if number("resolved", self.resolved, 0, spikes, "a number of spikes") % 1:
             raise InvalidArgument("resolved", self.resolved, "a number of spikes")
 
     def _check_origin(self) -> None:

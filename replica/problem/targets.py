@@ -25,7 +25,7 @@ from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, called, check_elementwise
+from .checks import FINITE, called, check_elementwise, number
 from .expressions import Expression, is_expression
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments
@@ -264,6 +264,7 @@ def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:
         If ``dimension`` is not that of a target which has its own.
     """
     if dimension is not None:
+        dimension = int(number("dimension", dimension, 1, 64, "a number of arguments"))
         if isinstance(spec, str) and ":" in spec:
             spec = imported(spec, "target")
         if not isinstance(spec, (str, MultiIndex, Activation)):

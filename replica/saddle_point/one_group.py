@@ -142,7 +142,7 @@ def compile_all() -> bool:
     options.clear()
     try:
         from numba import njit
-    except ImportError:
+    except Exception:  # missing, or it refuses a variable of its own
         return False
     for name, own in todo.items():
         globals()[name] = njit(error_model="numpy", **own)(globals()[name])  # 1 / 0 is infinite

@@ -27,7 +27,7 @@ from ..problem import (
     SpikedRandomFeatures,
     as_made,
     check_model,
-    number,
+    limits,
     one_positive,
     positive,
 )
@@ -220,14 +220,14 @@ def spectrum(
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
-    number("time_limit", time_limit, 0, np.inf, "a positive number of seconds", open_low=True)
+    tol, time_limit = limits(quadrature_tol, time_limit)
     if isinstance(model, FeatureSample):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", "a FeatureSample", allowed)
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
         (n,) = samples_of(model, name, one_positive(name, value))
-        return layer_spectrum(model, float(n), quadrature_tol or LAYER_TOLERANCE, time_limit)
+        return layer_spectrum(model, float(n), tol or LAYER_TOLERANCE, time_limit)
     check_model(model)
     alpha = needs_alpha(alpha, samples)
     if model.train_bias:
@@ -237,7 +237,7 @@ def spectrum(
         _scans(model, float(ratio), monotonic() + time_limit),
         lambda scanned: mass_per_log(scanned.resolvent, scanned.x, scanned.U),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
-        quadrature_tol or DENSITY_TOLERANCE,
+        tol or DENSITY_TOLERANCE,
     )
     resolvent, x, _ = settled.candidate
     intervals, sharp = support(resolvent, x, settled.value)

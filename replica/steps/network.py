@@ -12,13 +12,13 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Origin, SpikedRandomFeatures, number, remainder
+from ..problem import FINITE, Origin, SpikedRandomFeatures, flag, number, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, features_after_one_step, readouts
 from .row_samples import Kinds, first_effects
 from .row_steps import group_step, row_steps
 from .several_steps import features_after_steps
-from .step import Step
+from .step import Step, check_is_step
 
 MODELS = ("srf", "network")  # what the theory of a step may be that of
 # Values that stand for a continuous readout at most, times biases, where the pencil has two indices
@@ -46,10 +46,11 @@ class NetworkRows:
     row_norms: bool = True
 
     def __post_init__(self) -> None:
+        check_is_step(self.step)
+        flag("row_norms", self.row_norms)
         reason = unsuited(self.step)
         if reason:
             raise InvalidArgument("model", "network", f"srf here: {reason}")
-        object.__setattr__(self, "row_norms", bool(self.row_norms))
 
     @cached_property
     def published(self) -> SpikedRandomFeatures:

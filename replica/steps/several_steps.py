@@ -26,7 +26,7 @@ from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, remainder
 from .one_step import features_after_one_step
-from .step import Step
+from .step import Step, check_is_step
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     0.6519 0.9690 0.9096
     0.7848 0.8997 0.9538
     """
+    check_is_step(step)
     for name in ("readout", "bias"):
         if len(getattr(step, name).values) != 1:
             raise InvalidArgument(

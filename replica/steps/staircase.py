@@ -28,7 +28,7 @@ from solvers.results import Array
 from ..display import Displayed
 from ..errors import InvalidArgument
 from ..plotting import plot_staircase
-from ..problem import MultiIndex, multi_index
+from ..problem import MultiIndex, multi_index, number
 from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensor
 
 if TYPE_CHECKING:
@@ -183,10 +183,10 @@ def staircase(
     ([[-0.243, 0.97]], [0.055363])
     """
     g = multi_index(target, dimension)
-    if not 1 <= degree <= 12 or int(degree) != degree:
-        raise InvalidArgument("degree", degree, "an integer from 1 to 12")
-    if not 0 <= threshold < 1:
-        raise InvalidArgument("threshold", threshold, "0 or more and below 1")
+    allowed = "an integer from 1 to 12"
+    if int(number("degree", degree, 1, 12, allowed)) != degree:
+        raise InvalidArgument("degree", degree, allowed)
+    threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
     r, degree = g.dimension, int(degree)
     at_start = conditional_tensors(g, np.eye(r), 0, degree)
     now, known, stages, error = at_start, np.empty((0, r)), [], at_start.error

@@ -27,6 +27,7 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     assign,
+    choice,
     flag,
     label_noise,
     law,
@@ -145,9 +146,7 @@ class Step(Problem):
             label_noise=label_noise(self.label_noise),
         )
         self.check_noise()
-        if self.initialisation not in INITIALISATIONS:
-            allowed = " or ".join(INITIALISATIONS)
-            raise InvalidArgument("initialisation", self.initialisation, allowed)
+        choice("initialisation", self.initialisation, INITIALISATIONS)
 
     @property
     def step_labels(self) -> LabelLaw:
@@ -256,6 +255,12 @@ class Step(Problem):
                 self.steps,
                 "a sequence of pairs (alpha0, eta): alpha0 positive or inf, eta 0 or more",
             ) from None
+
+
+def check_is_step(step: Any) -> None:
+    """Refuse what is no step."""
+    if not isinstance(step, Step):
+        raise InvalidArgument("step", type(step).__name__, "a GradientStep")
 
 
 def _each(name: str, value: Any, count: int) -> tuple[Any, ...]:

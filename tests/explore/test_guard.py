@@ -5,13 +5,14 @@ import importlib.util
 import time
 import urllib.error
 import urllib.request
-from threading import Thread
+from threading import Thread, Timer
 from urllib.parse import urlsplit
 
 import pytest
 
 from replica import InvalidArgument
-from replica.explore import ALONE, DEFAULTS, OPEN, Guard, simulate
+from replica.cli import ALONE, OPEN, Guard
+from replica.explore import DEFAULTS, simulate
 from tests.explore.explorer import explorer
 
 HOST = "127.0.0.1:2718"
@@ -61,28 +62,35 @@ def test_others_are_refused(headers):
     assert (sent, seen) == ([{"type": "websocket.close", "code": 1008}], [])
 
 
-def test_a_simulation_that_nobody_waits_for_ends():
+@pytest.fixture
+def session():
+    """One that is open, until the test closes it."""
+    OPEN.add("s_1")
+    yield "s_1"
+    OPEN.discard("s_1")
+
+
+def test_a_simulation_ends_with_its_page(session):
     started = time.monotonic()
+    Timer(0.5, OPEN.discard, [session]).start()
     with pytest.raises(InvalidArgument, match="its page open"):
-        simulate(DEFAULTS, lambda: time.monotonic() < started + 0.5)
+        simulate(DEFAULTS, session)
     assert time.monotonic() - started < 5
     assert not ALONE.locked()
 
 
-def test_one_simulation_at_a_time():
-    waiting = [True]
-
+def test_one_simulation_at_a_time(session):
     def first():
         with pytest.raises(InvalidArgument, match="its page open"):
-            simulate(DEFAULTS, lambda: waiting[0])
+            simulate(DEFAULTS, session)
 
     thread = Thread(target=first)
     thread.start()
     while not ALONE.locked():
         time.sleep(0.01)
     with pytest.raises(InvalidArgument, match="another page's is running"):
-        simulate(DEFAULTS)
-    waiting[0] = False
+        simulate(DEFAULTS, session)
+    OPEN.discard(session)
     thread.join(10)
     assert not thread.is_alive()
 

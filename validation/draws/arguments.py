@@ -4,10 +4,11 @@ import operator
 import os
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from replica.errors import InvalidArgument
-from replica.problem import takes
+from replica.problem import number, takes
 
 MOST = 10**12  # samples or neurons: more than any memory or patience has room for
 MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
@@ -23,14 +24,14 @@ def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> in
     """
     allowed = f"an integer of at least {low} ({meaning})"
     try:
-        number = operator.index(value)
+        count = operator.index(value)
     except TypeError:
         raise InvalidArgument(name, value, allowed) from None
-    if number < low:
+    if count < low:
         raise InvalidArgument(name, value, allowed)
-    if number > high:
+    if count > high:
         raise InvalidArgument(name, value, f"{allowed}, at most {high:.0e}")
-    return number
+    return count
 
 
 def seed_count(seeds: Any, least: int = 1) -> int:
@@ -57,6 +58,7 @@ def size(name: str, ratio: float, dimension: int) -> int:
     >>> size("alpha", 1.5, 400)
     600
     """
+    number(name, ratio, 0, np.inf, "a number of 0 or more", open_high=True)
     count = round(ratio * dimension)
     if count > MOST:
         need = takes(8.0 * count, 1e-9 * count * dimension)  # of one column, and of reading it

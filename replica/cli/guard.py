@@ -1,6 +1,7 @@
 """Who may talk to the explorer: its own pages, opened by their address with its token."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,6 +11,7 @@ Send = Callable[[Any], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN: set[str] = set()  # sessions that have a socket: a page each
+ALONE = Lock()  # held while one of them simulates
 
 
 class Guard:

@@ -1,0 +1,110 @@
+"""Every parameter of every public function, given what it is not made for: it answers, or refuses
+with a sentence that names it."""
+
+import datetime
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from inspect import Parameter, signature
+
+import numpy as np
+import pytest
+
+import replica
+from solvers.quadrature import QuadratureError
+from solvers.results import ConvergenceError
+
+STEP = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+MODEL = STEP.srf(beta=1.0)
+SIGN = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+POINT = replica.solve(SIGN, alpha=2.0, lam=0.05, loss="logistic")
+RNG = np.random.default_rng(0)
+WEIGHTS, FEATURES = RNG.standard_normal((8, 6)) / 2, RNG.standard_normal((90, 6))
+LAYER = replica.FirstLayer(
+    weights=WEIGHTS, student="tanh", target="sin", directions=np.eye(6)[:, 0]
+)
+AT = dict(alpha=1.0, lam=0.1)
+
+CALLS = {  # what is called, with arguments that are right
+    replica.solve: dict(model=MODEL, **AT),
+    replica.learning_curve: dict(model=MODEL, **AT),
+    replica.gradient: dict(problem=MODEL, **AT),
+    replica.bounds: dict(problem=STEP, eta=[1.0]),
+    replica.best_bounds: dict(step=STEP),
+    replica.activation: dict(spec="tanh"),
+    replica.optimal_lambda: dict(model=MODEL, alpha=1.0),
+    replica.optimal_eta: dict(step=STEP, alpha=1.0, beta=1.0, lam=0.1),
+    replica.spectrum: dict(model=MODEL, alpha=1.0),
+    replica.learned_function: dict(model=MODEL, **AT),
+    replica.calibration: dict(solution=POINT, kappa=[0.0]),
+    replica.staircase: dict(target="he1"),
+    replica.after_each_step: dict(step=STEP),
+    replica.hermite: dict(coefficients=[0, 1.0]),
+    replica.loss: dict(spec="huber:1"),
+    replica.Network: dict(step=STEP, beta=1.0),
+    replica.GradientStep: dict(student="tanh", target="sin", alpha0=2, eta=1.0),
+    replica.SpikedRandomFeatures: dict(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9),
+    replica.GaussianMixture: dict(means=[[1.0]], covariances=[[[1.0]]], fractions=[1.0]),
+    replica.FirstLayer: dict(
+        weights=WEIGHTS, student="tanh", target="sin", directions=np.eye(6)[:, 0]
+    ),
+    replica.FeatureSample: dict(features=FEATURES, labels=np.sign(FEATURES[:, 0])),
+    replica.Activation: dict(function=np.tanh),
+    replica.MultiIndex: dict(function=np.add, dimension=2),
+}
+ODD = [
+    None, True, False, "", "no", "nan", b"x", float("nan"), float("inf"), -float("inf"), 0, -1,
+    1e300, 1e-300, 10**400, 1j, np.float32(1.5), Fraction(1, 3), Decimal("0.1"), [], [[]], {},
+    {"a": 1}, set(), [1.0, 2.0], [None], ["x"], np.array([1.0, 2.0]), np.array(["x"]),
+    np.empty((0, 2)), np.ones((2, 2, 2)), np.ma.array([1.0, 2.0], mask=[0, 1]), np.array([1j, 2]),
+    datetime.datetime(2020, 1, 1), np.datetime64("2020"), object(), object, lambda: 0,
+    ValueError("x"), MODEL, STEP, LAYER,
+]  # fmt: skip
+ANSWERS = replica.InvalidArgument, QuadratureError, ConvergenceError
+
+
+def parameters(function):
+    """Names of what can be given by name."""
+    kinds = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
+    given = signature(function).parameters.items()
+    # the name of an argument, for messages, is no value
+    return [name for name, one in given if one.kind not in kinds and name != "argument"]
+
+
+LONG = replica.best_bounds, replica.optimal_eta, replica.bounds, replica.spectrum
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(one, marks=[pytest.mark.slow] if one in LONG else []) for one in CALLS],
+    ids=lambda function: function.__name__,
+)
+def test_all_parameters(function):
+    right = CALLS[function]
+    function(**right)
+    failed = []
+    for name in parameters(function):
+        for k, value in enumerate(ODD):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    function(**right | {name: value})
+            except ANSWERS:
+                pass
+            except Exception as error:
+                failed.append(f"{name}={str(value)[:30]} ({k}): {type(error).__name__}: {error}")
+    assert not failed, "\n".join(failed)
+
+
+def test_all_public_functions_are_called():
+    """But for what they return."""
+    returned = {
+        "AfterStep",
+        "Calibration",
+        "InvalidArgument",
+        "Loss",
+        "ReadoutSolution",
+        "Solution",
+    }
+    named = {name for name in replica.__all__ if callable(getattr(replica, name))}
+    assert named - returned - {"Staircase"} == {function.__name__ for function in CALLS}
