@@ -72,7 +72,7 @@ def draw_sweep(
     panels = [(other, error) for error in errors for other in others]
     columns = len(others)
     rows = len(panels) // columns
-    picture = Figure(figsize=(1.5 + 3.8 * columns, 0.6 + 3.2 * rows), layout="constrained")
+    picture = Figure(figsize=(1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * rows), layout="constrained")
     shared = "split" in others[0]  # the same data but for that: one scale
     axes = picture.subplots(
         rows, columns, squeeze=False, sharey="row" if shared else "none"
@@ -127,7 +127,7 @@ def draw_sweep(
     named = [ax.get_legend_handles_labels() for ax in axes]
     handles = {label: handle for own in named for handle, label in zip(*own, strict=True)}
     below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
-    shape = {"ncols": 6 if columns > 1 else 3}
+    shape = {"ncols": 6 if columns > 1 else 2}
     picture.legend(handles=handles.values(), **shape, **below)
     return picture
 
