@@ -72,7 +72,8 @@ def draw_sweep(
     panels = [(other, error) for error in errors for other in others]
     columns = len(others)
     rows = len(panels) // columns
-    picture = Figure(figsize=(1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * rows), layout="constrained")
+    size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * rows
+    picture = Figure(figsize=size, layout="constrained")
     shared = "split" in others[0]  # the same data but for that: one scale
     axes = picture.subplots(
         rows, columns, squeeze=False, sharey="row" if shared else "none"
