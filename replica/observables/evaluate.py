@@ -45,14 +45,10 @@ class Scheme(NamedTuple):
     method: str = "newton"
     rule: str = "auto"
 
-    @classmethod
-    def of(cls, method: str, rule: str) -> "Scheme":
-        """One of those that are known."""
-        method = choice("method", method, ("newton", "damped"))
-        return cls(method, choice("rule", rule, ("auto", "gauss-hermite")))
-
     def check(self, model: Model, *, ridge: bool) -> None:
-        """Refuse what does not fit the model and its loss."""
+        """Refuse what is not known, or does not fit the model and its loss."""
+        choice("method", self.method, ("newton", "damped"))
+        choice("rule", self.rule, ("auto", "gauss-hermite"))
         name = "method" if self.method != "newton" else "rule"
         usual, value = getattr(USUAL, name), getattr(self, name)
         if not ridge or model.train_bias:

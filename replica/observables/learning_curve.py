@@ -242,7 +242,7 @@ def learning_curve(
             grids=grids,
             loss=loss,
             quadrature_tol=quadrature_tol,
-            scheme=Scheme.of(method, rule),
+            scheme=Scheme(method, rule),
             time_limit=time_limit,
             workers=workers,
         ).dataset()

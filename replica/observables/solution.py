@@ -271,7 +271,7 @@ def solve(
             one_positive("lam", lam),
             loss=loss,
             quadrature_tol=quadrature_tol,
-            scheme=Scheme.of(method, rule),
+            scheme=Scheme(method, rule),
             time_limit=time_limit,
         )
         solution = Solution(
@@ -283,13 +283,23 @@ def solve(
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
             **{name: column.item() for name, column in evaluated.columns.items()},
         )
-    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
+    if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure):
+        _raise_unless_converged(solution)
+    return solution
+
+
+def _raise_unless_converged(solution: Solution | ReadoutSolution) -> None:
+    """
+    Raises
+    ------
+    ConvergenceError
+    """
+    if not solution.converged:
         raise ConvergenceError(
             f"at {_place(solution)}, lam={solution.lam:g}: {solution.status.value} "
             f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
             solution,
         )
-    return solution
 
 
 def _place(solution: Solution | ReadoutSolution) -> str:
@@ -311,11 +321,14 @@ def evaluate(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    tol, seconds = limits(quadrature_tol, time_limit)
+    tol, seconds = quadrature_tol, time_limit
+    if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
+        tol, seconds = limits(tol, seconds)
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
-    if scheme != USUAL:
+    named = isinstance(scheme.method, str) and isinstance(scheme.rule, str)
+    if not named or scheme != USUAL:
         scheme.check(model, ridge=is_ridge(model, minimised))
     settings = minimised, tol, seconds
     if model.train_bias:

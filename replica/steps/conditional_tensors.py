@@ -20,7 +20,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, MultiIndex
+from ..problem import MultiIndex
 
 
 class ConditionalTensors(NamedTuple):
@@ -71,8 +71,8 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
         even = even._replace(nodes=even.nodes[:, 0])
         for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", even)):
             tensors = _on_rule(g, rule, basis, known, degree)
-            if not tensors.variance <= FINITE:
-                raise InvalidArgument("target", g.name, f"of a variance up to {FINITE:g}")
+            if not np.isfinite(tensors.mean * tensors.mean + tensors.variance):
+                raise InvalidArgument("target", g.name, "of a finite variance")
             if tensors.variance <= 1e-24 * tensors.mean**2:  # by rounding alone
                 raise InvalidArgument("target", g.name, "a function that is not constant")
             if family in previous:

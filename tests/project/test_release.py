@@ -86,6 +86,9 @@ def test_workflows_can_be_read(path):
     for job in jobs.values():
         assert job["runs-on"]
         assert all(("uses" in step) != ("run" in step) for step in job["steps"])
+        # a tag may be moved, a commit may not
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(re.search(r"@[0-9a-f]{40}$", one) for one in used)
         assert "timeout-minutes" in job or not any("run" in step for step in job["steps"])
 
 
