@@ -289,7 +289,8 @@ def solve(
 
 
 def _raise_unless_converged(solution: Solution | ReadoutSolution) -> None:
-    """
+    """Say where and how a solution failed, if it did.
+
     Raises
     ------
     ConvergenceError
