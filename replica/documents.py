@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import numpy as np
 
 from .errors import InvalidArgument
 
-TEMPORARY = ".replica-"  # how names of files that are being written begin
+TEMPORARY = re.compile(r"\.replica-[0-9a-f]{16}")  # names of files that are being written
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -33,7 +34,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         With ``path`` as its file name.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")  # short, as names may not be
+    temporary = target.with_name(f".replica-{secrets.token_hex(8)}")  # short, as names may not be
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with open(temporary, "wb", opener=lambda name, flags: os.open(name, new, 0o666)) as stream:

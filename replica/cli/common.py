@@ -25,7 +25,7 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..errors import InvalidArgument, shorten
-from .options import FLAGS, HELP, HELP_PANELS, OF_PROBLEMS, Options
+from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS, Options
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import read_config
 
@@ -33,6 +33,7 @@ FILES = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 MOST_COLUMNS = 400  # that a help is laid out for
+READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
 
 def file_name(text: str) -> Path:
@@ -107,7 +108,9 @@ def command(
                 options = read_config(config, allow_import=allow_import) | options
             try:
                 with answers_only():
-                    output.check(files)
+                    texts = [str(options[name]) for name in READ if name in options]
+                    read = [text.partition(".npz:")[0] for text in texts]  # FILE.npz:NAME
+                    output.check(files, [*read, *([config] if config else [])])
                     function(options, output, **given)
             except SystemExit:
                 raise RuntimeError("code that was named to be imported ended the program") from None

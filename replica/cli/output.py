@@ -1,9 +1,10 @@
 """How a command hands over its result: a document or a table on standard output, and files."""
 
 import io
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -38,12 +39,16 @@ class Output:
     as_json: bool = False
     wide: bool = False
 
-    def check(self, tables: Sequence[str]) -> None:
-        """Refuse unusable files before anything is computed."""
-        if self.out is not None:
-            documents.check_writable("out", self.out, tables)
-        if self.plot is not None:
-            documents.check_writable("plot", self.plot, PICTURES)
+    def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
+        """Refuse unusable files before anything is computed, and those that are ``read``, or twice
+        the same, also through links."""
+        taken = {os.path.realpath(path) for path in read}
+        for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
+            if path is not None:
+                documents.check_writable(name, path, suffixes)
+                if os.path.realpath(path) in taken:
+                    raise InvalidArgument(name, str(path), "a file that no other option names")
+                taken.add(os.path.realpath(path))
 
     def write(
         self,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_a_terminated_command_sweeps_its_files(tmp_path):
     options = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with subprocess.Popen(command, **options) as process:
         assert process.stdout.readline() == "writing\n"
-        assert [name[: len(TEMPORARY)] for name in names(tmp_path)] == [TEMPORARY]
+        assert [bool(TEMPORARY.fullmatch(name)) for name in names(tmp_path)] == [True]
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "error: interrupted; no file was left half-written\n")
@@ -132,6 +133,19 @@ def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert names(tmp_path)
+
+
+def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):
+    """What is read is not written, and nothing is written twice, also through a link."""
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text('student = "tanh"\ntarget = "sin"\nalpha0 = 20\neta = 3.0\n')
+    before = Path("p.json").read_bytes()
+    Path("b.png").symlink_to("a.json")
+    for line in ("--config p.json --out p.json", "--out a.json --plot b.png"):
+        assert theory(f"{POINT} {line}") == 2
+        assert "a file that no other option names" in capsys.readouterr().err
+    assert Path("p.json").read_bytes() == before
+    assert not Path("a.json").exists()
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_without_the_lock_nothing_is_renamed(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "LOCK_SECONDS", 0.05)
     file = store.file_of(tmp_path, CELL)
     file.write_text("damage")
-    (tmp_path / ".replica-1").touch()
+    (tmp_path / f".replica-{16 * '0'}").touch()
     with locked(tmp_path):
         store.open_folder(tmp_path)
         store.write(tmp_path, CELL, ERRORS)
@@ -83,6 +83,16 @@ def test_without_the_lock_nothing_is_renamed(tmp_path, monkeypatch):
     store.open_folder(tmp_path)
     store.write(tmp_path, CELL, ERRORS)
     assert len(files(tmp_path)) == 3  # swept; damaged, good and good
+
+
+def test_only_what_the_library_made_is_swept(tmp_path):
+    """Not a user's notes whose name begins like theirs, nor a folder that has such a name."""
+    notes, folder = tmp_path / ".replica-notes.txt", tmp_path / f".replica-{16 * 'a'}"
+    notes.write_text("mine")
+    folder.mkdir()
+    (tmp_path / f".replica-{16 * '0'}").touch()
+    store.open_folder(tmp_path)
+    assert {*tmp_path.iterdir()} - {tmp_path / store.LOCK} == {notes, folder}
 
 
 @contextmanager
@@ -110,7 +120,7 @@ def open_path():
 
 def test_a_read_only_store_is_read(open_path):
     expected = simulate(MODEL, store=open_path, **OPTIONS)
-    (open_path / ".replica-1").touch()
+    (open_path / f".replica-{16 * '0'}").touch()
     open_path.chmod(0o555)
     with as_a_stranger():
         found = simulate(MODEL, store=open_path, **OPTIONS)

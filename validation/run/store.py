@@ -57,13 +57,14 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(file.name for file in folder.iterdir())
-        if any(name.startswith(TEMPORARY) for name in names):
-            _sweep(folder)
+        left = [folder / name for name in names if TEMPORARY.fullmatch(name)]
+        if left:
+            _sweep(folder, left)
     except OSError as error:
         allowed = f"a folder that can be made ({error.strerror})"
         raise InvalidArgument("store", str(path), allowed) from None
     strange = [
-        n for n in names if not (n.startswith(TEMPORARY) or n == LOCK or CELL_FILE.fullmatch(n))
+        n for n in names if not (TEMPORARY.fullmatch(n) or n == LOCK or CELL_FILE.fullmatch(n))
     ]
     if strange:
         more = f" (nor are {len(strange) - 1} others)" if len(strange) > 1 else ""
@@ -234,13 +235,14 @@ def _locked(handle: int, deadline: float) -> bool:
     return False
 
 
-def _sweep(folder: Path) -> None:
-    """Delete what killed writers left: under the lock, nobody alive is writing."""
+def _sweep(folder: Path, left: list[Path]) -> None:
+    """Delete files that killed writers have ``left``: under the lock, nobody alive is writing."""
     if not os.access(folder, os.W_OK):
         return
     with _lock(folder) as locked:
-        for file in folder.glob(f"{TEMPORARY}*") if locked else ():
-            file.unlink(missing_ok=True)
+        for file in left if locked else ():
+            if file.is_file():  # a folder of that name is not ours
+                file.unlink(missing_ok=True)
 
 
 def _aside(file: Path) -> Path:
