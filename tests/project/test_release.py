@@ -170,7 +170,9 @@ def test_the_wheel_works_in_an_empty_environment(version, wheel, tmp_path):
     with subprocess.Popen(served, cwd=tmp_path, env=OUTSIDE, stderr=-1, text=True) as process:
         try:
             address = process.stderr.readline().split()[4]
-            with urllib.request.urlopen(address, timeout=60) as answer:
+            # as a browser does: the token is exchanged for a cookie
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with browser.open(address, timeout=60) as answer:
                 assert answer.status == 200
                 assert "replica: explorer" in answer.read().decode()
         finally:
