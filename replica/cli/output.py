@@ -42,7 +42,8 @@ class Output:
     def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
         """Refuse unusable files before anything is computed, and those that are ``read``, or twice
         the same, also through links."""
-        taken = {os.path.realpath(path) for path in read}
+        # what cannot be a name is refused where it is read
+        taken = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
                 documents.check_writable(name, path, suffixes)
