@@ -32,7 +32,7 @@ class Guard:
         elif not self.admits(scope):
             await refuse(scope, receive, send)
         elif scope["type"] == "websocket":
-            (session,) = parse_qs(scope["query_string"].decode()).get("session_id", [""])
+            session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
             OPEN.add(session)
             try:
                 await self.app(scope, receive, send)

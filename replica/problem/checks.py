@@ -82,11 +82,11 @@ def check_device(device: str) -> str:
     InvalidArgument
         If it is not "cpu", and torch or the device is missing.
     """
-    if isinstance(device, str) and device == "cpu":
+    if not isinstance(device, str):
+        raise InvalidArgument("device", device, "a name, such as cpu or cuda")
+    if device == "cpu":
         return device
     try:
-        if not isinstance(device, str):
-            raise RuntimeError("a name")
         import torch
 
         torch.empty(1, device=device)

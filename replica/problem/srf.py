@@ -169,8 +169,10 @@ class SpikedRandomFeatures(Problem):
         self.check_noise()
         self._check_origin()
         spikes = self.geometry.r.shape[1]  # which checks the shapes
-        if number("resolved", self.resolved, 0, spikes, "a number of spikes") % 1:
+        resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")
+        if resolved % 1:
             raise InvalidArgument("resolved", self.resolved, "a number of spikes")
+        assign(self, resolved=int(resolved))
 
     def _check_origin(self) -> None:
         """Forget an origin that makes other fields than these; of a network refuse them, as its

@@ -12,7 +12,7 @@ from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
 from .overlaps import Conjugates, Errors, Overlaps
 from .responses import Responses, Susceptibility
-from .ridge import Points, compiled_points, responses_of, solve_points
+from .ridge import Points, compiled_points, general_points, responses_of
 from .rows import TabulatedRows
 from .signal import Signal
 from .sweep import sweep
@@ -25,7 +25,7 @@ def solve_and_check(
     ``coarse``, (P,): the quadrature error, which that of a network's tabulated rows is one of."""
     found = compiled_points(fine, coarse, alpha, lam)
     if found is None:
-        found = check(solve_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
+        found = check(general_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
     points, error = found
     if isinstance(fine.covariance, TabulatedRows) and not fine.covariance.tangent:
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]

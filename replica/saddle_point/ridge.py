@@ -55,6 +55,11 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     """
     if (found := compiled_points(table, None, alpha, lam)) is not None:
         return found[0]
+    return general_points(table, alpha, lam, start)
+
+
+def general_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
+    """The same by the code for any table."""
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
