@@ -4,7 +4,7 @@ from .averages import losses, scores
 from .classification import classification_error, wrong_at_nodes
 from .common_bias import objective, slope_in_bias
 from .equations import LOSS_RESIDUAL_TOLERANCE
-from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
+from .evaluation import Evaluation, Task, on_growing_tables
 from .held_nodes import errors_near
 from .label_tables import ConditionalLabels
 from .losses import LOSSES, Loss, loss
@@ -16,7 +16,6 @@ __all__ = [
     "LOSS_RESIDUAL_TOLERANCE",
     "ConditionalLabels",
     "Evaluation",
-    "GivenUp",
     "Loss",
     "Task",
     "classification_error",

@@ -2,14 +2,14 @@
 
 Where the mean label is a step function of tau they are in closed form, or along the proximal map
 (``step_labels``); else they are sums over tau of those ``given_tau``.  They are taken in blocks
-that fit into the cache, and ``check`` is called before each: what it raises ends them.
+that fit into the cache, between which the deadline is looked at.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from solvers.deadline import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
@@ -22,13 +22,6 @@ from .step_labels import averages_of_steps
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
-
-
-Check = Callable[[], None]
-
-
-def unlimited() -> None:
-    """The check of averages that may take any time."""
 
 
 class Losses(NamedTuple):
@@ -45,7 +38,6 @@ def average(
     labels: ConditionalLabels,
     loss: Loss,
     field: Field,
-    check: Check = unlimited,
     *,
     each_tau: bool = False,
 ) -> Array:
@@ -61,7 +53,7 @@ def average(
     of = given_tau if each_tau else _given_kappa
     parts = []
     for rows in (slice(i, i + size) for i in range(0, count, size)):
-        check()
+        check_time()
         parts.append(of(what, labels.at(rows), loss, field.at(rows)))
     values = np.concatenate(parts, axis=2)
     if what == "residual" or each_tau or not others.size:
@@ -69,18 +61,16 @@ def average(
     return np.concatenate([values, -np.moveaxis(others, -1, 0) * values[1]])
 
 
-def scores(labels: ConditionalLabels, loss: Loss, field: Field, check: Check = unlimited) -> Scores:
+def scores(labels: ConditionalLabels, loss: Loss, field: Field) -> Scores:
     """The averages of (6.2)-(6.3) given kappa."""
-    mean, slope, square, *along = average("score", labels, loss, field, check)
+    mean, slope, square, *along = average("score", labels, loss, field)
     return Scores(mean, slope, square, np.stack(along, axis=-1))
 
 
-def losses(
-    labels: ConditionalLabels, weights: Array, loss: Loss, field: Field, check: Check = unlimited
-) -> Losses:
+def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) -> Losses:
     """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa."""
-    first, second, train = average("residual", labels, loss, field, check) @ weights
-    test = average("residual", labels, loss, field.unmoved, check)[2] @ weights
+    first, second, train = average("residual", labels, loss, field) @ weights
+    test = average("residual", labels, loss, field.unmoved)[2] @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f

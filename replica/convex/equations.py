@@ -42,7 +42,7 @@ from ..saddle_point import (
     ridge,
     sweep,
 )
-from .averages import Check, Losses, losses, scores, unlimited
+from .averages import Losses, losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .losses import Loss
@@ -58,11 +58,10 @@ MEMORY = 10  # earlier passes that are combined
 
 
 class Equations:
-    """The saddle point of one table of labels and one loss, for any number of points: a pass ends
-    where ``check``, which is called often, raises."""
+    """The saddle point of one table of labels and one loss, for any number of points."""
 
-    def __init__(self, label_table: LabelTable, loss: Loss, check: Check = unlimited) -> None:
-        self.table, self.labels, self.loss, self.check = *label_table, loss, check
+    def __init__(self, label_table: LabelTable, loss: Loss) -> None:
+        self.table, self.labels, self.loss = *label_table, loss
         self.responses = ridge.responses_of(self.table)
         self.coordinates = Coordinates(self.table)
 
@@ -72,7 +71,7 @@ class Equations:
 
     def scores(self, field: Field) -> Scores:
         """The averages of (6.2)-(6.3) given kappa."""
-        return scores(self.labels, self.loss, field, self.check)
+        return scores(self.labels, self.loss, field)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
@@ -154,7 +153,7 @@ class Equations:
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        mean_losses = losses(self.labels, table.weights, self.loss, field, self.check)
+        mean_losses = losses(self.labels, table.weights, self.loss, field)
         return error @ table.weights, mean_losses
 
     def solve(

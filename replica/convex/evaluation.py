@@ -1,12 +1,12 @@
 """The theory of one model at many points: what is known of each, and which are refined further."""
 
-import time
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from solvers.deadline import GivenUp
 from solvers.results import Array, Rows, Status
 
 from ..equivalence import table_at
@@ -19,29 +19,15 @@ Table = TypeVar("Table")  # or what else knows the nodes
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
-class GivenUp(Exception):
-    """Points take longer, or more nodes, than they may: with a ``Status`` that says which."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
-
-
 class Task(NamedTuple):
-    """P points of one model to be solved: ``alpha`` and ``lam`` are arrays (P,), and ``deadline``
-    is when they are given up, as ``time.monotonic`` tells it; ``tol`` is that of the quadrature."""
+    """P points of one model to be solved: ``alpha`` and ``lam`` are arrays (P,), and ``tol`` is the
+    tolerance of the quadrature."""
 
     model: Model
     loss: Loss
     alpha: Array
     lam: Array
-    deadline: float = np.inf
     tol: float = 1e-6
-
-    def check_time(self) -> None:
-        """Raise ``GivenUp`` past the deadline."""
-        if time.monotonic() > self.deadline:
-            raise GivenUp(Status.TIME)
 
     @property
     def folded(self) -> bool:

@@ -9,13 +9,14 @@ from itertools import count
 
 import numpy as np
 
+from solvers.deadline import GivenUp, time_left
 from solvers.results import Array
 
 from ..equivalence import tabulate_at
 from ..problem import Model
 from ..saddle_point import Overlaps
 from .equations import Equations
-from .evaluation import GivenUp, Task
+from .evaluation import Task
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, tau_rule
 from .panels import fitted_rules, has_panels
 from .refine import solve_convex
@@ -23,11 +24,11 @@ from .refine import solve_convex
 TIGHT = 1e-11  # estimated error of a coordinate: differences are over some thousandths
 
 
-def errors_near(task: Task, time_limit: float) -> Callable[[Task], Array]:
+def errors_near(task: Task) -> Callable[[Task], Array]:
     """The squared test and training error, (2,), of points near that of ``task``, a task of one
     point each, on the nodes that resolve it; NaN where they do not converge."""
     unknown = np.full(2, np.nan)
-    found = solve_convex(task, time_limit)
+    found = solve_convex(task, time_left())
     if not found.converged[0]:
         return lambda near: unknown
     overlaps = found.overlaps_at(slice(None))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt_gaussian, between
+from solvers.deadline import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
 
@@ -21,7 +22,7 @@ from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, responses_of
 from .averages import average, scores
 from .coordinates import Coordinates
-from .evaluation import GivenUp, Task
+from .evaluation import Task
 from .label_tables import (
     UNLIKELY,
     ConditionalLabels,
@@ -91,7 +92,7 @@ def fitted_rules(
     task: Task, overlaps: Overlaps, accuracy: float, order: int
 ) -> tuple[Places, Array, Rule]:
     """N places and their weights (N,), and a rule over tau at each, (N, T, 1) and (N, T)."""
-    model, loss, check = task.model, task.loss, task.check_time
+    model, loss = task.model, task.loss
     first = first_panels(model, task.folded)
     ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # of panels over tau, by place
     inputs = model.components
@@ -107,8 +108,8 @@ def fitted_rules(
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):
         of labels that are steps in closed form, else by one rule over tau."""
         labels = labels_at(model, table.places, tau_rule(model, table.places, TAU_LEVEL), order)
-        s = scores(labels, loss, field, check)
-        new = average("residual", labels, loss, field.unmoved, check)[2]
+        s = scores(labels, loss, field)
+        new = average("residual", labels, loss, field.unmoved)[2]
         return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new])
 
     def over_tau(places: Places, field: Field, factors: Array) -> Array:
@@ -116,8 +117,8 @@ def fitted_rules(
 
         def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
             there, tau = field.at(owner), labels.tau[..., 0]
-            s, slope, square = average("score", labels, loss, there, check, each_tau=True)
-            new = average("residual", labels, loss, there.unmoved, check, each_tau=True)[2]
+            s, slope, square = average("score", labels, loss, there, each_tau=True)
+            new = average("residual", labels, loss, there.unmoved, each_tau=True)[2]
             values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
             values *= labels.weights * factors[:, :, owner, None]
             return values.reshape(-1, *tau.shape)

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from solvers.deadline import GivenUp
 from solvers.results import Rows, Status
 
 from ..equivalence import table_at
 from ..saddle_point import Overlaps
 from .coordinates import Coordinates
 from .equations import Equations
-from .evaluation import Evaluation, GivenUp, Task
+from .evaluation import Evaluation, Task
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 
@@ -27,7 +28,7 @@ def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps
     Raises
     ------
     GivenUp
-        Past the deadline of the task.
+        Past the deadline.
     """
     for start, near in _starts(task, found, row):
         end = _along(task.at(row), start, near)
@@ -91,6 +92,6 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
         given = None
     if given is None:
         return None
-    equations = Equations(given, task.loss, task.check_time)
+    equations = Equations(given, task.loss)
     overlaps, result = equations.solve(task.alpha, task.lam, near, tol=tol)
     return (overlaps, int(result.iterations[0])) if result.residual[0] <= tol else None

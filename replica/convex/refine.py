@@ -8,18 +8,18 @@ and to the last solutions, until two successive ones agree.  Where no solution i
 followed along a path (``paths``).
 """
 
-import time
 from functools import partial
 
 import numpy as np
 
+from solvers.deadline import GivenUp, within
 from solvers.results import Array, Rows, largest
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
-from .evaluation import Evaluation, GivenUp, Task, on_growing_tables
+from .evaluation import Evaluation, Task, on_growing_tables
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
@@ -48,13 +48,13 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
             _on_fitted_panels(task, found, few)
     solve_near = _on_fitted_panels if panels else _on_shared_tables
     for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
-        alone = task._replace(deadline=min(task.deadline, time.monotonic() + time_limit))
         try:
-            for near in ends_of_paths(alone, found, row):
-                found.put(row, overlaps=near)
-                solve_near(alone, found, row)
-                if found.converged[row[0]] or not found.open[row[0]]:
-                    break
+            with within(time_limit):
+                for near in ends_of_paths(task, found, row):
+                    found.put(row, overlaps=near)
+                    solve_near(task, found, row)
+                    if found.converged[row[0]] or not found.open[row[0]]:
+                        break
         except GivenUp as given_up:
             found.flag(row, given_up.status)
     return found
@@ -67,7 +67,7 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
 
     def equations(level: int, rows: Rows) -> Equations | None:
         given = next(shared, None)
-        return None if given is None else Equations(given, task.loss, task.check_time)
+        return None if given is None else Equations(given, task.loss)
 
     def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
         new, before = ~found.converged[rows], error[rows]
@@ -91,7 +91,7 @@ def _on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
         accuracy, order = FITS[level]
         near = found.overlaps_at(rows)
         given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
-        return Equations(given, task.loss, task.check_time)
+        return Equations(given, task.loss)
 
     on_growing_tables(found, rows, equations, partial(_solve_on, task, found))
 

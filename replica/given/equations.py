@@ -12,7 +12,6 @@ rows tells are those of (20.8).  n samples, p features over sqrt(p), and the pen
 (1.2).  docs/theory.md 20
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import add_to_diagonal, inverse
-from solvers.results import Array, Status
+from solvers.deadline import check_time
+from solvers.results import Array
 
-from ..convex import GivenUp
 from ..saddle_point import Field, Scores
 from .labels import StratumLabels
 from .strata import Strata
@@ -57,16 +56,12 @@ class StrataEquations:
         lambda, positive, of every feature; 0 of the constant one that is an intercept.
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
-    deadline : float
-        When solving is given up, as ``time.monotonic`` tells it: a matrix that is asked for later
-        raises ``GivenUp``.
     """
 
     strata: Strata
     samples: float
     lam: Any
     scores: Callable[[Field], Scores]
-    deadline: float = np.inf
 
     def response(self, slope: Array) -> Any:
         """G, (p, p), of scores with -E s' (N,)."""
@@ -89,8 +84,7 @@ class StrataEquations:
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
-        if time.monotonic() > self.deadline:
-            raise GivenUp(Status.TIME)
+        check_time()
         return self.strata.mix(self.ratio * self.strata.shares * weights)
 
     def trace(self, matrix: Any) -> Array:

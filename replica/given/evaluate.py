@@ -5,17 +5,17 @@ Hermite degrees.  docs/theory.md 20
 """
 
 import os
-import time
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from solvers.arrays import namespace, to_host
+from solvers.deadline import GivenUp, within
 from solvers.results import Array, Status
 from solvers.threads import one_thread
 
-from ..convex import GivenUp, Loss, losses, wrong_at_nodes
+from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .equations import Posterior, StrataEquations
@@ -147,13 +147,13 @@ def _evaluated(
         at = float(n), float(penalty)
         # the theory itself is off by about 1 / n
         enough = max(tol, 1 / at[0])
-        deadline = time.monotonic() + time_limit
-        while True:
-            point = _point(levels, at, loss, start, level, tol, deadline)
-            start, level = point.posterior, point.level
-            if not point.worth > enough or not levels.widen():
-                break
-            level = 0
+        with within(time_limit):
+            while True:
+                point = _point(levels, at, loss, start, level, tol)
+                start, level = point.posterior, point.level
+                if not point.worth > enough or not levels.widen():
+                    break
+                level = 0
         if point.status is Status.CONVERGED and point.worth > enough:
             point = point._replace(errors=UNKNOWN, status=Status.QUADRATURE)
         error = max(point.change, point.worth)
@@ -240,7 +240,6 @@ def _point(
     start: Posterior | None,
     level: int,
     tol: float,
-    deadline: float,
 ) -> _Point:
     """One point, on the first of the ``levels``, which grow, from ``level`` on, that has the errors
     of the one before it."""
@@ -253,7 +252,7 @@ def _point(
     while (given := levels.at(level)) is not None:
         strata = given.strata.shares.size
         try:
-            solved = solve_point(given, loss, *at, posterior, precision, deadline)
+            solved = solve_point(given, loss, *at, posterior, precision)
         except GivenUp as given_up:
             status = given_up.status
             break

@@ -54,17 +54,16 @@ def solve_point(
     lam: float,
     start: Posterior | None = None,
     tol: float = 1e-8,
-    deadline: float = np.inf,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features.  Raises ``GivenUp`` past the ``deadline``."""
+    other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
     p = given.strata.width
     penalties: Any = lam
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
     at = given.strata, samples, penalties
     of_ridge = partial(scores_of_ridge, given.moments)
-    ridge = StrataEquations(*at, of_ridge, deadline)
+    ridge = StrataEquations(*at, of_ridge)
     square = loss.is_square and not given.channel
     if square and given.rows is None:
         return _ridge(ridge, given.moments, start, tol)
@@ -72,8 +71,8 @@ def solve_point(
         start = _ridge(ridge, given.moments, None, 1e-3).posterior
     own = of_ridge if square else partial(scores, given.labels, loss)
     if given.rows is None:
-        return _iterate(StrataEquations(*at, own, deadline), start, tol)
-    sampled = SampledEquations(*at, own, deadline, rows=given.rows, labels=given.moments)
+        return _iterate(StrataEquations(*at, own), start, tol)
+    sampled = SampledEquations(*at, own, rows=given.rows, labels=given.moments)
     return _iterate(sampled, start, tol)
 
 

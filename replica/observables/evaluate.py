@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.deadline import GivenUp, time_left, within
 from solvers.results import Array, Rows, Status
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
     Evaluation,
-    GivenUp,
     Loss,
     Task,
     classification_error,
@@ -24,10 +24,19 @@ from ..convex import (
     slope_in_bias,
     solve_convex,
 )
-from ..equivalence import Table, table_at
+from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, choice
-from ..saddle_point import MANY, check, ridge, scores_of_ridge, solve_and_check, solve_damped
+from ..saddle_point import (
+    MANY,
+    Conjugates,
+    Overlaps,
+    check,
+    ridge,
+    scores_of_ridge,
+    solve_and_check,
+    solve_damped,
+)
 
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
@@ -72,11 +81,19 @@ def evaluate_at_bias(
     """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
     the loss, in ``time_limit`` seconds a point; at the model's bias, whether or not one is
     trained."""
-    deadline, square = monotonic() + time_limit * len(alpha), is_ridge(model, loss)
+    square = is_ridge(model, loss)
     if tol is None:
         tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
-    task = Task(model, loss, alpha, lam, deadline, tol)
-    found = _solve_ridge(task, scheme) if square else solve_convex(task, time_limit)
+    task = Task(model, loss, alpha, lam, tol)
+    try:
+        with within(time_limit * len(alpha)):
+            found = _solve_ridge(task, scheme) if square else solve_convex(task, time_limit)
+    except GivenUp as given_up:
+        found = Evaluation(len(alpha))
+        found.flag(slice(None), given_up.status)
+    if not hasattr(found, "overlaps"):  # not even the first of the tables was made
+        found.overlaps, found.conjugates = _unknown(model, len(alpha))
+        return found
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
@@ -89,6 +106,16 @@ def evaluate_at_bias(
         of_groups = ridge.for_groups(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
     return found
+
+
+def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
+    """Those of points of which nothing is known."""
+    table = tabulate(model, next(rules(model)), target=False)
+    A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
+    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))
 
 
 def is_ridge(model: Model, loss: Loss) -> bool:
@@ -105,7 +132,7 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
         last = table_at(model, level, scheme.rule)
         assert last is not None
         times.append(monotonic())
-        if level and 2 * times[-1] - times[-2] > task.deadline:
+        if level and times[-1] - times[-2] > time_left():
             raise GivenUp(Status.TIME)
         groups = len(last.c)
         kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
@@ -130,7 +157,7 @@ def _solve_on(
 ) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
-    fine, (model, _, alpha, lam, _, tol) = tables[0], task.at(rows)
+    fine, (model, _, alpha, lam, tol) = tables[0], task.at(rows)
     if scheme.method == "damped":
         points, error = check(solve_damped(fine, alpha, lam), *tables, alpha, lam)
     else:

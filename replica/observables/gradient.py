@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from solvers.deadline import GivenUp, check_time, within
 from solvers.linear import solve_rows
-from solvers.results import Array
+from solvers.results import Array, Status
 from solvers.threads import one_thread
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate_at
 from ..errors import InvalidArgument
 from ..given import Given, needs_alpha
-from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width
+from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width, limits
 from ..saddle_point import Errors, ridge
 from .evaluate import TIME_LIMIT, is_ridge
 from .given_layers import ReadoutSolution, gradient_given
@@ -43,11 +44,14 @@ class Gradient:
     test_error, train_error : dict of name -> float
         Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
         where the point did not converge or the model is not differentiable.
+    status : Status
+        That of the point, or why derivatives are missing that it has.
     """
 
     point: Solution | ReadoutSolution
     test_error: dict[str, float]
     train_error: dict[str, float]
+    status: Status
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
@@ -60,6 +64,7 @@ def gradient(
     beta: float | None = None,
     loss: Any = "square",
     quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
 ) -> Gradient:
     """Derivatives of test and training error with respect to every parameter.  docs/theory.md 4
 
@@ -75,6 +80,8 @@ def gradient(
         As in :func:`replica.solve`.  Of ridge regression derivatives have some ten digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
         about 1e-5 of themselves, in ten times what the point takes or more.
+    time_limit : float
+        Seconds after which derivatives that are not known yet are left NaN.
     beta : float
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
 
@@ -97,8 +104,9 @@ def gradient(
     if isinstance(problem, Given):
         if beta is not None:
             raise InvalidArgument("beta", beta, "left out of given layers, which have a width")
-        found, slopes = gradient_given(problem, alpha, samples, lam, loss, tol=quadrature_tol)
-        return _gradient(found, slopes)
+        accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
+        found, slopes = gradient_given(problem, alpha, samples, lam, loss, **accuracy)
+        return _gradient(found, slopes, found.status)
     alpha = needs_alpha(alpha, samples)
     check_problem(problem)
     check_width(problem, beta)
@@ -108,7 +116,16 @@ def gradient(
     if model.rows is not None and len(model.geometry.c) > 1:
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
-    point = solve(model, alpha=alpha, lam=lam, loss=loss, quadrature_tol=quadrature_tol)
+    tol, seconds = limits(quadrature_tol, time_limit)
+    with within(seconds):
+        at: dict[str, Any] = {"alpha": alpha, "lam": lam, "loss": loss}
+        point = solve(model, **at, quadrature_tol=tol, time_limit=seconds)
+        return _beside(problem, point, tol)
+
+
+def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
+    """The derivatives at a point of ``problem``, as far as there is time for them."""
+    model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
     smooth = [name for name in own.differentiable if name in own.varying]
     # labels of two classes that are +-1 have no noise
@@ -119,17 +136,26 @@ def gradient(
     slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
     if point.converged:
         of = _of_ridge if is_ridge(model, point.loss) else _of_loss
-        slopes |= of(problem, point, values, quadrature_tol)
-    return _gradient(point, slopes)
+        try:
+            for name, slope in of(problem, point, values, tol):
+                slopes[name] = slope
+                if not np.isfinite(slope).all():
+                    status = Status.NOT_FINITE
+        except GivenUp as given_up:
+            status = given_up.status
+    return _gradient(point, slopes, status)
 
 
-def _gradient(point: Solution | ReadoutSolution, slopes: "Slopes") -> Gradient:
-    """The derivatives of either error by parameter."""
+def _gradient(
+    point: Solution | ReadoutSolution, slopes: dict[str, tuple[float, float]], status: Status
+) -> Gradient:
+    """The derivatives of test and training error, by parameter."""
     test, train = zip(*slopes.values(), strict=True)
-    return Gradient(point, *(dict(zip(slopes, each, strict=True)) for each in (test, train)))
+    by_test, by_train = (dict(zip(slopes, error, strict=True)) for error in (test, train))
+    return Gradient(point, by_test, by_train, status)
 
 
-Slopes = dict[str, tuple[float, float]]  # of the test and the training error, by parameter
+Slopes = Iterator[tuple[str, tuple[float, float]]]  # of both errors, by parameter
 
 
 def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: Any) -> Slopes:
@@ -144,15 +170,14 @@ def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: An
         "lam": (table, at, penalty + 1j * COMPLEX_STEP),
         "beta": (wider, at, penalty),
     }
-    for name in values.keys() - moved.keys():
-        tangent = _tangent(problem, model, name, values[name], table)
-        if tangent is not None:
+    for name in ["alpha", "lam", *values]:
+        if name not in moved:
+            tangent = _tangent(problem, model, name, values[name], table)
+            if tangent is None:
+                continue
             moved[name] = (tangent, at, penalty)
-    slopes: Slopes = {}
-    for name, arguments in moved.items():
-        test, train = _perturbed(V, *arguments)
-        slopes[name] = float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP)
-    return slopes
+        test, train = _perturbed(V, *moved[name])
+        yield name, (float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP))
 
 
 def _of_loss(
@@ -174,15 +199,14 @@ def _of_loss(
             return at._replace(lam=np.array([value]))
         return at._replace(model=_moved(problem, point.model, name, value))
 
-    errors, found = errors_near(at, TIME_LIMIT), {}
+    errors = errors_near(at)
     for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
-        slope = np.full(2, np.nan)
-        if _differentiable(name, value):
-            # each takes a solution, whose own error is more than this difference's 1e-7
-            beside = _stencil(name, value, order=4)
-            slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
-        found[name] = float(slope[0]), float(slope[1])
-    return found
+        if not _differentiable(name, value):
+            continue
+        # each takes a solution, whose own error is more than this difference's 1e-7
+        beside = _stencil(name, value, order=4)
+        slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
+        yield name, (float(slope[0]), float(slope[1]))
 
 
 def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
@@ -201,6 +225,7 @@ def _tangent(
     no derivative."""
     if not _differentiable(name, value):
         return None
+    check_time()
     terms = [
         (weight, tabulate_at(_moved(problem, model, name, x), table.places, table.weights))
         for weight, x in _stencil(name, value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from solvers.deadline import within
 from solvers.results import Array, ConvergenceError, Status
 from solvers.threads import one_thread
 
@@ -333,5 +334,6 @@ def evaluate(
         scheme.check(model, ridge=is_ridge(model, minimised))
     settings = minimised, tol, seconds
     if model.train_bias:
-        return with_trained_bias(model, alpha, lam, *settings)
+        with within(seconds * len(alpha)):
+            return with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings, scheme)

@@ -7,10 +7,10 @@ find the bottom of the lowest.
 """
 
 from functools import cache
-from time import monotonic
 
 import numpy as np
 
+from solvers.deadline import time_left
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 
@@ -27,8 +27,8 @@ def with_trained_bias(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
 ) -> Evaluation:
     """The points (alpha[i], lam[i]), arrays (P,), each at its best bias: NaN, as its errors are,
-    where that is no minimum inside the scan or was not solved."""
-    deadline = monotonic() + time_limit * len(alpha)
+    where that is no minimum inside the scan or was not solved.  Those that are scanned take
+    ``time_limit`` seconds each, and all end at the deadline."""
 
     def at(
         bias: float, rows: list[int], tol: float | None, seconds: float
@@ -49,14 +49,14 @@ def with_trained_bias(
 
     def find(row: int) -> None:
         """The best bias of one point."""
-        finely = cache(lambda bias: at(bias, [row], tol, max(0.0, deadline - monotonic())))
+        finely = cache(lambda bias: at(bias, [row], tol, np.inf))
         bias, seen = np.nan, scan[..., row].T
-        if monotonic() < deadline:
+        if time_left() > 0:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
         found = finely(float(np.nan_to_num(bias)))[0]
         best.put([row], **vars(found) | {"trained_bias": bias})
         if np.isnan(bias):
-            best.flag([row], Status.TIME if monotonic() > deadline else Status.AT_EDGE)
+            best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
     for row in every:
         find(row)

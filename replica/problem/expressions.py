@@ -92,7 +92,12 @@ class Expression:
     @property
     def dimension(self) -> int:
         """r, the largest index of an argument."""
-        return max((int(index) for index in ARGUMENT.findall(self.text)), default=1)
+        return max(self.mentioned, default=0) + 1
+
+    @property
+    def mentioned(self) -> list[int]:
+        """The coordinates that it is written in, from 0."""
+        return sorted({int(index) - 1 for index in ARGUMENT.findall(self.text)})
 
     def __call__(self, *z: Array) -> Array:
         """The value at arrays z1, ..., zr of one shape."""

@@ -5,13 +5,14 @@ tau ~ N(0, 1) in q directions that are left (``components``): Eq. (3.3).
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from solvers.deadline import check_time
 from solvers.quadrature import (
     AVERAGE_SIZES,
     TENSOR_SIZES,
@@ -101,13 +102,19 @@ class MultiIndex:
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """h (N,), g (q, N) and spread (N,) at arguments ``centre`` (T, N) + L tau, L (T, q), for
         averages over the N that ``weight`` (N,) squared bounds.  Eq. (3.3)"""
-        entering = np.flatnonzero(L.any(axis=0))
-        if not entering.size:
+        L = L * np.isin(np.arange(len(L)), self.mentioned)[:, None]
+        sizes, across = np.linalg.svd(L)[1:]
+        entering = np.asarray(L.any(axis=0))
+        rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))
+        # parts of tau that the arguments depend on, (k, q), of its coordinates where these serve
+        parts = across[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
+        if not len(parts):
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((L.shape[1], h.size)), np.zeros_like(h))
-        count, L = L.shape[1], L[:, entering]
+        L = L @ parts.T
 
         def integrated(columns: slice) -> Array:
+            check_time()
             here = centre[:, columns]
 
             def averages(rule_at: RuleAt) -> Array:
@@ -126,11 +133,15 @@ class MultiIndex:
             return self._settled(averages, L) / weight[columns]
 
         # one rule for 64 places: more of them cost less each, fewer need no finer one
-        parts = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
-        h, spread, *first = np.concatenate(parts, axis=1)
-        g = np.zeros((count, h.size))
-        g[entering] = first
-        return ConditionalMoments(h, g, spread)
+        found = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
+        h, spread, *first = np.concatenate(found, axis=1)
+        return ConditionalMoments(h, parts.T @ np.array(first), spread)
+
+    @property
+    def mentioned(self) -> list[int]:
+        """Coordinates of which it may be a function."""
+        of: Sequence[int] = getattr(self.function, "mentioned", range(self.dimension))
+        return list(of)
 
     def _settled(self, averages: Callable[["RuleAt"], Array], L: Array) -> Array:
         """Averages over z = centre + L tau, L (T, K'), by the rule for tau that is fine enough.

@@ -9,8 +9,8 @@ of the response that the bulk is found from.  With that response at the place x 
 an eigenvalue of sum_nu omega M_nu / (1 + V_nu).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from solvers.arrays import add_to_diagonal
+from solvers.deadline import GivenUp, check_time
 from solvers.fixed_point import fixed_point
 from solvers.results import Array, ConvergenceError, Rows, Status
 from solvers.threads import one_thread
 
-from ..convex import GivenUp
 from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, angles
 from .edges import angle_of, place_of
@@ -90,19 +90,16 @@ class LayerSpectrum(SpectralDensity):
 
 
 @one_thread()
-def layer_spectrum(
-    model: FirstLayer, samples: float, quadrature_tol: float, time_limit: float
-) -> LayerSpectrum:
+def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> LayerSpectrum:
     """The spectrum of a given layer, of :func:`replica.spectrum`: on finer and finer strata, until
-    the density stands still."""
+    the density stands still, or the deadline."""
     check_memory(model)
     model = replace(model, intercept=False, device="cpu")  # an intercept changes no other feature
-    deadline = monotonic() + time_limit
     level, change = 0, np.inf
     found: LayerSpectrum | None = None
-    try:
+    with suppress(GivenUp):
         while (given := model.stratified(level)) is not None:
-            line = _Line(given.strata, samples, deadline)
+            line = _Line(given.strata, samples)
             if found is not None:
                 # some of the places at which the density was found
                 grids = [found.grid(k, PER_INTERVAL)[2::7] for k in range(len(found.edges))]
@@ -112,11 +109,8 @@ def layer_spectrum(
                 if change <= quadrature_tol:
                     break
             found, level = _found(model, line, samples), level + 1
-    except GivenUp:
-        pass
     if found is None:
-        message = "the spectrum was not found within its time_limit: many neurons take minutes"
-        raise ConvergenceError(message, None)
+        raise GivenUp(Status.TIME)
     lacking = abs(found.moment(0) - line.mass)
     status = Status.CONVERGED if lacking <= LAYER_TOLERANCE else Status.MASS
     if not change <= quadrature_tol:
@@ -199,8 +193,8 @@ class _Line:
     of the ``outliers`` (O,), which are found first; the ``atom``, and the ``mass`` that is left for
     the density."""
 
-    def __init__(self, strata: Strata, samples: float, deadline: float) -> None:
-        self.strata, self.ratio, self.deadline = strata, samples / strata.width, deadline
+    def __init__(self, strata: Strata, samples: float) -> None:
+        self.strata, self.ratio = strata, samples / strata.width
         sizes = np.linalg.eigvalsh(strata.mix(strata.shares))[::-1]
         self._modes = np.empty((strata.width, 0))
         rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
@@ -247,8 +241,7 @@ class _Line:
         GivenUp
             Past the deadline.
         """
-        if monotonic() > self.deadline:
-            raise GivenUp(Status.TIME)
+        check_time()
         weights = self.ratio * self.strata.shares / (1 + V)
         total = self._rest(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))
         add_to_diagonal(total, -z * self.ratio)

@@ -12,13 +12,13 @@ the edges of the spectrum.
 """
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.continuation import follow, newton_complex
-from solvers.results import Array, ConvergenceError
+from solvers.deadline import check_time
+from solvers.results import Array
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
@@ -35,14 +35,11 @@ class Resolvent:
     responses : Responses
         The same features where z is off the negative axis: on a contour where there is one.
     alpha : float
-    deadline : float
-        When the search for solutions is given up, as ``time.monotonic`` tells it.
     """
 
     real: Responses
     responses: Responses
     alpha: float
-    deadline: float = np.inf
 
     @property
     def ratio(self) -> float:
@@ -58,20 +55,11 @@ class Resolvent:
 
         Raises
         ------
-        ConvergenceError
+        GivenUp
             Past the deadline.
         """
-        self._check_time()
+        check_time()
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
-
-    def _check_time(self) -> None:
-        """Give up past the deadline."""
-        if monotonic() > self.deadline:
-            raise ConvergenceError(
-                "the spectrum was not found within its time_limit: many groups of neurons, or a "
-                "very narrow layer, take minutes",
-                None,
-            )
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
         """Whether Im V_2 >= 0 in every group, up to rounding: a Stieltjes transform is a Herglotz
@@ -82,7 +70,8 @@ class Resolvent:
     def solve(self, z: Array) -> Array:
         """U (P, D) at z (P,) with Im z >= 0, z != 0; NaN where it is not found."""
         radius, angle = np.abs(z), np.angle(z)
-        first = self._on_negative_axis(radius)
+        alpha = np.full(len(z), self.alpha)
+        first = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
 
         def path(t: Array, rows: NDArray[np.int64]) -> Array:
             """z on the arc, from the negative axis at t = 0 to the end at t = 1."""
@@ -91,24 +80,24 @@ class Resolvent:
 
         return follow(
             self.residual,
-            self.real.analytic.to_analytic(first, np.full(len(z), self.alpha)).astype(complex),
+            self.real.analytic.to_analytic(first, alpha).astype(complex),
             path,
             self.admissible,
             size=self.responses.magnitude,
         )
 
-    def _on_negative_axis(self, radius: Array) -> Array:
-        """Responses (P, D) at z = -radius, in blocks between which the deadline is looked at: of
-        dozens of groups a block takes seconds."""
-        found = []
-        for rows in np.array_split(radius, -(-len(radius) * self.real.groups**2 // 2000) or 1):
-            self._check_time()
-            alpha = np.full(len(rows), self.alpha)
-            found.append(self.real.solve(alpha, self.ratio * rows, RESPONSE_TOLERANCE).value)
-        return np.concatenate(found)
-
     def at(self, z: Array, start: Array | None = None) -> Array:
-        """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found."""
+        """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found.
+
+        In blocks: matrices of derivatives, and what they are made of, take up to some 100 MB.
+        """
+        most = max(1, 2**19 // len(self.real.signed) ** 2)
+        if len(z) > most:
+            parts = [slice(i, i + most) for i in range(0, len(z), most)]
+            starts = [None if start is None else start[part] for part in parts]
+            return np.concatenate(
+                [self.at(z[part], near) for part, near in zip(parts, starts, strict=True)]
+            )
         if start is None:
             return self.solve(z)
         size = self.responses.magnitude

@@ -9,13 +9,13 @@ p.  None of this depends on the target or on how the readout is fitted.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from time import monotonic
-from typing import Any, NamedTuple, overload
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.deadline import GivenUp, within
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
 from solvers.threads import one_thread
@@ -41,6 +41,7 @@ from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
 from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
 
+Found = TypeVar("Found")
 SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
 
@@ -227,17 +228,36 @@ def spectrum(
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
         (n,) = samples_of(model, name, one_positive(name, value))
-        return layer_spectrum(model, float(n), tol or LAYER_TOLERANCE, time_limit)
+        found = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
+        return _in_time(found, time_limit)
     check_model(model)
     alpha = needs_alpha(alpha, samples)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
     (ratio,) = positive("alpha", [alpha])
+    return _in_time(partial(_limit, model, float(ratio), tol or DENSITY_TOLERANCE), time_limit)
+
+
+def _in_time(find: Callable[[], Found], time_limit: float) -> Found:
+    """The spectrum that ``find`` finds, in so many seconds."""
+    try:
+        with within(time_limit):
+            return find()
+    except GivenUp:
+        message = (
+            "the spectrum was not found within its time_limit: many groups of neurons, a very "
+            "narrow layer, or many given neurons take minutes"
+        )
+        raise ConvergenceError(message, None) from None
+
+
+def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:
+    """The spectrum of a model in the limit."""
     settled = settle(
-        _scans(model, float(ratio), monotonic() + time_limit),
+        _scans(model, alpha),
         lambda scanned: mass_per_log(scanned.resolvent, scanned.x, scanned.U),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
-        tol or DENSITY_TOLERANCE,
+        quadrature_tol,
     )
     resolvent, x, _ = settled.candidate
     intervals, sharp = support(resolvent, x, settled.value)
@@ -245,10 +265,10 @@ def spectrum(
         raise ConvergenceError("no density was found anywhere", None)
     found = Spectrum(
         model=model,
-        alpha=float(ratio),
+        alpha=alpha,
         edges=intervals,
         sharp=sharp,
-        atom=atom(resolvent.real.table, float(ratio)),
+        atom=atom(resolvent.real.table, alpha),
         outliers=outliers(model, resolvent.real.table),
         quadrature_error=settled.change,
         mass_error=np.nan,
@@ -261,23 +281,20 @@ def spectrum(
         status = Status.NOT_FINITE
     elif not settled.met:
         status = Status.QUADRATURE
-    in_time = replace(resolvent, deadline=np.inf)
-    return replace(found, mass_error=lacking, status=status, resolvent=in_time)
+    return replace(found, mass_error=lacking, status=status)
 
 
-def _scans(model: SpikedRandomFeatures, alpha: float, deadline: float) -> Iterator[Scan]:
+def _scans(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
     """Finer and finer tables, one at least and none too large after it; each starts from what was
     found on the last."""
     last = None
     for table in tables(model, first=1):
         if last and len(table.weights) > 4096:  # takes minutes, and is flagged instead
             return
-        yield (last := _scanned(model, table, alpha, deadline, last))
+        yield (last := _scanned(model, table, alpha, last))
 
 
-def _scanned(
-    model: SpikedRandomFeatures, table: Table, alpha: float, deadline: float, last: Scan | None
-) -> Scan:
+def _scanned(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan | None) -> Scan:
     """On a contour for one spike, unless poles lie between it and the real line somewhere in
     the spectrum.  Outside of it they come in conjugate pairs, far from the line."""
     real = ridge.responses_of(table)
@@ -288,11 +305,11 @@ def _scanned(
         nodes = len(table.weights) // len(model.components.shares)
         beside = contour_table(model, table, nodes)
         if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha, deadline)
+            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha)
             U = resolvent.at(x.astype(complex), start)
             inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
             probed = U[::6][inside[::6]]  # every sixth place tells
             if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
                 return Scan(resolvent, x, U)
-    resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha, deadline)
+    resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
     return Scan(resolvent, x, resolvent.at(x.astype(complex), start))
