@@ -27,7 +27,7 @@ import replica
 from replica.documents import write_file
 from replica.saddle_point import one_group
 from solvers.quadrature import QuadratureError
-from solvers.threads import one_thread
+from solvers.resources import one_thread
 
 from . import second
 from .random_points import KINDS, broken, drawn

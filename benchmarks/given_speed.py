@@ -20,7 +20,7 @@ import numpy as np
 
 import replica
 from replica.problem import activation
-from solvers.threads import one_thread
+from solvers.resources import one_thread
 from tests.given.literal import layer_moments, ridge_errors
 from tests.given.simulated import giant_step
 from validation import simulate

@@ -22,7 +22,7 @@ from numpy.random import SeedSequence
 import replica
 from replica.convex import loss
 from replica.documents import write_file
-from solvers.threads import one_thread
+from solvers.resources import one_thread
 from validation import simulate
 from validation.draws import trajectory
 from validation.fit import fit_readout, squared_errors

@@ -4,17 +4,18 @@ from typing import Any
 
 import typer
 
+from ..observables import TIME_LIMIT, models_on_grid, optimal_lambda
 from ..observables import bounds as bounds_of
-from ..observables import models_on_grid, optimal_lambda
 from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
 from .common import command
+from .curve import TimeLimit
 from .options import Options, parse_request
 from .output import Output, answer
 
 
 @command(without=("lam", "loss"))
-def bounds(options: Options, output: Output) -> None:
+def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> None:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
@@ -31,13 +32,13 @@ def bounds(options: Options, output: Output) -> None:
     request.refuse_grids(allowed=("eta",))
     models = models_on_grid(request.problem, request.grids)
     rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
-    of_each = [bounds_of(model) for model in models]
+    of_each = [bounds_of(model, time_limit=time_limit) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
         point = {name: getattr(limits, name) for name in ("lower", "upper", "converged")}
         point = {"eta": rate} | point
         for alpha in request.alpha:
-            best = optimal_lambda(model, alpha=alpha)
+            best = optimal_lambda(model, alpha=alpha, time_limit=time_limit)
             point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
         points.append(point)
     linear, described = of_each[0].linear, describe(request.problem)

@@ -6,16 +6,19 @@ from typing import Any
 import typer
 
 from ..errors import InvalidArgument
-from ..observables import Optimum, error_shown, optimal_eta, optimal_lambda
+from ..observables import SEARCH_TIME, Optimum, error_shown, optimal_eta, optimal_lambda
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
+from .curve import TimeLimit
 from .options import Options, parse_request, single_number
 from .output import Notes, Output, note_finite_size, note_network, say
 
 
 @command(without=("loss",))
-def optimum(options: Options, output: Output, *, notes: Notes = False) -> None:
+def optimum(
+    options: Options, output: Output, *, time_limit: TimeLimit = SEARCH_TIME, notes: Notes = False
+) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
@@ -43,7 +46,7 @@ def optimum(options: Options, output: Output, *, notes: Notes = False) -> None:
     if searched:
         width = None if problem.rows is not None else model.beta
         best_at = partial(optimal_eta, problem, beta=width, lam=penalty)
-    optima = [best_at(alpha=alpha) for alpha in request.alpha]
+    optima = [best_at(alpha=alpha, time_limit=time_limit) for alpha in request.alpha]
     points = [_point(best) for best in optima]
     described = describe(problem) | {"beta": model.beta}
     if searched:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.deadline import check_time
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores

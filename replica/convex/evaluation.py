@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from solvers.deadline import GivenUp
+from solvers.resources import GivenUp
 from solvers.results import Array, Rows, Status
 
 from ..equivalence import table_at

@@ -9,7 +9,7 @@ from itertools import count
 
 import numpy as np
 
-from solvers.deadline import GivenUp, time_left
+from solvers.resources import GivenUp, time_left
 from solvers.results import Array
 
 from ..equivalence import tabulate_at

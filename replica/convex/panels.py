@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt_gaussian, between
-from solvers.deadline import GivenUp
+from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.deadline import GivenUp
+from solvers.resources import GivenUp
 from solvers.results import Rows, Status
 
 from ..equivalence import table_at

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from solvers.deadline import GivenUp, within
+from solvers.resources import GivenUp, within
 from solvers.results import Array, Rows, largest
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change

@@ -60,7 +60,7 @@ def bounds_over(problem: Problem, rates: tuple[float, ...]) -> BoundsOverEta:
 @lru_cache(maxsize=64)
 def bounds(problem: Problem) -> Bounds:
     """Bounds at the problem's own learning rate."""
-    return bounds_of(problem)
+    return bounds_of(problem, time_limit=WAIT)
 
 
 @lru_cache(maxsize=64)

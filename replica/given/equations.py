@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import add_to_diagonal, inverse
-from solvers.deadline import check_time
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores

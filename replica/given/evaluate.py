@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.arrays import namespace, to_host
-from solvers.deadline import GivenUp, within
+from solvers.resources import GivenUp, one_thread, within
 from solvers.results import Array, Status
-from solvers.threads import one_thread
 
 from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument

@@ -3,7 +3,7 @@
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .evaluate import TIME_LIMIT
+from .evaluate import SEARCH_TIME, TIME_LIMIT
 from .given_layers import ReadoutSolution
 from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
@@ -23,6 +23,7 @@ __all__ = [
     "BIAS_SCAN",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
+    "SEARCH_TIME",
     "TIME_LIMIT",
     "BestBounds",
     "Bounds",

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.minima import minima
+from solvers.resources import check_time, within
 from solvers.results import ConvergenceError
 
-from ..problem import Problem, check_step, logarithms, tolerance
+from ..problem import Problem, check_step, limits, logarithms, tolerance
 from .bounds import Bounds, bounds_of_model
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import QUADRATURE_TOLERANCE, SEARCH_TIME
 from .optimum import ETA_RANGE, ETA_SCAN
 
 
@@ -44,6 +45,7 @@ def best_bounds(
     *,
     eta: tuple[float, float] = ETA_RANGE,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
+    time_limit: float = SEARCH_TIME,
 ) -> BestBounds:
     """The smallest bounds over the learning rate, by a search over a range.  Eq. (8.3)
 
@@ -55,12 +57,14 @@ def best_bounds(
         The range searched, on a logarithmic scale.
     quadrature_tol : float
         As in :func:`bounds`.
+    time_limit : float
+        Seconds after which the search is given up.
 
     Raises
     ------
     InvalidArgument
     ConvergenceError
-        If there is no rate in the range whose bounds could be computed.
+        If there is no rate in the range whose bounds could be computed, or not all in time.
 
     Examples
     --------
@@ -76,6 +80,7 @@ def best_bounds(
     width = 1.0 if step.schedule else None  # bounds are the same at any
 
     def at(rate: float) -> Bounds:
+        check_time()
         return bounds_of_model(step.model(beta=width, eta=rate), quadrature_tol)
 
     def search(name: str) -> tuple[float, bool, Bounds]:
@@ -88,5 +93,6 @@ def best_bounds(
         rate = float(np.exp(local[0].place[0]))
         return rate, bool(local[0].at_edge), at(rate)
 
-    (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
+    with within(limits(None, time_limit)[1]):
+        (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
     return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.resources import GivenUp, check_time, within
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
@@ -33,14 +34,18 @@ from ..problem import (
     as_made,
     axis,
     check_problem,
+    limits,
     tolerance,
 )
 from .bound_fits import Fit, lower_fit, upper_fit
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import QUADRATURE_TOLERANCE, TIME_LIMIT
 from .trained_bias import BIAS_SCAN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+UNKNOWN = "lower", "upper", "linear", "bias_lower", "bias_upper"  # of bounds that are given up
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +57,8 @@ class Bounds(Displayed):
     model : SpikedRandomFeatures
         The model bounded; of a step, of width beta = 1, on which the bounds do not depend.
     lower, upper : float
-        L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.
+        L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.  Where there was no
+        time for them, nothing else is known either, and arrays are empty.
     linear : float
         Error of the best linear predictor, which kernels and random features of this scaling
         do not surpass; with a constant where the network can fit one.
@@ -161,11 +167,15 @@ class BoundsOverEta(Displayed):
 
 
 @overload
-def bounds(problem: Problem, *, eta: None = None, quadrature_tol: float = ...) -> Bounds: ...
+def bounds(
+    problem: Problem, *, eta: None = None, quadrature_tol: float = ..., time_limit: float = ...
+) -> Bounds: ...
 
 
 @overload
-def bounds(problem: Problem, *, eta: ArrayLike, quadrature_tol: float = ...) -> BoundsOverEta: ...
+def bounds(
+    problem: Problem, *, eta: ArrayLike, quadrature_tol: float = ..., time_limit: float = ...
+) -> BoundsOverEta: ...
 
 
 def bounds(
@@ -173,6 +183,7 @@ def bounds(
     *,
     eta: ArrayLike | None = None,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
+    time_limit: float = TIME_LIMIT,
 ) -> Bounds | BoundsOverEta:
     """Lower and upper bound on the test error at the best penalty.  Eqs. (8.1)-(8.2)
 
@@ -183,6 +194,8 @@ def bounds(
         Learning rates to take in turn instead of the step's own.
     quadrature_tol : float
         Bound on the estimated quadrature error, relative to E sigma_*^2.
+    time_limit : float
+        Seconds a rate, after which its bounds are flagged.
 
     Returns
     -------
@@ -202,21 +215,34 @@ def bounds(
     (0.006708, 0.046354, 0.064453)
     """
     check_problem(problem)
-    quadrature_tol = tolerance(quadrature_tol)
+    accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
     width = 1.0 if problem.schedule else None  # bounds are the same at any
     if eta is None:
-        return bounds_of_model(problem.model(beta=width), quadrature_tol)
+        return bounds_of_model(problem.model(beta=width), *accuracy)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
     models = [problem.model(beta=width, eta=float(rate)) for rate in rates]
-    each = tuple(bounds_of_model(model, quadrature_tol) for model in models)
+    each = tuple(bounds_of_model(model, *accuracy) for model in models)
     lower, upper = np.array([(one.lower, one.upper) for one in each]).T
     return BoundsOverEta(rates, lower, upper, each[0].linear, each)
 
 
-def bounds_of_model(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
-    """The bounds of one model, over its trained bias if it has one."""
+def bounds_of_model(
+    model: SpikedRandomFeatures, quadrature_tol: float, time_limit: float = TIME_LIMIT
+) -> Bounds:
+    """The bounds of one model, over its trained bias if it has one, in so many seconds."""
+    try:
+        with within(time_limit):
+            return _bounds(model, quadrature_tol)
+    except GivenUp as given_up:
+        unknown: dict[str, Any] = dict.fromkeys(UNKNOWN, np.nan) | dict(quadrature_error=np.inf)
+        unknown |= dict(coefficients=np.empty(0), offsets=np.empty(0), psi=np.empty((0, 0)))
+        return Bounds(model=model, **unknown, status=given_up.status)
+
+
+def _bounds(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
+    """The same, before the deadline."""
     if not model.train_bias:
         return _at_biases(model, 0.0, 0.0, quadrature_tol)
 
@@ -255,6 +281,8 @@ def _at_biases(
     What attains a bound is fitted on the finer of two tables, and its error measured on both: the
     difference, relative to E y^2, estimates the quadrature error.
     """
+
+    check_time()
 
     def change(coarse: tuple[Fit, Fit], fine: tuple[Fit, Fit]) -> float:
         changes = [f.error() - f.error(c.table) for c, f in zip(coarse, fine, strict=True)]

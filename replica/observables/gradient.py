@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from solvers.deadline import GivenUp, check_time, within
 from solvers.linear import solve_rows
+from solvers.resources import GivenUp, check_time, one_thread, within
 from solvers.results import Array, Status
-from solvers.threads import one_thread
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate_at

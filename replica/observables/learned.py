@@ -176,6 +176,7 @@ def learned_function(
     samples: float | None = None,
     lam: float,
     quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
 ) -> LearnedFunction:
     """What the network has learned along the spikes, at one point.
 
@@ -183,7 +184,7 @@ def learned_function(
     ----------
     model : SpikedRandomFeatures or FirstLayer
         Of the latter along the target's directions, on inputs N(0, I).
-    alpha, samples, lam, quadrature_tol : float
+    alpha, samples, lam, quadrature_tol, time_limit : float
         As in :func:`replica.solve`.
 
     Raises
@@ -200,9 +201,10 @@ def learned_function(
     ([0.0, 0.6931], 0.0124)
     """
     if isinstance(model, FirstLayer):
-        limits = {"tol": quadrature_tol, "time_limit": TIME_LIMIT}
+        limits = {"tol": quadrature_tol, "time_limit": time_limit}
         return LearnedByReadout(*solve_given(model, alpha, samples, lam, "square", **limits))
     check_model(model)
     model.refuse_channel()
     alpha = needs_alpha(alpha, samples)
-    return LearnedFunction(solve(model, alpha=alpha, lam=lam, quadrature_tol=quadrature_tol))
+    accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    return LearnedFunction(solve(model, alpha=alpha, lam=lam, **accuracy))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.minima import Minimum, minima
+from solvers.resources import check_time, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
@@ -26,10 +27,12 @@ from ..problem import (
     check_model,
     check_step,
     check_width,
+    limits,
     logarithms,
     one_positive,
 )
 from ..saddle_point import ridge
+from .evaluate import SEARCH_TIME
 from .given_layers import ReadoutSolution
 from .learning_curve import learning_curve
 from .solution import evaluate, solve
@@ -120,6 +123,7 @@ def optimal_lambda(
     alpha: float | None = None,
     samples: float | None = None,
     lam: tuple[float, float] = LAM_RANGE,
+    time_limit: float = SEARCH_TIME,
 ) -> Optimum:
     """The ridge penalty of the smallest test error (4.11), or (20.5).
 
@@ -133,13 +137,16 @@ def optimal_lambda(
         best penalty is known to a hundredth.
     lam : (float, float)
         The range searched, on a logarithmic scale.
+    time_limit : float
+        Seconds after which the search is given up: those of a given layer are hundreds where it has
+        thousands of neurons.
 
     Raises
     ------
     InvalidArgument
         If an argument is out of range.
     ConvergenceError
-        If the equations could be solved nowhere in the range.
+        If the equations could be solved nowhere in the range, or not in time.
 
     Examples
     --------
@@ -149,14 +156,16 @@ def optimal_lambda(
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
-    axis = logarithms("lam", lam, LAM_SCAN)
+    axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
         for name, value in (("alpha", alpha), ("samples", samples)):
             if value is not None:
                 one_positive(name, value)
-        return _lowest(model, {"alpha": alpha, "samples": samples}, axis[::2])
+        with within(seconds):
+            return _lowest(model, {"alpha": alpha, "samples": samples}, axis[::2])
     check_model(model)
-    return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
+    with within(seconds):
+        return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
 
 
 def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
@@ -166,6 +175,7 @@ def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
 
     def errors(x: ArrayLike) -> Array:
         found = learning_curve(model, lam=np.exp(x), **at).test_error.values.ravel()
+        check_time()
         return np.where(np.isfinite(found), found, np.inf)
 
     values = errors(axis)
@@ -200,6 +210,7 @@ def optimal_eta(
     lam: float | None = None,
     eta: tuple[float, float] = ETA_RANGE,
     lam_range: tuple[float, float] = LAM_RANGE,
+    time_limit: float = SEARCH_TIME,
 ) -> Optimum:
     """The learning rate of the smallest test error, at a ridge penalty or with the best one.
 
@@ -215,13 +226,15 @@ def optimal_eta(
         The ridge penalty; where absent, it is optimised together with eta.
     eta, lam_range : (float, float)
         The ranges searched, on logarithmic scales.
+    time_limit : float
+        Seconds after which the search is given up.
 
     Raises
     ------
     InvalidArgument
         If an argument is out of range.
     ConvergenceError
-        If the equations could be solved nowhere in the range.
+        If the equations could be solved nowhere in the range, or not in time.
 
     Examples
     --------
@@ -237,7 +250,8 @@ def optimal_eta(
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
+    with within(limits(None, time_limit)[1]):
+        return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
 
 
 def _search(
@@ -287,6 +301,7 @@ def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -
 
     All are solved on the table of that level, without an estimate of its quadrature error.
     """
+    check_time()
     ratio = np.full(lam.size, alpha)
     if _is_evaluated(model):
         return evaluate(model, ratio, lam).test_error

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from solvers.deadline import within
+from solvers.resources import one_thread, within
 from solvers.results import Array, ConvergenceError, Status
-from solvers.threads import one_thread
 
 from ..convex import Evaluation, Loss
 from ..convex import loss as as_loss
@@ -163,9 +162,11 @@ def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> fl
     arguments of :func:`solve`."""
     if np.isfinite(model.dimension):
         return 0.0
+    if not error > 0:
+        return np.nan
     large = replace(model, dimension=1000.0)  # that of large simulations
     there: float = getattr(solve(large, **at), error_shown(model))
-    return there / error - 1 if error else np.nan
+    return there / error - 1
 
 
 @overload

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from solvers.deadline import time_left
+from solvers.resources import time_left
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 
@@ -39,11 +39,12 @@ def with_trained_bias(
         value = objective(found.train_loss, found.overlaps, a, b, model.beta)
         return found, np.array([value, found.slope])
 
-    every, share = list(range(len(alpha))), time_limit / len(BIAS_SCAN)
+    every, square = list(range(len(alpha))), is_ridge(model, loss)
+    share = np.inf if square else time_limit / len(BIAS_SCAN)
     # to a rough tolerance: which of its cells hold a minimum is told by less
     scan = np.array([at(float(bias), every, 1e-3, share)[1] for bias in BIAS_SCAN])
     # errors, which depend on the bias linearly, are then known as well as otherwise
-    xtol = 1e-10 if is_ridge(model, loss) else 1e-6
+    xtol = 1e-10 if square else 1e-6
 
     best = Evaluation(len(alpha))
 

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from solvers.arrays import add_to_diagonal
-from solvers.deadline import GivenUp, check_time
 from solvers.fixed_point import fixed_point
+from solvers.resources import GivenUp, check_time, one_thread
 from solvers.results import Array, ConvergenceError, Rows, Status
-from solvers.threads import one_thread
 
 from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, angles

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.continuation import follow, newton_complex
-from solvers.deadline import check_time
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
+
+AT_ONCE = 2**19  # entries of the derivatives of several points
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class Resolvent:
 
         In blocks: matrices of derivatives, and what they are made of, take up to some 100 MB.
         """
-        most = max(1, 2**19 // len(self.real.signed) ** 2)
+        most = max(1, AT_ONCE // len(self.real.signed) ** 2)
         if len(z) > most:
             parts = [slice(i, i + most) for i in range(0, len(z), most)]
             starts = [None if start is None else start[part] for part in parts]

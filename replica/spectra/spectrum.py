@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.deadline import GivenUp, within
+from solvers.resources import GivenUp, one_thread, within
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
-from solvers.threads import one_thread
 
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument

@@ -14,9 +14,9 @@ import numpy as np
 
 from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
+from solvers.resources import one_thread
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, interval, trapezoid
-from solvers.threads import one_thread
 
 from ..equivalence import Batch
 from .residual_law import ResidualLaw, known_inputs, residuals

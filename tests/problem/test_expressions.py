@@ -158,3 +158,29 @@ def test_one_point_takes_one_number():
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     with pytest.raises(InvalidArgument, match="alpha must be one number here"):
         solve(model, alpha=[1, 2], lam=0.1)
+
+
+@pytest.mark.parametrize(("text", "same"), [("sin(z4)", "sin(z1)"), ("z2*z4", "z1*z2")])
+def test_coordinates_that_are_not_mentioned_cost_nothing(text, same):
+    """A function of few of four coordinates is averaged over these, and equals it in others."""
+    assert Expression(text).mentioned == [int(z) - 1 for z in text if z.isdigit()]
+    errors = []
+    for written in (text, same):
+        step = GradientStep(student="tanh", target=written, alpha0=4.0, eta=2.0)
+        errors.append(solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).test_error)
+    assert errors[0] == pytest.approx(errors[1], rel=1e-9)  # quadrature, 1e-10 each
+
+
+def test_averages_over_fewer_directions_than_arguments():
+    """Arguments that are mixtures of one direction are averaged over that one: h, g and the
+    spread of sin(z1 + z2), in closed form."""
+    target = MultiIndex(lambda a, b: np.sin(a + b), dimension=2)
+    centre, L = np.array([[0.3, 1.0], [0.2, -0.4]]), np.array([[0.6, 0.8], [0.3, 0.4]])
+    found = target.conditional_moments(centre, L, np.ones(2))
+    total, slope = centre.sum(axis=0), L.sum(axis=0)
+    size = slope @ slope
+    assert found.h == pytest.approx(np.sin(total) * np.exp(-size / 2), abs=1e-12)
+    expected = slope[:, None] * np.cos(total) * np.exp(-size / 2)
+    assert found.g == pytest.approx(expected, abs=1e-12)
+    square = (1 - np.cos(2 * total) * np.exp(-2 * size)) / 2
+    assert found.spread == pytest.approx(square - found.h**2, abs=1e-12)

@@ -20,8 +20,8 @@ from numpy.random import SeedSequence, default_rng
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureSample
 from replica.problem import SpikedRandomFeatures, describe
+from solvers.resources import one_thread
 from solvers.results import Array
-from solvers.threads import one_thread
 
 from ..draws import (
     INPUT_BLOCK,
