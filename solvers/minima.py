@@ -20,7 +20,8 @@ CHEBYSHEV_DEGREE = 12  # in a cell of a scan, ten digits or so of a curve of sev
 
 
 class Minimum(NamedTuple):
-    """A local minimum: its place (k,), the value there, and the axes at whose end it lies."""
+    """A local minimum: its place (k,), the value there, and the axes along which it lies at an end,
+    or beside values that are not known."""
 
     place: Array
     value: float
@@ -53,12 +54,15 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
     width = np.ptp(ends, axis=1)
     local: list[Minimum] = []
     flat = 1e-10  # a basin shallower than this, relative to its value, is rounding
-    best = tuple(int(i) for i in np.unravel_index(np.argmin(values), values.shape))
-    k = values.ndim
+    least = values.min()  # of a plateau, an end of the scan is taken
+    near = map(tuple, np.argwhere(values <= least + flat * abs(least)).tolist())
+    best = max(near, key=lambda i: (len(_ends(i, values.shape)), -values[i]))
+    k, known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
     cells = np.lib.stride_tricks.sliding_window_view(
         np.pad(values, 1, constant_values=np.inf), (3,) * k
     )
     lowest = np.isfinite(values) & (values <= cells.min(axis=tuple(range(k, 2 * k))))
+    lowest[best] = np.isfinite(values[best])
     for index in map(tuple, np.argwhere(lowest).tolist()):
         around = [slice(max(i - 1, 0), i + 2) for i in index]
         cell = values[tuple(around)]
@@ -67,18 +71,28 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
             continue
         box = [(axis[part][0], axis[part][-1]) for axis, part in zip(axes, around, strict=True)]
         place, value = _polish(function, np.array(box), ends)
-        if not value <= values[index]:
+        lower = flat * abs(values[index]) if _ends(index, values.shape) else 0.0
+        if not value <= values[index] - lower:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
         from_end = np.abs(place[:, None] - ends).min(axis=1)
-        at_edge = np.flatnonzero(from_end <= 1e-9 * width)
-        local.append(Minimum(place, value, tuple(at_edge.tolist())))
+        at_edge = {int(axis) for axis in np.flatnonzero(from_end <= 1e-9 * width)}
+        for axis, unit in enumerate(np.eye(k, dtype=int)):
+            at = np.add(index, 1)
+            if not (known[tuple(at - unit)] and known[tuple(at + unit)]):
+                at_edge.add(axis)
+        local.append(Minimum(place, value, tuple(sorted(at_edge))))
     kept: list[Minimum] = []
     for one in sorted(local, key=lambda one: one.value):
         # two neighbouring cells of the scan may lead to the same
         if all(np.abs((one.place - other.place) / width).max() > 1e-6 for other in kept):
             kept.append(one)
     return kept
+
+
+def _ends(index: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
+    """The axes at whose ends an index lies."""
+    return [axis for axis, i in enumerate(index) if i in (0, shape[axis] - 1)]
 
 
 def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:

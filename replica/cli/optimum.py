@@ -68,7 +68,7 @@ def optimum(
         for name in best.at_edge:
             say(
                 f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
-                "is at the edge of the range searched: beyond it the test error may fall further"
+                "is at the edge of the range searched, or solved: beyond it the test error may fall"
             )
     if notes:
         first = optima[0].point

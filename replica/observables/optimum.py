@@ -49,7 +49,8 @@ LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 @dataclass(frozen=True)
 class LocalMinimum:
     """A local minimum of the test error; ``at_edge`` names the parameters that lie at an end
-    of their range, where the error may fall further.  ``eta`` is NaN where it was not varied."""
+    of their range, or beside values at which the equations could not be solved: there the error
+    may fall further.  ``eta`` is NaN where it was not varied."""
 
     lam: float
     eta: float
@@ -70,7 +71,8 @@ class Optimum(Displayed):
     test_error : float
         NaN if no point converged.
     at_edge : tuple of str
-        Those of "lam" and "eta" that lie at an end of the range searched.
+        Those of "lam" and "eta" that lie at an end of the range searched, or of where the
+        equations could be solved.
     minima : tuple of LocalMinimum
         All that were found, the lowest first.
     point : Solution or ReadoutSolution

@@ -32,3 +32,24 @@ def test_an_oblique_valley_is_followed_out_of_its_cell(low, points):
     )
     assert found.place == pytest.approx([min(low, 5)] * 2, abs=1e-6)
     assert found.at_edge == (() if low < 5 else (0, 1))
+
+
+def test_a_plateau_is_the_end_that_it_reaches():
+    """What rounding alone makes lower than an end of the scan is no minimum inside."""
+    x = np.linspace(0, 10, 41)
+
+    def step(x):
+        return 23.0 + np.maximum(x - 6, 0) ** 2 - 1e-13 * np.sin(7 * x)
+
+    (only,) = minima(step, [x])
+    assert only.place.tolist() == [0.0]
+    assert only.at_edge == (0,)
+
+
+def test_what_lies_beside_the_unknown_is_at_an_edge():
+    def half_known(x):
+        return np.where(x > 2.1, np.nan, -x)
+
+    (only,) = minima(half_known, [np.linspace(0, 10, 21)])
+    assert only.at_edge == (0,)
+    assert minima(lambda x: x * np.nan, [np.linspace(0, 1, 5)]) == []
