@@ -22,7 +22,7 @@ from solvers.results import Array
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
-AT_ONCE = 2**19  # entries of the derivatives of several points
+AT_ONCE = 2**19  # derivatives, or averages over a batch, of several points
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,9 @@ class Resolvent:
 
         In blocks: matrices of derivatives, and what they are made of, take up to some 100 MB.
         """
-        most = max(1, AT_ONCE // len(self.real.signed) ** 2)
+        rows = self.responses.table.covariance
+        nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
+        most = max(1, AT_ONCE // max(len(self.real.signed) ** 2, nodes))
         if len(z) > most:
             parts = [slice(i, i + most) for i in range(0, len(z), most)]
             starts = [None if start is None else start[part] for part in parts]

@@ -108,15 +108,20 @@ def residuals(
     apart[:, 0, : len(tau)] = ~of.rest.any(axis=1)
     left = (seen * apart) @ seen.swapaxes(1, 2)
     first, second = np.triu_indices(len(x))
-    moments = np.stack([x[a] * x[b] * weights for a, b in zip(first, second, strict=True)])
-    more = np.pad(left, [(0, 0), (1, 0), (1, 0)])[:, first, second]
-    moments += more[places.component].T[..., None] * weights
+    more = np.pad(left, [(0, 0), (1, 0), (1, 0)])[places.component]
+    moments = np.empty((len(first), *mean.shape))
+    for moment, a, b in zip(moments, first, second, strict=True):  # of all at once, copies are GBs
+        np.multiply(x[a], x[b], out=moment)
+        moment += more[:, a, b, None]
+        moment *= weights
     if labels.channel:
         rho = np.concatenate([1 - offset, -1 - offset], axis=1)
         moments = np.stack([(moments * (1 + s * mean)).sum(axis=2) / 2 for s in (1, -1)], axis=2)
     else:
         rho, moments = with_noise(labels, mean - offset, moments, root, level)
-    matrix = np.empty((len(x), len(x), *moments.shape[1:]))
+    size = len(x)
+    del x, arguments, tau, parts
+    matrix = np.empty((size, size, *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
     return ResidualLaw(rho, matrix)
 
