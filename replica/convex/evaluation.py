@@ -137,7 +137,8 @@ def on_growing_tables(
     table_for : callable (level, rows) -> table, or what knows one
         None past the last level; may raise ``GivenUp``.
     solve_on : callable (table, rows, last table or None) -> rows
-        Writes what it finds into ``found``, and tells which points go on; may raise ``GivenUp``.
+        Writes what it finds into ``found``, and tells which points go on; may raise ``GivenUp``,
+        or find a singular matrix.
     level, last : of the first table, and the one before it.
     """
     while rows.size:
@@ -146,11 +147,12 @@ def on_growing_tables(
             if table is None:
                 return
             rows = solve_on(table, rows, last)
-        except GivenUp as given_up:
-            if given_up.status is Status.MEMORY and rows.size > 1:  # fewer share fewer nodes
+        except (GivenUp, np.linalg.LinAlgError) as error:
+            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+            if status is not Status.TIME and rows.size > 1:  # fewer share fewer nodes
                 for half in np.array_split(rows, 2):
                     on_growing_tables(found, half, table_for, solve_on, level, last)
             else:
-                found.flag(rows, given_up.status)
+                found.flag(rows, status)
             return
         level, last = level + 1, table

@@ -286,8 +286,8 @@ def _at_biases(
 
     def change(coarse: tuple[Fit, Fit], fine: tuple[Fit, Fit]) -> float:
         changes = [f.error() - f.error(c.table) for c, f in zip(coarse, fine, strict=True)]
-        table = fine[0].table
-        return float(np.abs(changes).max() / (table.weights @ table.power))
+        power = fine[0].table.weights @ fine[0].table.power
+        return float(np.abs(changes).max() / (power or 1.0))
 
     both = (tables(model.with_bias(bias)) for bias in (bias_lower, bias_upper))
     settled = settle(

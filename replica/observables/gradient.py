@@ -142,6 +142,8 @@ def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
                     status = Status.NOT_FINITE
         except GivenUp as given_up:
             status = given_up.status
+        except np.linalg.LinAlgError:
+            status = Status.NOT_FINITE
     return _gradient(point, slopes, status)
 
 

@@ -100,8 +100,9 @@ class Expression:
         return sorted({int(index) - 1 for index in ARGUMENT.findall(self.text)})
 
     def __call__(self, *z: Array) -> Array:
-        """The value at arrays z1, ..., zr of one shape."""
-        return real("target", _value(self._tree, z) + np.zeros_like(z[0]))
+        """The value at arrays z1, ..., zr of one shape, complex where they are."""
+        values = _value(self._tree, z) + np.zeros_like(z[0])
+        return values if np.iscomplexobj(z[0]) else real("target", values)
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -185,7 +186,10 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(left, z), _value(right, z))
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](_value(argument, z))
+            value, named = _value(argument, z), FUNCTIONS[name]
+            return (
+                getattr(named, "function", named)(value) if np.iscomplexobj(value) else named(value)
+            )
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
             hermite := re.fullmatch(r"he(\d{1,2})", name)
         ):

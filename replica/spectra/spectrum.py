@@ -248,6 +248,9 @@ def _in_time(find: Callable[[], Found], time_limit: float) -> Found:
             "narrow layer, or many given neurons take minutes"
         )
         raise ConvergenceError(message, None) from None
+    except np.linalg.LinAlgError:
+        message = "the spectrum was not found: a matrix of its equations is singular"
+        raise ConvergenceError(message, None) from None
 
 
 def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:

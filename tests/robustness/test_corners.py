@@ -1,0 +1,44 @@
+"""Corners of the ranges that are allowed: an answer, or a flag, and no exception of a library."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep
+from replica.problem import Expression
+from solvers.results import Status
+
+
+def test_a_batch_far_smaller_than_the_input_is_flagged():
+    """Below 1e-11 d samples a matrix of a network's rows is singular in double precision."""
+    step = GradientStep(student="tanh", target="sin", alpha0=1e-12, eta=1.0)
+    model = step.network(beta=1.0)
+    curve = replica.learning_curve(model, alpha=[0.5, 1.0], lam=0.1)
+    assert set(curve.status.values.ravel()) == {Status.NOT_FINITE.value}
+    assert np.isnan(curve.test_error.values).all()
+    assert replica.solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).converged
+
+
+def test_bounds_of_a_target_that_vanishes():
+    step = GradientStep(student="tanh", target="0*z1", alpha0=4.0, eta=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = replica.bounds(step)
+    assert found.converged
+    assert (found.lower, found.upper, found.linear) == (0, 0, 0)
+
+
+def test_an_expression_is_continued_to_complex_arguments():
+    """Its spectrum takes averages beside the real line: what drops an imaginary part there is
+    wrong, and was said by a warning alone."""
+    z = np.array([0.3 + 0.2j, -1.0 + 0.5j])
+    assert Expression("tanh(3*z1) + he2(z1)")(z) == pytest.approx(np.tanh(3 * z) + z**2 - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = GradientStep(student="tanh", target="tanh(3*z1)", alpha0=4.0, eta=2.0)
+        found = replica.spectrum(step.network(beta=1.0), 2.0)
+    named = GradientStep(student="tanh", target=lambda x: np.tanh(3 * x), alpha0=4.0, eta=2.0)
+    expected = replica.spectrum(named.network(beta=1.0), 2.0)
+    assert found.edges == pytest.approx(expected.edges, rel=1e-6)  # to which density is known
