@@ -57,15 +57,21 @@ def is_command() -> bool:
 
 
 def end_quietly() -> None:
-    """Let Ctrl-C end a command in one line while its imports are running; afterwards ``cli.run``
-    sees to that.  A script or a notebook that imports the library keeps its traceback."""
+    """Let Ctrl-C, and what a package finds wrong with its environment, end a command in one line
+    while its imports are running; afterwards ``cli.run`` sees to that.  A script or a notebook that
+    imports the library keeps its traceback, and so does a command with REPLICA_TRACEBACK set."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         if issubclass(kind, KeyboardInterrupt):
             print("error: interrupted while starting", file=sys.stderr)
-        else:
+        elif trace is None or "REPLICA_TRACEBACK" in os.environ:
             before(kind, error, trace)
+        else:
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            where = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+            print(f"error: could not start: {kind.__name__}: {error} ({where})", file=sys.stderr)
 
     sys.excepthook = hook
 

@@ -31,6 +31,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from contextlib import suppress
 from math import exp, inf, isfinite, log, log1p, sqrt
+from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 import numpy as np
@@ -120,6 +121,9 @@ def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: 
     try:
         with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
             rows = solve(fine, coarse, alpha, lam, checked)
+    except (AttributeError, ImportError, EOFError, UnpicklingError):
+        forget_what_is_kept()
+        rows = solve(fine, coarse, alpha, lam, checked)
     except (ArithmeticError, ValueError):
         if compile_all():
             rows = solve(fine, coarse, alpha, lam, checked)
@@ -149,6 +153,18 @@ def compile_all() -> bool:
     with suppress(KeyError, RuntimeError):  # nowhere to keep it: compiled in every process anew
         globals()["solve"].enable_caching()
     return True
+
+
+def forget_what_is_kept() -> None:
+    """Compile ``solve`` anew: what numba has kept of it was kept by another version of this
+    library, and cannot be read where a class in it is gone."""
+    from numba import njit
+
+    kept: Any = globals()["solve"]
+    try:
+        kept._cache.flush()
+    except OSError:
+        globals()["solve"] = njit(error_model="numpy")(kept.py_func)
 
 
 @compiled

@@ -135,6 +135,24 @@ def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
     assert names(tmp_path)
 
 
+@pytest.mark.slow
+def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
+    """Its index names classes of the library: where one is gone it cannot be read, and numba alone
+    would raise in every process."""
+    many = POINT.replace("alpha 1", "alpha 1:2:200").split()
+    given = dict(env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True)
+    command = [sys.executable, "-m", "replica", *many, "--json"]
+    first = subprocess.run(command, **given)
+    (index,) = tmp_path.rglob("one_group.solve*.nbi")
+    kept = index.read_bytes()
+    assert b"OneGroup" in kept
+    for other in (kept.replace(b"OneGroup", b"OneGroud"), kept[:-20]):
+        index.write_bytes(other)
+        again = subprocess.run(command, **given)
+        assert (again.returncode, again.stderr, again.stdout) == (0, b"", first.stdout)
+        assert b"OneGroup" in index.read_bytes()  # and is kept, as it is now
+
+
 def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):
     """What is read is not written, and nothing is written twice, also through a link."""
     monkeypatch.chdir(tmp_path)

@@ -54,3 +54,14 @@ def test_an_interrupted_start_is_one_line(module, tmp_path):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert err == "error: interrupted while starting\n"
+
+
+def test_a_false_variable_of_another_package_is_one_line(tmp_path):
+    """numpy cannot be imported where SOURCE_DATE_EPOCH is no number."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "nonsense"}
+    given = dict(cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-m", "replica", "curve", "--help"], **given)
+    if ended.returncode:  # as numpy 2.4 does
+        assert ended.returncode == 1
+        assert ended.stderr.startswith("error: could not start: ValueError: ")
+        assert len(ended.stderr.splitlines()) == 1
