@@ -47,7 +47,7 @@ def setting(name: str, value: Any) -> str:
     ('$\\alpha_0 = \\infty$', 'readout gaussian', '$\\lambda = 10^{-5}$')
     """
     if isinstance(value, str):
-        return f"{name.replace('_', ' ')} {value.replace('**', '^')}"
+        return f"{name.replace('_', ' ')} {plain(value)}"
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 
@@ -63,6 +63,11 @@ def number_text(value: float) -> str:
         return digits
     power = f"10^{{{int(exponent)}}}"
     return power if digits == "1" else rf"{digits} \times {power}"
+
+
+def plain(text: str) -> str:
+    """The name of a function as it is to be read: a power with one sign, and no mathtext."""
+    return text.replace("**", "^").replace("$", r"\$")
 
 
 def settings(described: Mapping[str, Any]) -> list[str]:
@@ -86,7 +91,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         if silent or name in unstated or len(str(value)) > 40:
             continue
         if name in (*first, "loss"):
-            pieces.append(f"{value} {name}".replace("**", "^"))
+            pieces.append(f"{plain(str(value))} {name}")
         elif name == "model":
             pieces.append("theory of the network")
         elif name == "seeds":

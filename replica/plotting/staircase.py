@@ -8,6 +8,7 @@ from solvers.results import Array
 
 from .axes import COLOURS, axes
 from .legend import SMALL
+from .names import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
     ax.set_xlabel("giant step, each on a fresh batch of $n$ samples")
     ax.set_ylabel("share of the variance in reach")
-    ax.set_title(staircase.target.name.replace("**", "^"), fontsize="medium")
+    ax.set_title(plain(staircase.target.name), fontsize="medium")
     return ax
 
 

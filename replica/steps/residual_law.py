@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from solvers.adaptive import Panels, adapt_gaussian, between
 from solvers.quadrature import QuadratureError
+from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
@@ -77,6 +78,7 @@ def residuals(
     QuadratureError
         If the target varies too quickly.
     """
+    check_time()
     of = inputs.components
     places, weights = of.on(rule)
     offset = np.broadcast_to(offset, weights.shape)[:, None]

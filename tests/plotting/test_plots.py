@@ -325,3 +325,16 @@ def test_panels_have_letters():
     plotting.letter_panels(panels)
     letters = [ax.get_title(loc="left") for ax in panels]
     assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]
+
+
+@pytest.mark.parametrize("name", [r"$\frac$", "a$b$c", "$x"])
+def test_the_name_of_a_function_is_no_mathtext(name):
+    step = replica.GradientStep(
+        student=replica.Activation(np.tanh, name=name), target="sin", alpha0=4.0, eta=2.0
+    )
+    for drawn in (replica.solve(step.srf(beta=1.0), alpha=1.0, lam=0.1), replica.bounds(step)):
+        drawn.plot().figure.draw_without_rendering()
+    curve = replica.learning_curve(step.srf(beta=1.0), alpha=[0.5, 1.0], lam=0.1)
+    ax = plotting.plot_curve(curve)
+    ax.figure.draw_without_rendering()
+    assert name.replace("$", r"\$") + " student" in ax.get_title()
