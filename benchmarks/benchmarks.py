@@ -1,4 +1,4 @@
-"""The asv suite: ``asv run --config benchmarks/asv.conf.json --python=same``.
+"""The asv suite: ``ASV_PYTHONPATH=$PWD asv run --config benchmarks/asv.conf.json --python=same``.
 
 Speed of the ridge kernel, of the public functions, of the command as a whole process and of
 the simulation, with the literal baseline beside them; iterations and residuals of both.

@@ -24,7 +24,7 @@ class Input(NamedTuple):
 
 def all_inputs() -> Iterator[Input]:
     """Every bad input."""
-    for theme in (numbers, integers, names, expressions, files, outputs, combinations, sizes):
+    for theme in (numbers, integers, names, expressions, files, outputs, combinations, sizes, data):
         for made in theme():
             arguments, *more = made if isinstance(made, tuple) else (made,)
             content = next((x for x in more if isinstance(x, dict)), {})
@@ -202,3 +202,48 @@ def sizes():
         yield [*SIMULATE, f"--loss={loss}", f"--lam={lam}"], False
     for lam in ("1e18", "1e30", "1e-30"):
         yield [*SIMULATE, f"--lam={lam}"], False
+
+
+def data():
+    """Laws of inputs, later steps, weights and features that are none, or do not fit."""
+    bad = ["", "x", "nan", "-inf", "1e400", "-1", "2", "1+2j", "1,x", "\u00bd", "0x1", "1e"]
+    for text in bad:
+        yield ["replica", "curve", *POINT, f"--decay={text}"]
+        for command in ("bounds", "optimum", "spectrum"):
+            at = [] if command == "bounds" else ["--alpha", "1"]
+            if text not in ("2", "1e400"):
+                yield ["replica", command, *STEP, *at, f"--time-limit={text}"]
+    for text in ("", "z9", "sys:exit", "nowhere:f", "classes:1,-1", "he1+x"):
+        yield ["replica", "curve", *POINT, f"--step-target={text}"]
+    good = "means = [[1.0], [-1.0]]\n"
+    laws = ["", "means", "means = 3", "means = []", "means = [[]]", "means = [[1.0], [1.0, 2.0]]"]
+    laws += ['means = [["x"]]', "means = [[nan]]", "means = [[inf]]", "means = [[1e308]]"]
+    laws += [
+        f"{good}fractions = [0, 0]",
+        f"{good}fractions = [1.0]",
+        f"{good}fractions = [2, -1]",
+    ]
+    laws += [f"{good}covariances = [[[1.0]]]", f"{good}covariances = [[[-1.0]], [[1.0]]]"]
+    laws += [f"{good}covariances = [[[1.0, 2.0]], [[1.0]]]", f"{good}covariances = 'x'"]
+    laws += [f"{good}other = 1", "[inputs]\nmeans = 1", "means = [" + "[1.0]," * 3000 + "]"]
+    laws += ["\x00", "means = [[1979-05-27]]"]
+    for content in laws:
+        at = ["replica", "curve", *POINT, "--inputs", "law.toml"]
+        yield at, {"law.toml": content.encode()}, "3000" not in content and len(content) < 10_000
+    for text in ("", "nothing.toml", "/dev/null", "."):
+        yield ["replica", "curve", *POINT, f"--inputs={text}"]
+    header = b"\x93NUMPY\x01\x00"
+    arrays = [b"", b"x", header, header + b"\xff\xff{}", b"PK\x03\x04", b"\x80\x04."]
+    text = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }"
+    for descr, shape in (
+        ("<f8", "3, 4"), ("|O", "3, 4"), ("<f8", "10**9, 4"), ("<f8", "-3, 4"), ("<U9", "3, 4"),
+        ("<c16", "2, 2"), ("<M8[s]", "2, 2"), ("<f8", ""), ("<f8", "0, 4"), ("<f8", "2, 2, 2"),
+    ):  # fmt: skip
+        said = (text % (descr, shape)).encode().ljust(117) + b"\n"
+        arrays.append(header + len(said).to_bytes(2, "little") + said + bytes(8))
+    for content in arrays:
+        layer = ["--student", "tanh", "--target", "sin", "--samples", "10", "--lam", "1"]
+        yield ["replica", "readout", "--weights", "W.npy", *layer], {"W.npy": content}
+        features = ["--labels", "y.npy", "--samples", "10", "--lam", "1"]
+        both = {"W.npy": content, "y.npy": content}
+        yield ["replica", "readout", "--features", "W.npy", *features], both
