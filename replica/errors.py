@@ -1,6 +1,24 @@
-"""The one exception for bad input: it names the argument, its value and what is allowed."""
+"""The one exception for bad input: it names the argument, its value and what is allowed; and what
+was probably meant by a name that there is not."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
+
+# Where what others call by these names is found here.
+ELSEWHERE = {
+    "covariance": "inputs=GaussianMixture(means=..., covariances=...)",
+    "weights": "weights of a FirstLayer",
+    "activation": "student",
+    "teacher": "target",
+    "lr": "eta",
+    "learning_rate": "eta",
+    "width": "beta, p/d",
+    "samples": "alpha, n/d",
+    "ridge": "lam",
+    "lambda_": "lam",
+    "penalty": "lam",
+}
 
 
 def shorten(text: str, most: int = 200) -> str:
@@ -8,6 +26,19 @@ def shorten(text: str, most: int = 200) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most // 2]} ... {text[-(most // 2) :]} ({len(text)} characters)"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a ``name`` that is none of those ``known`` probably stands for; empty if nothing does.
+
+    Examples
+    --------
+    >>> meant("alpah", ["alpha", "lam"]), meant("lr", ["eta"]), meant("foo", ["alpha"])
+    ('alpha', 'eta', '')
+    """
+    plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return ELSEWHERE.get(plural, close[0] if close else "")
 
 
 class InvalidArgument(ValueError):

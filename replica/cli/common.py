@@ -8,6 +8,7 @@ what is allowed; 130 when interrupted.
 import inspect
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
@@ -32,6 +33,7 @@ from .problem_file import read_config
 FILES = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
+SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for
 READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
@@ -204,7 +206,12 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         got = "" if error.value is None else f", got {shorten(value)}"
         return _fail(f"{option} must be {error.allowed}{got}", 2)
     except usage_error as error:
-        return _fail(error.format_message() or "a command is missing", 2)
+        message = error.format_message() or "a command is missing"
+        if wrong := re.match("No such command '([a-z]+)'", message):
+            other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
+            if other != application.info.name:
+                message += f" ({other} {wrong[1]}?)"
+        return _fail(message, 2)
     except QuadratureError as error:
         return _fail(str(error), 2)
     except ConvergenceError as error:

@@ -16,7 +16,7 @@ from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES, Evaluation, Loss
 from ..convex import loss as as_loss
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, meant
 from ..given import Given, needs_alpha
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
@@ -260,7 +260,11 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             allowed = "left out: each of several steps has its own, in steps"
             raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
         if name not in problem.varying:
-            raise InvalidArgument("a grid", name, f"over alpha, lam, {', '.join(problem.varying)}")
+            known = ["alpha", "lam", *problem.varying]
+            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay")
+            hint = "" if of_steps else meant(name, known)
+            asked = f" (did you mean {hint}?)" if hint else ""
+            raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
     kinds = {"readout": laws_by_name}
     return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABELS_NEEDED = (  # by a loss of the margin
-    "one of residuals, such as huber:1, unless labels are +-1: those of the target sign are, "
-    "without noise or with the label noise flip:0.1 in its place"
+    "one of residuals, such as square or huber:1, for this target, as losses of the margin need "
+    "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
 )
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 

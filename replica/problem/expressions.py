@@ -1,8 +1,8 @@
-"""Targets of several directions written as text: "z1 + z1*z2 + he2(z3)/2".
+"""Functions written as text: "z1 + z1*z2 + he2(z3)/2" of several directions, "relu(x) - x/2".
 
-The text is read as Python's arithmetic and nothing else: numbers, the arguments z1 ... z4,
-+ - * / **, and calls of one argument of the named activations, exp, cos, abs, he0, he1, ...
-It bends and jumps where the argument of such a call passes a kink of the function.
+The text is read as Python's arithmetic and nothing else: numbers, the arguments z1 ... z4, of which
+the first is x as well, + - * / **, and calls of one argument of the named activations, exp, he0,
+he1, ...  It bends and jumps where the argument of such a call passes a kink of the function.
 """
 
 import ast
@@ -10,8 +10,9 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -19,15 +20,14 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .activation import Activation
+from .activation import _registry
 from .checks import real
 from .kinks import crossings
-from .named import ACTIVATIONS, near
 
 # Levels of brackets and operations inside each other, of which a chain of n terms has n: far fewer
 # than Python's calls may be deep, wherever the expression is evaluated.
 MOST_LEVELS = 100
-ARGUMENT = re.compile(r"z([1-4])")
+ARGUMENT = re.compile(r"\b(?:z([1-4])|x)\b")
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -37,17 +37,13 @@ OPERATORS: dict[type, Callable[..., Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
-FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "exp": np.exp,
-    "cos": np.cos,
-    "abs": Activation(np.abs, np.sign, (0.0,), "abs"),
-    **ACTIVATIONS,
-}
-GRAMMAR = (  # what may be written, for messages
-    "arithmetic in z1 ... z4, with calls of he0, he1, ..., "
-    f"{', '.join(FUNCTIONS)}, as in z1 + z1*z2 + he2(z3)/2, "
-    f"at most {MOST_LEVELS} terms or levels of brackets; or a function of a module, module:function"
-)
+# What others call the activations.
+ELSEWHERE = {
+    "max": "relu", "maximum": "relu", "sgn": "sign", "heaviside": "sign", "step": "sign",
+    "logistic": "sigmoid", "expit": "sigmoid", "identity": "linear", "sine": "sin", "swish": "silu",
+    "cosine": "cos",
+}  # fmt: skip
+OWN = "a function of your own, mymodule:act with def act(x) in mymodule.py"
 
 
 @dataclass(frozen=True)
@@ -69,6 +65,7 @@ class Expression:
     """
 
     text: str
+    argument: str = "target"
 
     def __post_init__(self) -> None:
         try:
@@ -81,8 +78,8 @@ class Expression:
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
             signs = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # of mathematics
             here = [f"written with {ours}" for sign, ours in signs.items() if sign in self.text]
-            allowed = here[0] if here else near(self.text) or GRAMMAR
-            raise InvalidArgument("target", self.text, allowed) from None
+            allowed = here[0] if here else near(self.text) or _grammar()
+            raise InvalidArgument(self.argument, self.text, allowed) from None
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -97,12 +94,12 @@ class Expression:
     @property
     def mentioned(self) -> list[int]:
         """The coordinates that it is written in, from 0."""
-        return sorted({int(index) - 1 for index in ARGUMENT.findall(self.text)})
+        return sorted({int(index or 1) - 1 for index in ARGUMENT.findall(self.text)})
 
     def __call__(self, *z: Array) -> Array:
         """The value at arrays z1, ..., zr of one shape, complex where they are."""
         values = _value(self._tree, z) + np.zeros_like(z[0])
-        return values if np.iscomplexobj(z[0]) else real("target", values)
+        return values if np.iscomplexobj(z[0]) else real(self.argument, values)
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -120,13 +117,37 @@ class Expression:
         """Arguments of calls, each with a value at which the function called has a kink."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                kinks = getattr(FUNCTIONS.get(node.func.id), "kinks", ())
+                kinks = getattr(_registry.get(node.func.id), "kinks", ())
                 yield from ((node.args[0], kink) for kink in kinks)
 
 
 def is_expression(text: str) -> bool:
-    """Whether ``text`` mentions one of z1, z2, ... and so is meant as an expression."""
-    return ":" not in text and re.search(r"\bz\d", text) is not None
+    """Whether ``text`` mentions x or one of z1, z2, ... and so is meant as an expression."""
+    return ":" not in text and re.search(r"\b(z\d|x\b)", text) is not None
+
+
+def _function(name: str) -> Callable[[Array], Array]:
+    """The function of one argument that is called by that name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name in _registry or name == "exp":
+        return np.exp if name == "exp" else _registry[name]
+    if hermite := re.fullmatch(r"he(\d{1,2})", name):
+        return cast(Callable[[Array], Array], hermite_e.HermiteE.basis(int(hermite[1])))
+    raise ValueError
+
+
+def _grammar() -> str:
+    """What may be written, for messages."""
+    return (
+        "arithmetic in z1 ... z4 (x is z1), with calls of exp, he0, he1, ..., "
+        f"{', '.join(_registry)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
+        "levels of brackets; or a function of a module, module:function"
+    )
 
 
 def _at(node: ast.AST, z: tuple[Array, ...]) -> Array:
@@ -180,18 +201,32 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
         case ast.Constant(value=int() | float() as number):
             return np.float64(number)  # powers of integers would not end
         case ast.Name(id=name) if ARGUMENT.fullmatch(name):
-            return z[int(name[1:]) - 1]
+            return z[0 if name == "x" else int(name[1:]) - 1]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(operand, z))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(left, z), _value(right, z))
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
-            value, named = _value(argument, z), FUNCTIONS[name]
-            return (
-                getattr(named, "function", named)(value) if np.iscomplexobj(value) else named(value)
-            )
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
-            hermite := re.fullmatch(r"he(\d{1,2})", name)
-        ):
-            return hermite_e.HermiteE.basis(int(hermite[1]))(_value(argument, z))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
+            function, value = _function(name), _value(argument, z)
+            if np.iscomplexobj(value):  # an activation takes real numbers, what it is of may not
+                function = getattr(function, "function", function)
+            return function(value)
     raise ValueError
+
+
+def near(text: str) -> str:
+    """What may be written in the place of ``text`` where a word of it comes close to a name; empty
+    where none does.
+
+    Examples
+    --------
+    >>> near("max(z1, 0)").partition(", or")[0], near("tanhh").partition(", or")[0], near("mish")
+    ('written with relu', 'written with tanh', '')
+    """
+    for word in re.findall("[a-z_]{3,}", text.lower()):
+        usual = ELSEWHERE.get(word, word if len(word) > 3 else "")
+        close = get_close_matches(usual, _registry, n=1, cutoff=0.8)
+        close = close or ["relu"] * ("relu" in word)
+        if close and word not in _registry:
+            return f"written with {close[0]}, or {OWN}"
+    return ""

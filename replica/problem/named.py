@@ -1,11 +1,11 @@
-"""Activations by name: the registry, sums of Hermite polynomials, ``module:function``."""
+"""Activations by name: the registry, sums of Hermite polynomials, expressions in x,
+``module:function``."""
 
 import importlib
 import re
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import Activation, _registry
 from .checks import FINITE, finite_array, number
+from .expressions import OWN, Expression, is_expression, near
 from .kinks import find_kinks
 
 
@@ -81,19 +82,29 @@ ACTIVATIONS = {
     "sigmoid": Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
     "gelu": Activation(lambda x: x * ndtr(x), _gelu_slope, name="gelu"),
     "softplus": Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
+    "leaky_relu": Activation(
+        lambda x: np.maximum(x, 0.01 * x),
+        lambda x: np.where(x > 0, 1.0, 0.01),
+        (0.0,),
+        "leaky_relu",
+    ),
+    "elu": Activation(
+        lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+        lambda x: np.exp(np.minimum(x, 0)),
+        (0.0,),
+        "elu",
+    ),
+    "silu": Activation(
+        lambda x: x * expit(x), lambda x: expit(x) * (1 + x * expit(-x)), name="silu"
+    ),
+    "cos": Activation(np.cos, lambda x: -np.sin(x), name="cos"),
+    "abs": Activation(np.abs, np.sign, (0.0,), "abs"),
     "linear": Activation(
         lambda x: x, np.ones_like, name="linear", closed_form=hermite([0, 1]).closed_form
     ),
 }
 
 _registry.update(ACTIVATIONS)
-
-# What others call the activations.
-ELSEWHERE = {
-    "max": "relu", "maximum": "relu", "sgn": "sign", "heaviside": "sign", "step": "sign",
-    "logistic": "sigmoid", "expit": "sigmoid", "identity": "linear", "sine": "sin",
-}  # fmt: skip
-OWN = "a function of your own, mymodule:act with def act(x) in mymodule.py"
 
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
@@ -107,8 +118,8 @@ def activation(
     Parameters
     ----------
     spec : str, callable or Activation
-        A name (tanh, erf, ...), a sum such as ``"he1+he2/2+0.1*he4"``, an importable
-        ``"module:function"``, or any numpy function.
+        A name (tanh, erf, ...), a sum such as ``"he1+he2/2+0.1*he4"``, an expression in x such as
+        ``"relu(x) - 0.1*relu(-x)"``, an importable ``"module:function"``, or any numpy function.
     argument : str
         The argument's name, for the message.
     kinks : tuple of float
@@ -171,37 +182,34 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             return hermite(coefficients)
         except (ValueError, ZeroDivisionError):
             pass  # such as he1/0 or 1.2.3*he1: refused below
-    raise InvalidArgument(argument, text, _meant(text, argument))
+    if is_expression(text):
+        function = Expression(text, argument)
+        if function.dimension > 1:
+            raise InvalidArgument(argument, text, "a function of one variable, x")
+        x = np.array([0.0, 1.0, -1.5, 0.3, 7.0])
+        with np.errstate(all="ignore"):
+            y = function(x)
+            value, slope = float(y[0]), float(y[1] - y[0])
+            affine = np.allclose(y, value + slope * x, rtol=1e-14, atol=0)
+        if affine:
+            return replace(hermite([value, slope]), name=text)  # exactly linear
+        try:
+            return Activation(function, kinks=function.kinks, name=text)
+        except InvalidArgument as error:
+            raise InvalidArgument(argument, error.value, error.allowed) from None
+    raise InvalidArgument(argument, text, _meant(text))
 
 
-def _meant(text: str, argument: str) -> str:
+def _meant(text: str) -> str:
     """What is allowed in the place of ``text``: what was probably meant, or all."""
     if text.lower() in ACTIVATIONS:
         return f"{text.lower()}, in small letters"
-    if argument == "target" and re.search(r"\b[xyz]\b", text):
-        return "in the variables z1, z2, ..., as in z1**2"
-    known = near(text)
-    if argument == "student" and (known or re.search(r"\bz\d", text)):
-        name = known.partition(",")[0].removeprefix("written with ") or "relu"
-        return f"a name such as {name}, or {OWN} (expressions are for targets)"
-    return known or (f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, or {OWN}")
-
-
-def near(text: str) -> str:
-    """What may be written in the place of ``text`` where a word of it comes close to a name; empty
-    where none does.
-
-    Examples
-    --------
-    >>> near("max(z1, 0)").partition(", or")[0], near("tanhh").partition(", or")[0], near("swish")
-    ('written with relu', 'written with tanh', '')
-    """
-    for word in re.findall("[a-z_]{3,}", text.lower()):
-        usual = "relu" if "relu" in word else ELSEWHERE.get(word, word if len(word) > 3 else "")
-        close = get_close_matches(usual, ACTIVATIONS, n=1, cutoff=0.8)
-        if close and word not in ACTIVATIONS:
-            return f"written with {close[0]}, or {OWN}"
-    return ""
+    if re.search(r"\b[yz]\b", text):
+        return "in the variable x, or z1, z2, ... of a target, as in x**2"
+    return near(text) or (
+        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
+        f"expression such as relu(x) - 0.1*relu(-x), or {OWN}"
+    )
 
 
 def names_code(text: Any) -> bool:

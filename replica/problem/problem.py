@@ -5,6 +5,7 @@ and its labels, and need not know which kind it is.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, meant
 from .activation import Activation
 from .labels import LabelLaw
 from .mixtures import ClassLabels, GaussianMixture
@@ -76,6 +77,15 @@ class Problem(ABC):
     label_noise: Any
     intercept: bool
     train_bias: bool
+
+    def __new__(cls, *_: Any, **given: Any) -> "Problem":
+        """Answer a name that no argument has with the one that was probably meant."""
+        known = [field.name for field in fields(cls)]
+        for name in given.keys() - set(known):
+            hint = meant(name, known)
+            said = f"did you mean {hint}?" if hint else ", ".join(known)
+            raise TypeError(f"{cls.__name__}() has no argument {name!r}: {said}")
+        return object.__new__(cls)
 
     @property
     def rows(self) -> RowLaw | None:

@@ -275,10 +275,7 @@ def _expressed(text: str) -> Activation | MultiIndex:
     """One target for each text, so that equal problems share their tables."""
     function = Expression(text)
     if function.dimension == 1:
-        try:
-            return Activation(function, kinks=function.kinks, name=text)
-        except InvalidArgument as error:
-            raise InvalidArgument("target", error.value, error.allowed) from None
+        return activation(text, "target")
     return MultiIndex(function, function.dimension, text, function.planes)
 
 

@@ -34,9 +34,11 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
         (POINT.replace("tanh", "foo"), ["--student", "foo", "tanh, erf, sin"]),
         # what comes close to a name is answered with it, and with the way to any function
-        (POINT.replace("tanh", "leakyrelu"), ["such as relu, or a function of your own"]),
-        (POINT.replace("tanh", "swish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
-        (POINT.replace("tanh", "relu(z1)"), ["--student must be a name", "are for targets"]),
+        (POINT.replace("tanh", "leeky_relu"), ["leaky_relu, or a function of your own"]),
+        (POINT.replace("tanh", "mish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
+        (POINT.replace("tanh", "relu(z1)*z2"), ["--student must be a function of one variable, x"]),
+        (f"{POINT} --loss logistic", ["labels +-1: those of target sign", "flip:0.1"]),
+        ("simulate --alpha 1", ["No such command 'simulate'", "replica-validate simulate?"]),
         (POINT.replace("sin", "max(z1,0)"), ["written with relu", "mymodule:act"]),
         (POINT.replace("sin", "foo(z1)"), ["arithmetic in z1", "module:function"]),
         (POINT.replace("sin", "numpy:sum"), ["--target", "sum", "elementwise"]),
@@ -67,7 +69,7 @@ SMALL = "--dimension 30 --seeds 2"
         # losses and laws of labels
         (f"{SINE} --loss exponential", ["exponential loss is not offered"]),
         (f"{SINE} --loss huber", ["--loss must be one of square"]),
-        (f"{SINE} --loss hinge", ["unless labels are +-1"]),
+        (f"{SINE} --loss hinge", ["labels +-1: those of target sign"]),
         (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
         (f"{SINE} --label-noise flip:0.1", ["--noise must be 0 with labels"]),
         # several steps

@@ -12,6 +12,7 @@ from replica import (
     InvalidArgument,
     MultiIndex,
     SpikedRandomFeatures,
+    learning_curve,
     solve,
 )
 from replica.problem import Expression, LabelLaw, target
@@ -37,7 +38,7 @@ def test_expressions(text, value):
 @pytest.mark.parametrize(
     "text",
     ["z1 +", "z5 + z1", "__import__('os') + z1", "z1.real", "z1 if z1 else 0", "z1 & 2", "z1[0]",
-     "he2(z1, z1)", "nope(z1)", "z1 + x", "lambda z1: z1", "z1 + 'a'", "z1 + 1j",
+     "he2(z1, z1)", "nope(z1)", "z1 + y", "lambda z1: z1", "z1 + 'a'", "z1 + 1j",
      "(" * 500 + "z1", "+".join(["z1"] * 20_000)],
 )  # fmt: skip
 def test_anything_else_is_refused(text):
@@ -143,8 +144,10 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("x**2", "in the variables z1, z2"),
-        ("abs(z-0.3)", "in the variables z1, z2"),
+        ("abs(z-0.3)", "in the variable x, or z1, z2, ... of a target"),
+        ("leeky_relu", "written with leaky_relu"),
+        ("identity", "written with linear"),
+        ("sigmod(x)", "written with sigmoid"),
         ("z1^2", "written with ** for a power"),
         ("ReLU", "must be relu, in small letters"),
     ],
@@ -184,3 +187,43 @@ def test_averages_over_fewer_directions_than_arguments():
     assert found.g == pytest.approx(expected, abs=1e-12)
     square = (1 - np.cos(2 * total) * np.exp(-2 * size)) / 2
     assert found.spread == pytest.approx(square - found.h**2, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("relu(x) - 0.1*relu(-x)", Activation(lambda x: np.where(x > 0, x, 0.1 * x), kinks=0.0)),
+        ("x**2 - 1", "he2"),
+        ("2*x", Activation(lambda x: 2 * x)),
+        ("z1*sigmoid(z1)", "silu"),
+    ],
+)
+def test_students_are_expressions_too(text, same):
+    """In x or z1, with their kinks; sRF and network."""
+    for kind in ("srf", "network"):
+        errors = []
+        for student in (text, same):
+            step = GradientStep(student=student, target="sin(2*x) + x/2", alpha0=4.0, eta=2.0)
+            point = solve(getattr(step, kind)(beta=1.0), alpha=1.0, lam=0.1, quadrature_tol=1e-9)
+            errors.append(point.test_error)
+        if text == "2*x":  # features without a part that is not linear, but for rounding of one
+            assert errors[0] == pytest.approx(errors[0])
+        else:
+            assert errors[0] == pytest.approx(errors[1], rel=1e-8)
+    with pytest.raises(InvalidArgument, match="student must be a function of one variable, x"):
+        GradientStep(student="x*z2", target="sin", alpha0=4.0, eta=2.0)
+
+
+def test_a_name_that_no_argument_has_is_answered_with_one():
+    for given, hint in (
+        ({"alpah0": 1.0}, "did you mean alpha0"),
+        ({"covariance": 1.0}, r"did you mean inputs=GaussianMixture"),
+        ({"qqq": 1.0}, "has no argument 'qqq': student, target"),
+    ):
+        with pytest.raises(TypeError, match=hint):
+            GradientStep(student="tanh", target="sin", alpha0=4.0, eta=2.0, **given)
+    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    with pytest.raises(InvalidArgument, match=r"did you mean alpha\?\), got 'alpah'"):
+        learning_curve(model, alpha=1.0, lam=0.1, alpah=[1.0])
+    with pytest.raises(InvalidArgument, match=r"did you mean inputs=GaussianMixture"):
+        learning_curve(model, alpha=1.0, lam=0.1, covariance=[1.0])
