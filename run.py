@@ -66,7 +66,7 @@ def demo() -> None:
     started = time.perf_counter()
     call("replica", "curve", *PROBLEM, "--alpha", "0.2:3:5")
     picture, table = "results/tanh-sin.png", "results/tanh-sin.csv"
-    simulation = ["--dimension", "700", "--seeds", "6", "--rng", "1"]
+    simulation = ["--dimension", "700", "--seeds", "20", "--rng", "1"]
     grid = ["--alpha", "0.2:3:5", "--plot", picture, "--out", table]
     call("replica-validate", "compare", *PROBLEM, *grid, *simulation)
     print(f"done in {time.perf_counter() - started:.0f} s: {ROOT / picture} and {ROOT / table}")

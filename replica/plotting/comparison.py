@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import BARS, REFERENCE, axes, draw_points, from_zero, nudged, panel_below, set_scale
+from .axes import (
+    BARS,
+    COLOURS,
+    REFERENCE,
+    axes,
+    draw_points,
+    from_zero,
+    nudged,
+    panel_below,
+    set_scale,
+)
 from .curve import (
     STYLES,
     Line,
@@ -81,7 +91,7 @@ def plot_comparison(
     for line in lines:
         for kind in kinds:
             for label, theory in (theories or {}).items():
-                style = _style(label) if label in others else {}
+                style = _style(label, len(lines) == 1) if label in others else {}
                 own = line.label if kind == name and not style else ""
                 draw_line(ax, theory, abscissa, line, kind, label=own, **style)
             at, short = points.sel(line.at), _short(kind)
@@ -100,7 +110,8 @@ def plot_comparison(
         label_kinds(ax, lines, kinds, main)
     colour = "0.3" if len(lines) > 1 else lines[0].colour
     for label in others:
-        ax.plot([], [], color=colour, label=label, **_style(label))
+        style = {"color": colour, "label": label} | _style(label, len(lines) == 1)
+        ax.plot([], [], **style)
     for kind in kinds:
         label = f"{in_words(kind)}, {simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
@@ -111,10 +122,12 @@ def plot_comparison(
     return ax
 
 
-def _style(label: str) -> dict[str, Any]:
-    """How the lines of another theory than the first are drawn: pale and broad of a limit."""
+def _style(label: str, alone: bool) -> dict[str, Any]:
+    """How the lines of another theory than the first are drawn: pale and broad of a limit, else
+    thin, and of another colour where colours tell nothing else."""
     pale = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
-    return pale if label == LIMIT else {"linewidth": 0.8}
+    thin = {"linewidth": 1.0} | ({"color": COLOURS[1]} if alone else {})
+    return pale if label == LIMIT else thin
 
 
 def _short(name: str) -> str:

@@ -86,7 +86,7 @@ def draw_line(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
 ) -> None:
     """One line of a figure: an error of one ``kind``."""
-    style |= {"linestyle": STYLES.get(kind, "-"), "color": line.colour}
+    style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
 
 

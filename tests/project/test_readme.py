@@ -4,7 +4,13 @@ import re
 
 from tests.places import ROOT
 
-README = (ROOT / "README.md").read_text()
+README, SYMBOLS = ((ROOT / name).read_text() for name in ("README.md", "docs/symbols.md"))
+
+
+def test_it_is_read_in_two_minutes():
+    """Words without code, links' addresses and tables' rules."""
+    text = re.sub(r"```.*?```|\]\([^)]*\)|^\|[-|]+$", " ", README, flags=re.DOTALL | re.MULTILINE)
+    assert len(text.split()) <= 900
 
 
 def test_the_example_is_short():
@@ -37,7 +43,7 @@ def test_symbol_table_names_exist():
     """Every field the table names is one of the problem objects' or of a call's."""
     import replica
 
-    rows = re.findall(r"^\| \$.*?\$ \| `(\w+)`", README, re.MULTILINE)
+    rows = re.findall(r"^\| \$.*?\$ \| `(\w+)`", SYMBOLS, re.MULTILINE)
     known = {
         *replica.GradientStep.__dataclass_fields__,
         *replica.SpikedRandomFeatures.__dataclass_fields__,
