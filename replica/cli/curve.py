@@ -84,7 +84,7 @@ def curve(
         # of the last model, of the largest step where that varies
         at = {name: grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam")}
         middle = solve(grid.models[-1], **at, loss=grid.loss, time_limit=time_limit)
-        note_network([middle], time_limit)
+        note_network([middle])
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """How a command hands over its result: a document or a table on standard output, and files."""
 
-import io
 import os
 import sys
 import time
@@ -14,13 +13,12 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from solvers.quadrature import QuadratureError
-
 from .. import documents
 from ..display import text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT, TIME_LIMIT, Solution, solve
-from ..problem import LabelLaw, Problem, SpikedRandomFeatures
+from ..observables import NOTED_DIFFERENCE, NOTED_SHIFT, Solution
+from ..plotting import picture
+from ..problem import LabelLaw, Problem
 
 PICTURES = (".png", ".pdf", ".svg")
 Notes = Annotated[
@@ -75,9 +73,7 @@ class Output:
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
-                picture = io.BytesIO()
-                figure().savefig(picture, format=self.plot.suffix[1:], dpi=150)
-                save(self.plot, picture.getvalue())
+                save(self.plot, picture(figure(), self.plot.suffix[1:]))
         finally:  # what cannot be drawn is known
             if self.as_json:
                 answer(documents.to_json(document))
@@ -157,32 +153,17 @@ def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
         )
 
 
-def note_network(points: Sequence[Solution], time_limit: float = TIME_LIMIT) -> None:
+def note_network(points: Sequence[Solution]) -> None:
     """Say on standard error where the network's own theory is farthest from that of its sRF at the
     solved ``points``, if that is farther than 5 %."""
-    farthest, there = 0.0, None
-    for point in points:
-        model = point.model
-        if not isinstance(model, SpikedRandomFeatures) or model.step is None or model.rows:
-            continue
-        if not point.test_error > 0:  # an error of 0, or NaN, has no share
-            continue
-        try:
-            network = model.step.network(beta=model.beta)
-        except (InvalidArgument, QuadratureError):  # of which there is no such theory
-            continue
-        own = solve(
-            network, alpha=point.alpha, lam=point.lam, loss=point.loss, time_limit=time_limit
-        )
-        shift = own.test_error / point.test_error - 1
-        if abs(shift) > abs(farthest):
-            farthest, there = shift, point
-    if there is not None and abs(farthest) > 0.05:
+    far = [point for point in points if abs(point.network_difference) > NOTED_DIFFERENCE]
+    if far:
+        there = max(far, key=lambda point: abs(point.network_difference))
         eta = getattr(there.model.step, "eta", None)
         at = f"alpha = {there.alpha:g}" + ("" if eta is None else f", eta = {eta:g}")
         say(
             f"note: these are of the published sRF; at {at}, lam = {there.lam:g} the test error of "
-            f"the network itself differs by {farthest:+.0%} (--model network)"
+            f"the network itself differs by {there.network_difference:+.0%} (--model network)"
         )
 
 

@@ -4,6 +4,7 @@
 what a state of its controls means, and ``views`` what is shown of it.
 """
 
+from ..plotting import picture
 from .computed import point
 from .simulation import SimulatedCurve, simulate, simulation_command
 from .texts import DEFAULTS, State
@@ -17,6 +18,7 @@ __all__ = [
     "State",
     "View",
     "curve_view",
+    "picture",
     "point",
     "simulate",
     "simulation_command",

@@ -10,7 +10,6 @@ app = marimo.App(width="full", app_title="replica: explorer")
 
 with app.setup:
     import base64
-    import io
     import math
     from functools import partial
 
@@ -22,6 +21,7 @@ with app.setup:
         VIEWS,
         SimulatedCurve,
         curve_view,
+        picture,
         point,
         simulate,
         simulation_command,
@@ -30,7 +30,7 @@ with app.setup:
     curve_view(DEFAULTS | {"alpha": "1"})  # what is loaded or compiled once is not timed later
 
     MENUS = {
-        "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "sin", "linear"],
+        "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "silu", "sin", "linear"],
         "target": ["sin", "tanh", "relu", "sign", "linear", "he2", "he1+he3/6", "z1 + z1*z2"],
         "model": ["srf", "network"],
         "readout": ["equal", "-1,1", "gaussian", "box"],
@@ -69,12 +69,6 @@ with app.setup:
             ends = {"start": min(start, value), "stop": max(stop, value), "step": step}
             return mo.ui.slider(**ends, value=value, include_input=True, label=LABELS[name])
         return mo.ui.text(text, label=LABELS[name])
-
-    def picture(figure, kind):
-        """A figure as a file of that kind."""
-        content = io.BytesIO()
-        figure.savefig(content, format=kind, dpi=150)
-        return content.getvalue()
 
     def embedded(figure):
         """The address of a figure that is in the page itself."""

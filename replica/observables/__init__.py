@@ -16,12 +16,21 @@ from .learning_curve import (
     sweep,
 )
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .solution import LABELS_NEEDED, NOTED_SHIFT, Solution, error_shown, shift_from_limit, solve
+from .solution import (
+    LABELS_NEEDED,
+    NOTED_DIFFERENCE,
+    NOTED_SHIFT,
+    Solution,
+    error_shown,
+    shift_from_limit,
+    solve,
+)
 from .trained_bias import BIAS_SCAN
 
 __all__ = [
     "BIAS_SCAN",
     "LABELS_NEEDED",
+    "NOTED_DIFFERENCE",
     "NOTED_SHIFT",
     "SEARCH_TIME",
     "TIME_LIMIT",

@@ -113,7 +113,9 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         known = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        return known | at_edge | {"minima": f"{len(self.minima)} found"}
+        noted = ("finite_size_shift", "network_difference")
+        there = {name: said for name, said in self.point._facts().items() if name in noted}
+        return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(one) for one in self.minima]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from solvers.resources import one_thread, within
+from solvers.quadrature import QuadratureError
+from solvers.resources import GivenUp, one_thread, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import Evaluation, Loss
@@ -33,6 +34,8 @@ LABELS_NEEDED = (  # by a loss of the margin
     "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
 )
 NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
+NOTED_DIFFERENCE = 0.05  # of the test error
+NETWORK_TIME = 5.0  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +112,29 @@ class Solution(Displayed):
         at = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
         return shift_from_limit(self.model, getattr(self, name), **at)
 
+    @cached_property
+    def network_difference(self) -> float:
+        """How far the network itself is from this sRF after the same step: the relative change of
+        the test error.
+
+        Computed when asked for; NaN where either did not converge, or the network's own theory
+        does not cover it or takes more than some seconds, 0 of what is no sRF of a step.
+        docs/network.md
+        """
+        step = self.model.step
+        if step is None or self.model.rows is not None:
+            return 0.0
+        if not self.test_error > 0:
+            return np.nan
+        at: dict[str, Any] = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
+        try:
+            with within(NETWORK_TIME):
+                network = step.network(beta=self.model.beta)
+                network = replace(network, dimension=self.model.dimension)
+                return solve(network, **at).test_error / self.test_error - 1
+        except (InvalidArgument, QuadratureError, GivenUp):
+            return np.nan
+
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the point, in plain values; the loss where it is not the square."""
@@ -135,6 +161,9 @@ class Solution(Displayed):
         if abs(self.finite_size_shift) > NOTED_SHIFT:
             shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = 1000"
             facts["finite_size_shift"] = shift
+        if abs(self.network_difference) > NOTED_DIFFERENCE:
+            said = f"{self.network_difference:+.0%} from this sRF to the network (step.network)"
+            facts["network_difference"] = said
         return facts
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from .axes import (
     finish,
     letter_panels,
     nudged,
+    picture,
     spaced,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
@@ -40,6 +41,7 @@ __all__ = [
     "letter_panels",
     "mark_optimum",
     "nudged",
+    "picture",
     "plot_bounds",
     "plot_comparison",
     "plot_curve",

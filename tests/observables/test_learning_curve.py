@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 import replica
-from replica import InvalidArgument, learning_curve, solve
+from replica import GradientStep, InvalidArgument, learning_curve, solve
 from replica.observables import evaluate
 from solvers.results import ConvergenceError, Status
 from tests.problems import ORDER_OF_SUMS, PUBLISHED, RAGGED, THREE
@@ -208,3 +208,20 @@ def test_a_curve_over_readout_laws_has_a_row_a_point():
     assert len(curve.to_dataframe()) == 2
     assert "r" not in curve  # of either group one: model.r
     assert curve.alpha.attrs["long_name"] == r"readout samples per dimension $\alpha = n/d$"
+
+
+def test_a_point_knows_how_far_the_network_is():
+    """As the command line notes it: of an sRF after a step; 0 of a network, and of what has no
+    step; NaN where the network's theory does not cover it."""
+    step = GradientStep(student="relu", target="sin", alpha0=0.3, eta=6.0)
+    at = {"alpha": 1.0, "lam": 0.1}
+    srf, network = (solve(make(beta=1.0), **at) for make in (step.srf, step.network))
+    assert srf.network_difference == network.test_error / srf.test_error - 1
+    assert srf.network_difference < -0.2
+    assert "network_difference" in str(srf)
+    assert network.network_difference == 0
+    assert solve(replace(MODEL, r=1.2), **at).network_difference == 0
+    biased = replace(step, train_bias=True).srf(beta=1.0)
+    assert np.isnan(solve(biased, **at).network_difference)
+    best = replica.optimal_eta(step, alpha=4.0, beta=1.0, lam=0.1, eta=(1.0, 100.0))
+    assert ("network_difference" in str(best)) == (abs(best.point.network_difference) > 0.05)

@@ -338,3 +338,11 @@ def test_the_name_of_a_function_is_no_mathtext(name):
     ax = plotting.plot_curve(curve)
     ax.figure.draw_without_rendering()
     assert name.replace("$", r"\$") + " student" in ax.get_title()
+
+
+def test_pdf_has_truetype_fonts():
+    """Type 3, matplotlib's own choice, is what journals refuse."""
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
+    content = plotting.picture(plotting.plot_curve(curve).figure, "pdf")
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
