@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 
 from solvers.resources import GivenUp, time_left
-from solvers.results import Array
+from solvers.results import Array, Status
 
 from ..equivalence import tabulate_at
 from ..problem import Model
@@ -26,15 +26,25 @@ TIGHT = 1e-11  # estimated error of a coordinate: differences are over some thou
 
 def errors_near(task: Task) -> Callable[[Task], Array]:
     """The squared test and training error, (2,), of points near that of ``task``, a task of one
-    point each, on the nodes that resolve it; NaN where they do not converge."""
+    point each, on the nodes that resolve it; NaN where they do not converge.
+
+    Raises
+    ------
+    GivenUp
+        Past the deadline.
+    """
     unknown = np.full(2, np.nan)
     found = solve_convex(task, time_left())
+    if found.status[0] is Status.TIME:
+        raise GivenUp(Status.TIME)
     if not found.converged[0]:
         return lambda near: unknown
     overlaps = found.overlaps_at(slice(None))
     try:
         equations_of = _held_nodes(task, overlaps, found.nodes[0])
-    except GivenUp:
+    except GivenUp as given_up:
+        if given_up.status is Status.TIME:
+            raise
         return lambda near: unknown
     start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT)
 

@@ -20,7 +20,7 @@ from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, Task, on_growing_tables
-from .label_tables import shared_tables
+from .label_tables import LabelTable, shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
 
@@ -62,11 +62,13 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on the tables that all share, as long as each is much better than the last."""
-    shared = shared_tables(task.model, task.folded)
+    shared, made = shared_tables(task.model, task.folded), list[LabelTable | None]()
     error = np.full(len(task.alpha), 0.02)  # that of the first table is not known
 
     def equations(level: int, rows: Rows) -> Equations | None:
-        given = next(shared, None)
+        while len(made) <= level:
+            made.append(next(shared, None))
+        given = made[level]
         return None if given is None else Equations(given, task.loss)
 
     def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:

@@ -80,8 +80,9 @@ def best_bounds(
     width = 1.0 if step.schedule else None  # bounds are the same at any
 
     def at(rate: float) -> Bounds:
+        found = bounds_of_model(step.model(beta=width, eta=rate), quadrature_tol)
         check_time()
-        return bounds_of_model(step.model(beta=width, eta=rate), quadrature_tol)
+        return found
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Where the bound ``name`` is lowest, whether at an end of the range, and the bounds

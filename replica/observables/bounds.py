@@ -24,7 +24,7 @@ from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
 
 from ..display import Displayed
-from ..equivalence import at_points, tables
+from ..equivalence import at_points, rules, tables, tabulate
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-UNKNOWN = "lower", "upper", "linear", "bias_lower", "bias_upper"  # of bounds that are given up
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Displayed):
     """Bounds on the test error at the best ridge penalty, of :func:`replica.bounds`.
@@ -57,8 +54,7 @@ class Bounds(Displayed):
     model : SpikedRandomFeatures
         The model bounded; of a step, of width beta = 1, on which the bounds do not depend.
     lower, upper : float
-        L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.  Where there was no
-        time for them, nothing else is known either, and arrays are empty.
+        L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.
     linear : float
         Error of the best linear predictor, which kernels and random features of this scaling
         do not surpass; with a constant where the network can fit one.
@@ -236,8 +232,12 @@ def bounds_of_model(
         with within(time_limit):
             return _bounds(model, quadrature_tol)
     except GivenUp as given_up:
-        unknown: dict[str, Any] = dict.fromkeys(UNKNOWN, np.nan) | dict(quadrature_error=np.inf)
-        unknown |= dict(coefficients=np.empty(0), offsets=np.empty(0), psi=np.empty((0, 0)))
+        table = tabulate(model, next(rules(model)), target=False)
+        A, m, K, rest = (len(x) for x in (table.mu1, table.offsets, table.loadings[0], table.g))
+        shapes = {"coefficients": m + A * K, "offsets": m, "psi": (A, rest)}
+        unknown: dict[str, Any] = {name: np.full(of, np.nan) for name, of in shapes.items()}
+        unknown |= {"lower": np.nan, "upper": np.nan, "linear": linear_error(model)}
+        unknown |= {"bias_lower": 0.0, "bias_upper": 0.0, "quadrature_error": np.inf}
         return Bounds(model=model, **unknown, status=given_up.status)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.minima import Minimum, minima
-from solvers.resources import check_time, within
+from solvers.resources import GivenUp, check_time, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
@@ -202,7 +202,7 @@ def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
         local.append(LocalMinimum(float(np.exp(place)), np.nan, float(value), at_edge))
     local.sort(key=lambda one: one.test_error)
     best = local[0]
-    point = solve(model, lam=best.lam, **at)
+    point = _in_time(model, lam=best.lam, **at)
     return Optimum(point.lam, np.nan, point.test_error, best.at_edge, tuple(local), point)
 
 
@@ -284,13 +284,21 @@ def _search(
             raise ConvergenceError("the equations could be solved nowhere in the range", None)
         local = tuple(_local_minimum(one, list(axes)) for one in found)
         best = local[0]
-        point = solve(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
+        point = _in_time(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(best.test_error - point.test_error) <= 1e-10 * point.test_error
         last = _is_evaluated(point.model) or table_at(point.model, level + 1) is None
         if agree or last or not point.converged:
             return Optimum(point.lam, best.eta, point.test_error, best.at_edge, local, point)
         level += 1
+
+
+def _in_time(model: Any, **at: Any) -> Any:
+    """The point of a search, before its deadline."""
+    point = solve(model, **at)
+    if point.status is Status.TIME:
+        raise GivenUp(Status.TIME)
+    return point
 
 
 def _local_minimum(one: Minimum, names: list[str]) -> LocalMinimum:

@@ -186,15 +186,15 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
         function = Expression(text, argument)
         if function.dimension > 1:
             raise InvalidArgument(argument, text, "a function of one variable, x")
-        x = np.array([0.0, 1.0, -1.5, 0.3, 7.0])
+        x, kinks = np.append([0.0, 1.0], np.linspace(-30, 30, 200)), function.kinks
         with np.errstate(all="ignore"):
             y = function(x)
             value, slope = float(y[0]), float(y[1] - y[0])
-            affine = np.allclose(y, value + slope * x, rtol=1e-14, atol=0)
-        if affine:
+            affine = np.allclose(y, value + slope * x, rtol=1e-13, atol=0)
+        if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
         try:
-            return Activation(function, kinks=function.kinks, name=text)
+            return Activation(function, kinks=kinks, name=text)
         except InvalidArgument as error:
             raise InvalidArgument(argument, error.value, error.allowed) from None
     raise InvalidArgument(argument, text, _meant(text))

@@ -12,6 +12,7 @@ from replica import (
     InvalidArgument,
     MultiIndex,
     SpikedRandomFeatures,
+    activation,
     learning_curve,
     solve,
 )
@@ -196,10 +197,18 @@ def test_averages_over_fewer_directions_than_arguments():
         ("x**2 - 1", "he2"),
         ("2*x", Activation(lambda x: 2 * x)),
         ("z1*sigmoid(z1)", "silu"),
+        # straight over most inputs, and not everywhere
+        ("relu(x+2)", Activation(lambda x: np.maximum(x + 2, 0), kinks=-2.0)),
+        (
+            "relu(x-3)*relu(6-x)",
+            Activation(lambda x: np.maximum(x - 3, 0) * np.maximum(6 - x, 0), kinks=(3.0, 6.0)),
+        ),
     ],
 )
 def test_students_are_expressions_too(text, same):
     """In x or z1, with their kinks; sRF and network."""
+    x = np.linspace(-9, 9, 37)
+    assert activation(text)(x) == pytest.approx(activation(same)(x), abs=1e-12)
     for kind in ("srf", "network"):
         errors = []
         for student in (text, same):

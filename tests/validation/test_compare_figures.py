@@ -37,7 +37,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     own = step.network(beta=1.0) if which == "network" else step.srf(beta=1.0)
     of = {1.5: replace(own, dimension=60), 4.0: own}
     if thin:
-        of |= {0.8: replace(step.srf(beta=1.0), dimension=60)}
+        of |= {1.0: replace(step.srf(beta=1.0), dimension=60)}
     for width, model in of.items():
         point = solve(model, alpha=2, lam=0.1)
         for error in (point.test_error, point.train_error):

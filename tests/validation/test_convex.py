@@ -95,7 +95,7 @@ def test_unfit_losses_are_refused():
     Phi, y = data(20, 10, binary=False)
     with pytest.raises(InvalidArgument, match="continuous derivative"):
         fitted(Phi, y, 0.1, Loss(np.abs, np.sign, kinks=(0.0,)))
-    with pytest.raises(InvalidArgument, match="unless labels are"):
+    with pytest.raises(InvalidArgument, match=r"labels \+-1: those of target sign"):
         simulate(OUTLIERS, **OPTIONS, loss="hinge")
 
 
