@@ -78,6 +78,8 @@ def end_quietly() -> None:
 
 if is_command():
     end_quietly()
+    if sys.stderr is None:  # closed before we began: nobody is there to be told, but numpy 2.0 asks
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     # Else the interpreter looks for garbage among all that was imported before it ends: a fifth of
     # the time of a short command.
     atexit.register(gc.freeze)

@@ -181,8 +181,6 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
     With the variable REPLICA_TRACEBACK set, what was not foreseen is raised instead.
     """
-    if sys.stderr is None:  # closed before we began: nobody is there to be told
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws

@@ -36,6 +36,8 @@ def number(
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
         if np.iscomplexobj(value) or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
             raise TypeError
+        if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
+            raise TypeError
         x = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, value, allowed) from None
