@@ -20,6 +20,8 @@ from threadpoolctl import ThreadpoolController
 
 from .results import ConvergenceError, Status
 
+TIME_LIMIT = 20.0  # seconds a call, or a point of a curve: more than any ordinary one takes
+
 _lock = threading.Lock()
 _inside: list[Any] = []
 _deadline = ContextVar("deadline", default=np.inf)  # as ``monotonic`` tells it

@@ -4,8 +4,10 @@ from typing import Any
 
 import typer
 
-from ..observables import TIME_LIMIT, models_on_grid, optimal_lambda
+from solvers.resources import TIME_LIMIT
+
 from ..observables import bounds as bounds_of
+from ..observables import models_on_grid, optimal_lambda
 from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
 from .common import command

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from solvers.resources import TIME_LIMIT
+
 from ..observables import (
     NOTED_SHIFT,
-    TIME_LIMIT,
     Grid,
     error_shown,
     places_on_grid,

@@ -5,8 +5,10 @@ from typing import Any
 
 import typer
 
+from solvers.resources import TIME_LIMIT
+
 from ..errors import InvalidArgument
-from ..observables import SEARCH_TIME, Optimum, error_shown, optimal_eta, optimal_lambda
+from ..observables import Optimum, error_shown, optimal_eta, optimal_lambda
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
@@ -17,7 +19,7 @@ from .output import Notes, Output, note_finite_size, note_network, say
 
 @command(without=("loss",))
 def optimum(
-    options: Options, output: Output, *, time_limit: TimeLimit = SEARCH_TIME, notes: Notes = False
+    options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT, notes: Notes = False
 ) -> None:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 

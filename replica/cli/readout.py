@@ -5,8 +5,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from solvers.resources import TIME_LIMIT
+
 from ..given import TOLERANCE
-from ..observables import TIME_LIMIT, learning_curve
+from ..observables import learning_curve
 from ..plotting import plot_curve
 from .common import DATASETS, command
 from .curve import TimeLimit

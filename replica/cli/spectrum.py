@@ -5,9 +5,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from solvers.resources import TIME_LIMIT
+
 from ..plotting import plot_spectrum
 from ..problem import describe
-from ..spectra import SPECTRUM_TIME, Spectrum
+from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from .common import command
 from .options import LARGEST_DOCUMENT, Options, parse_request, single_number
@@ -23,7 +25,7 @@ def spectrum(
     options: Options,
     output: Output,
     *,
-    time_limit: TimeLimit = SPECTRUM_TIME,
+    time_limit: TimeLimit = TIME_LIMIT,
     points: Annotated[
         int, typer.Option(min=2, max=LARGEST_DOCUMENT, help="Points of the density, in all.")
     ] = 1000,

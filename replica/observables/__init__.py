@@ -3,7 +3,6 @@
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .evaluate import SEARCH_TIME, TIME_LIMIT
 from .given_layers import ReadoutSolution
 from .gradient import Gradient, gradient
 from .learned import LearnedFunction, learned_function
@@ -32,8 +31,6 @@ __all__ = [
     "LABELS_NEEDED",
     "NOTED_DIFFERENCE",
     "NOTED_SHIFT",
-    "SEARCH_TIME",
-    "TIME_LIMIT",
     "BestBounds",
     "Bounds",
     "BoundsOverEta",

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.minima import minima
-from solvers.resources import check_time, within
+from solvers.resources import TIME_LIMIT, check_time, within
 from solvers.results import ConvergenceError
 
 from ..problem import Problem, check_step, limits, logarithms, tolerance
 from .bounds import Bounds, bounds_of_model
-from .evaluate import QUADRATURE_TOLERANCE, SEARCH_TIME
+from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
 
 
@@ -45,7 +45,7 @@ def best_bounds(
     *,
     eta: tuple[float, float] = ETA_RANGE,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
-    time_limit: float = SEARCH_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> BestBounds:
     """The smallest bounds over the learning rate, by a search over a range.  Eq. (8.3)
 

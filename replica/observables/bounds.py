@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 from solvers.settle import settle
@@ -38,7 +38,7 @@ from ..problem import (
     tolerance,
 )
 from .bound_fits import Fit, lower_fit, upper_fit
-from .evaluate import QUADRATURE_TOLERANCE, TIME_LIMIT
+from .evaluate import QUADRATURE_TOLERANCE
 from .trained_bias import BIAS_SCAN
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.resources import GivenUp, time_left, within
+from solvers.resources import TIME_LIMIT, GivenUp, time_left, within
 from solvers.results import Array, Rows, Status
 
 from ..convex import (
@@ -41,8 +41,6 @@ from ..saddle_point import (
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-TIME_LIMIT = 20.0  # seconds a point: more than any ordinary one takes
-SEARCH_TIME = 60.0  # seconds for an optimum, over hundreds of points
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23

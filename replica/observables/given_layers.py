@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array, Status
 
 from ..convex import Loss
@@ -28,7 +29,6 @@ from ..given import (
 )
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import limits, one_positive, positive
-from .evaluate import TIME_LIMIT
 
 if TYPE_CHECKING:
     import xarray

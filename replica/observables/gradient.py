@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from solvers.linear import solve_rows
-from solvers.resources import GivenUp, check_time, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
@@ -26,7 +26,7 @@ from ..errors import InvalidArgument
 from ..given import Given, needs_alpha
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width, limits
 from ..saddle_point import Errors, ridge
-from .evaluate import TIME_LIMIT, is_ridge
+from .evaluate import is_ridge
 from .given_layers import ReadoutSolution, gradient_given
 from .solution import Solution, solve
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 from solvers.rules import trapezoid
 
@@ -26,7 +27,6 @@ from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import SpikedRandomFeatures, check_model
 from ..saddle_point import Field, Overlaps, field_on, ridge
-from .evaluate import TIME_LIMIT
 from .given_layers import solve_given
 from .solution import Solution, solve
 

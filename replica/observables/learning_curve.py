@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers import executors
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES, Evaluation, Loss
@@ -32,7 +33,7 @@ from ..problem import (
     laws_by_name,
     positive,
 )
-from .evaluate import TIME_LIMIT, Scheme
+from .evaluate import Scheme
 from .given_layers import curve_given, of_limits_alone
 from .solution import columns_shown, evaluate
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.minima import Minimum, minima
-from solvers.resources import GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
@@ -32,7 +32,6 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
-from .evaluate import SEARCH_TIME
 from .given_layers import ReadoutSolution
 from .learning_curve import learning_curve
 from .solution import evaluate, solve
@@ -127,7 +126,7 @@ def optimal_lambda(
     alpha: float | None = None,
     samples: float | None = None,
     lam: tuple[float, float] = LAM_RANGE,
-    time_limit: float = SEARCH_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The ridge penalty of the smallest test error (4.11), or (20.5).
 
@@ -214,7 +213,7 @@ def optimal_eta(
     lam: float | None = None,
     eta: tuple[float, float] = ETA_RANGE,
     lam_range: tuple[float, float] = LAM_RANGE,
-    time_limit: float = SEARCH_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The learning rate of the smallest test error, at a ridge penalty or with the best one.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from solvers.quadrature import QuadratureError
-from solvers.resources import GivenUp, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import Evaluation, Loss
@@ -22,7 +22,7 @@ from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, as_made, check_model, flag, limits, one_positive
 from ..saddle_point import Conjugates, Overlaps
-from .evaluate import TIME_LIMIT, USUAL, Scheme, evaluate_at_bias, is_ridge
+from .evaluate import USUAL, Scheme, evaluate_at_bias, is_ridge
 from .given_layers import ReadoutSolution, of_limits_alone, solve_given
 from .trained_bias import with_trained_bias
 

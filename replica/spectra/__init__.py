@@ -2,10 +2,9 @@
 
 from .density import SpectralDensity
 from .layer import LayerSpectrum
-from .spectrum import SPECTRUM_TIME, Spectrum, spectrum
+from .spectrum import Spectrum, spectrum
 
 __all__ = [
-    "SPECTRUM_TIME",
     "LayerSpectrum",
     "SpectralDensity",
     "Spectrum",

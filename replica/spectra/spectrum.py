@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import GivenUp, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
 from solvers.results import Array, ConvergenceError, Status
 from solvers.settle import settle
 
@@ -41,7 +41,6 @@ from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
 
 Found = TypeVar("Found")
-SPECTRUM_TIME = 30.0  # seconds
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
 
 
@@ -160,7 +159,7 @@ def spectrum(
     alpha: float,
     *,
     quadrature_tol: float | None = None,
-    time_limit: float = SPECTRUM_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> Spectrum: ...
 
 
@@ -171,7 +170,7 @@ def spectrum(
     *,
     samples: float | None = None,
     quadrature_tol: float | None = None,
-    time_limit: float = SPECTRUM_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> LayerSpectrum: ...
 
 
@@ -182,7 +181,7 @@ def spectrum(
     *,
     samples: float | None = None,
     quadrature_tol: float | None = None,
-    time_limit: float = SPECTRUM_TIME,
+    time_limit: float = TIME_LIMIT,
 ) -> Spectrum | LayerSpectrum:
     """The spectrum of the features' covariance: its limit, or of a given layer.  docs/theory.md 9,
     20

@@ -15,8 +15,8 @@ from replica.cli import (
 )
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
-from replica.spectra import SPECTRUM_TIME
 from replica.spectra import spectrum as compute
+from solvers.resources import TIME_LIMIT
 
 from ..comparisons import theory_of
 from ..draws import spiked_model
@@ -41,7 +41,7 @@ def spectrum(
     seeds: int,
     rng: int | None,
     simulated: Simulated,
-    time_limit: TimeLimit = SPECTRUM_TIME,
+    time_limit: TimeLimit = TIME_LIMIT,
 ) -> None:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
