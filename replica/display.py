@@ -3,7 +3,8 @@
 Names are those of its attributes, so that what is read can be typed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,19 @@ from .errors import shorten
 
 if TYPE_CHECKING:
     import pandas
+
+Progress = Callable[[int, int], None]  # is told how many are done, and of how many
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Progress]:
+    """A bar of progress on standard error, or in a notebook."""
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as drawn:
+        task = drawn.add_task(what, total=None)
+        yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
 class Displayed:

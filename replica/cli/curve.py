@@ -8,15 +8,7 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
-from ..observables import (
-    NOTED_SHIFT,
-    Grid,
-    error_shown,
-    places_on_grid,
-    shift_from_limit,
-    solve,
-    sweep,
-)
+from ..observables import NOTED_SHIFT, Grid, error_shown, sweep
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
@@ -56,19 +48,19 @@ def curve(
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model(beta=float(grids.pop("beta")[0]))
+    limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     with progress("points") as advance:
         grid = sweep(
             problem,
-            alpha=request.alpha,
-            lam=request.lam,
-            grids=grids,
+            alpha=_single(request.alpha),
+            lam=_single(request.lam),
+            grids={name: _single(values) for name, values in grids.items()},
             loss=request.loss,
-            time_limit=time_limit,
-            workers=workers,
             progress=advance,
+            **limits,
         )
+    grid = grid.noted(**limits) if notes else grid
     document = curve_document(grid)
-    shift, where = _farthest_limit(grid, time_limit) if notes else (0.0, {})
 
     def show() -> None:
         names = ("classification_error", "test_error", "train_error", "converged")
@@ -76,37 +68,32 @@ def curve(
         output.table(document["points"], [*_swept(grid), *known])
 
     def dataset() -> Any:
+        shift, _ = _farthest(grid, "finite_size_shift") if notes else (0.0, {})
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
     output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
-    note_finite_size(where, error_shown(grid.models[0]), shift)
     if notes:
-        # of the last model, of the largest step where that varies
-        at = {name: grid.axes[name][grid.axes[name].size // 2] for name in ("alpha", "lam")}
-        middle = solve(grid.models[-1], **at, loss=grid.loss, time_limit=time_limit)
-        note_network([middle])
+        error = error_shown(grid.models[0])
+        note_finite_size(*_farthest(grid, "finite_size_shift"), error)
+        note_network(*_farthest(grid, "network_difference"), error)
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
 
 
-def _farthest_limit(grid: Grid, time_limit: float) -> tuple[float, dict[str, Any]]:
-    """How far the limit is from d = 1000 where it is farthest, and where: of every model at few
-    samples and a large penalty, where the price of m is highest."""
-    axes = {name: grid.axes[name] for name in grid.axes if name not in ("alpha", "lam")}
-    alpha, lam = grid.axes["alpha"], grid.axes["lam"]
-    point = {"alpha": float(alpha.min()), "lam": float(lam.max())}
-    errors = grid.columns[error_shown(grid.models[0])].reshape(-1, alpha.size, lam.size)
-    each = zip(places_on_grid(axes), grid.models, errors, strict=True)
-    farthest, there = 0.0, point
-    for place, model, of_model in each:
-        error = float(of_model[alpha.argmin(), lam.argmax()])
-        shift = shift_from_limit(model, error, **point, loss=grid.loss, time_limit=time_limit)
-        if abs(shift) > abs(farthest):
-            own = {name: value for name, value in place.items() if axes[name].size > 1}
-            farthest, there = shift, own | point
-    return farthest, there
+def _single(values: Any) -> Any:
+    """One value as it is, several as an axis."""
+    return values.item() if values.size == 1 else values
+
+
+def _farthest(grid: Grid, name: str) -> tuple[float, dict[str, Any]]:
+    """The value of a column of :meth:`Grid.noted` that is farthest from 0, and where it is."""
+    changes = np.nan_to_num(grid.columns[name])
+    k = int(np.abs(changes).argmax())
+    place = np.unravel_index(k, [axis.size for axis in grid.axes.values()])
+    where = {axis: grid.axes[axis][i] for axis, i in zip(grid.axes, place, strict=True)}
+    return float(changes[k]), {axis: where[axis] for axis in _swept(grid)}
 
 
 def _swept(grid: Grid) -> list[str]:

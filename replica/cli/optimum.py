@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
@@ -73,10 +74,13 @@ def optimum(
                 "is at the edge of the range searched, or solved: beyond it the test error may fall"
             )
     if notes:
-        first = optima[0].point
-        at = {"alpha": first.alpha, "lam": first.lam}
-        note_finite_size(at, error_shown(first.model), first.finite_size_shift)
-        note_network([best.point for best in optima])
+        error = error_shown(model)
+        for noted, note in (
+            ("finite_size_shift", note_finite_size), ("network_difference", note_network),
+        ):  # fmt: skip
+            far = max(optima, key=lambda best: abs(np.nan_to_num(getattr(best.point, noted))))
+            at = {"alpha": far.point.alpha, "lam": far.lam} | ({"eta": far.eta} if searched else {})
+            note(getattr(far.point, noted), at, error)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

@@ -14,9 +14,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from .. import documents
-from ..display import text
+from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_DIFFERENCE, NOTED_SHIFT, Solution
+from ..observables import NOTED_DIFFERENCE, NOTED_SHIFT
 from ..plotting import picture
 from ..problem import LabelLaw, Problem
 
@@ -142,29 +142,30 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def note_finite_size(point: dict[str, Any], error: str, shift: float) -> None:
+def note_finite_size(shift: float, where: dict[str, Any], error: str) -> None:
     """Say on standard error where the limit d -> inf is far from networks of ordinary size: by
-    ``shift``, of the ``error`` of that name at the ``point``."""
+    ``shift``, of the ``error`` of that name."""
     if abs(shift) > NOTED_SHIFT:
         say(
             f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
-            f"{', '.join(f'{name} = {text(value)}' for name, value in point.items())} differs by "
+            f"{_place(where)} differs by "
             f"{shift:+.0%} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
         )
 
 
-def note_network(points: Sequence[Solution]) -> None:
-    """Say on standard error where the network's own theory is farthest from that of its sRF at the
-    solved ``points``, if that is farther than 5 %."""
-    far = [point for point in points if abs(point.network_difference) > NOTED_DIFFERENCE]
-    if far:
-        there = max(far, key=lambda point: abs(point.network_difference))
-        eta = getattr(there.model.step, "eta", None)
-        at = f"alpha = {there.alpha:g}" + ("" if eta is None else f", eta = {eta:g}")
+def note_network(difference: float, where: dict[str, Any], error: str) -> None:
+    """Say on standard error where the network's own theory is far from that of its sRF."""
+    if abs(difference) > NOTED_DIFFERENCE:
         say(
-            f"note: these are of the published sRF; at {at}, lam = {there.lam:g} the test error of "
-            f"the network itself differs by {there.network_difference:+.0%} (--model network)"
+            f"note: these are of the published sRF; at {_place(where)} the "
+            f"{error.replace('_', ' ')} of the network itself differs by {difference:+.0%} "
+            "(--model network)"
         )
+
+
+def _place(where: dict[str, Any]) -> str:
+    """A point in words."""
+    return ", ".join(f"{name} = {text(value)}" for name, value in where.items())
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
@@ -183,21 +184,17 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def progress(what: str) -> Iterator[Progress]:
     """A callback (done, total): it draws a bar on standard error for a person who watches, and
     writes a line a minute to a log."""
     if not sys.stderr.isatty():
         yield _lines(what)
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with bar(what) as advance:
+        yield advance
 
 
-def _lines(what: str) -> Callable[[int, int], None]:
+def _lines(what: str) -> Progress:
     """The callback that says how far the work is, when a minute has gone since it last did."""
     start = said = time.monotonic()
 

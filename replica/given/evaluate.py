@@ -5,6 +5,7 @@ Hermite degrees.  docs/theory.md 20
 """
 
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -91,9 +92,11 @@ def evaluate(
     loss: Loss,
     tol: float = TOLERANCE,
     time_limit: float = np.inf,
+    advance: Callable[[], None] = lambda: None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
-    neighbours best stand side by side, as each is solved from the one before.
+    neighbours best stand side by side, as each is solved from the one before.  ``advance`` is
+    called after each.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def evaluate(
         If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
-    return _evaluated(_Levels(model), samples, lam, loss, tol, time_limit)
+    return _evaluated(_Levels(model), samples, lam, loss, tol, time_limit, advance)
 
 
 @one_thread()
@@ -137,7 +140,13 @@ def derivatives(
 
 
 def _evaluated(
-    levels: "_Levels", samples: Array, lam: Array, loss: Loss, tol: float, time_limit: float
+    levels: "_Levels",
+    samples: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float,
+    time_limit: float,
+    advance: Callable[[], None] = lambda: None,
 ) -> ReadoutPoints:
     """The points on ``levels``, which grow."""
     start: Posterior | None = None
@@ -158,6 +167,7 @@ def _evaluated(
         error = max(point.change, point.worth)
         account = point.residual, error, point.iterations, point.strata, levels.directions
         rows.append((*point.errors, *account, point.status))
+        advance()
     columns = (np.array(column) for column in zip(*rows, strict=True))
     return ReadoutPoints._make([*columns, start])
 

@@ -1,19 +1,14 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
+from .axes import grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .given_layers import ReadoutSolution
 from .gradient import Gradient, gradient
+from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
-from .learning_curve import (
-    Grid,
-    grid_axes,
-    learning_curve,
-    models_on_grid,
-    places_on_grid,
-    sweep,
-)
+from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .solution import (
     LABELS_NEEDED,
@@ -21,7 +16,6 @@ from .solution import (
     NOTED_SHIFT,
     Solution,
     error_shown,
-    shift_from_limit,
     solve,
 )
 from .trained_bias import BIAS_SCAN
@@ -54,7 +48,6 @@ __all__ = [
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",
-    "shift_from_limit",
     "solve",
     "sweep",
 ]

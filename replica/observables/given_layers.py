@@ -14,7 +14,7 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..convex import loss as as_loss
-from ..display import Displayed
+from ..display import Displayed, Progress
 from ..errors import InvalidArgument
 from ..given import (
     TOLERANCE,
@@ -27,8 +27,8 @@ from ..given import (
     evaluate,
     samples_of,
 )
-from ..plotting import ERROR_LABELS, LABELS
 from ..problem import limits, one_positive, positive
+from .axes import data_set, given_as_one, is_list, losses_of
 
 if TYPE_CHECKING:
     import xarray
@@ -105,7 +105,8 @@ class ReadoutSolution(Displayed):
         return errors | {"status": f"{self.status.value} ({accuracy})"}
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = {name: getattr(self, name) for name in ["samples", "lam", *_shown(self.model)]}
+        names = ["samples", "lam", *shown_of_layer(self.model, self.loss)]
+        row = {name: getattr(self, name) for name in names}
         return [row | {"status": self.status.value}]
 
 
@@ -145,40 +146,50 @@ def _solution(
     model: Given, points: ReadoutPoints, n: Array, penalty: Array, minimised: Loss
 ) -> ReadoutSolution:
     """The one of the ``points``."""
-    more = {"loss_error", "train_loss", "classification_error", "squared_norm", "strata", "status"}
-    columns = {key: getattr(points, key).item() for key in {*_shown(model), *more}}
+    more = {"loss_error", "train_loss", "classification_error", "squared_norm", "strata"}
+    shown = {*shown_of_layer(model, minimised), *more}
+    columns = {key: getattr(points, key).item() for key in shown}
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
     return ReadoutSolution(model=model, **at, **columns)
 
 
 def curve_given(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
+    model: Given,
+    alpha: Any,
+    samples: Any,
+    lam: Any,
+    loss: Any = "square",
+    progress: Progress | None = None,
+    **options: Any,
 ) -> "xarray.Dataset":
     """:func:`replica.learning_curve` of a given layer, as ``solve_given``."""
-    import xarray
-
     name, value = asked(model, alpha, samples)
-    axes, minimised = {name: positive(name, value), "lam": positive("lam", lam)}, as_loss(loss)
-    first, second = np.meshgrid(*axes.values(), indexing="ij")
-    at = samples_of(model, name, first.ravel()), second.ravel()
-    points = _points(evaluate, model, *at, minimised, **options)
-    shown = [*_shown(model), *([] if minimised.is_square else ["loss_error", "train_loss"])]
-    columns = {key: getattr(points, key) for key in shown}
-    columns["status"] = np.array([status.value for status in points.status])
-    variables = {key: (tuple(axes), column.reshape(first.shape)) for key, column in columns.items()}
+    axes, losses = {name: positive(name, value), "lam": positive("lam", lam)}, losses_of(loss)
+    first, second = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    at = samples_of(model, name, first), second
+    done, count = 0, len(first) * len(losses)
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, count)
+
+    each = [_points(evaluate, model, *at, one, advance=advance, **options) for one in losses]
+    shown = dict.fromkeys(name for one in losses for name in shown_of_layer(model, one))
+    columns = {key: np.concatenate([getattr(points, key) for points in each]) for key in shown}
+    columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
-    if not minimised.is_square:
-        constants["loss"] = minimised.name
-    found = xarray.Dataset(variables, axes, constants)
-    for key, label in (LABELS | ERROR_LABELS).items():
-        if key in found:
-            found[key].attrs["long_name"] = label
-    return found
+    if is_list(loss):
+        axes = {"loss": np.array([one.name for one in losses])} | axes
+    elif not losses[0].is_square:
+        constants["loss"] = losses[0].name
+    return data_set(axes, columns, constants, given_as_one(**{name: value}, lam=lam))
 
 
 def of_limits_alone(**options: Any) -> None:
     """Refuse for a given layer what is changed of the options that limits alone have."""
-    usual = {"method": "newton", "rule": "auto", "workers": 1}
+    usual = {"method": "newton", "rule": "auto", "workers": 1, "notes": False}
     for name, value in options.items():
         if name not in usual:
             raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")
@@ -186,11 +197,12 @@ def of_limits_alone(**options: Any) -> None:
             raise InvalidArgument(name, value, "left out of given layers and features")
 
 
-def _shown(model: Given) -> list[str]:
-    """The names of what tables show of a point, but its status."""
+def shown_of_layer(model: Given, loss: Loss) -> list[str]:
+    """The names of what tables show of a point."""
     binary = ["classification_error"] if model.binary else []
-    accuracy = ["converged", "residual", "quadrature_error", "iterations"]
-    return ["test_error", "train_error", *binary, "readout_variance", *accuracy]
+    losses = [] if loss.is_square else ["loss_error", "train_loss"]
+    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
+    return ["test_error", "train_error", *binary, "readout_variance", *accuracy, *losses]
 
 
 def _points(
@@ -199,8 +211,9 @@ def _points(
     samples: Array,
     lam: Array,
     loss: Loss,
-    tol: float | None,
+    tol: float | None = None,
     time_limit: float = TIME_LIMIT,
+    **told: Any,
 ) -> Any:
     """What is ``found`` of the theory at the points (samples[i], lam[i])."""
     tol, time_limit = limits(tol, time_limit)
@@ -213,4 +226,4 @@ def _points(
         if (same & (np.diff(model.labels[order]) != 0)).any():
             allowed = "the square where labels vary within a stratum"
             raise InvalidArgument("loss", loss.name, allowed)
-    return found(model, samples, lam, loss, tol or TOLERANCE, time_limit)
+    return found(model, samples, lam, loss, tol or TOLERANCE, time_limit, **told)

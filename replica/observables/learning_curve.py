@@ -1,211 +1,95 @@
-"""Learning curves: the theory on the grid of all combinations of its parameters."""
+"""Learning curves: errors on the grid of all combinations of parameters, or at the best of them."""
 
 import itertools
-import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers import executors
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
-from ..convex import LOSSES, Evaluation, Loss
-from ..convex import loss as as_loss
-from ..errors import InvalidArgument, meant
-from ..given import Given, needs_alpha
-from ..plotting import ERROR_LABELS, LABELS
-from ..problem import (
-    Problem,
-    SpikedRandomFeatures,
-    as_made,
-    attributes,
-    axis,
-    check_points,
-    check_problem,
-    describe,
-    flag,
-    laws_by_name,
-    positive,
-)
+from ..convex import LOSSES
+from ..display import Progress, bar
+from ..errors import InvalidArgument
+from ..given import Given, asked, needs_alpha
+from ..problem import Problem, flag, positive
+from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
 from .evaluate import Scheme
-from .given_layers import curve_given, of_limits_alone
-from .solution import columns_shown, evaluate
+from .given_layers import curve_given, of_limits_alone, shown_of_layer
+from .grid import Grid, computed, sweep
+from .optimum import Optimum, optimal_eta, optimal_lambda
+from .solution import columns_shown
 
 if TYPE_CHECKING:
     import xarray
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The theory on a grid.
-
-    Attributes
-    ----------
-    problem : SpikedRandomFeatures or GradientStep
-    axes : dict of name -> (n,) array
-        SpikedRandomFeatures fields that vary, then alpha and lam.
-    models : list of SpikedRandomFeatures
-        One per combination of the model fields, the last varying fastest.
-    columns : dict of name -> (points,) array
-        What is known of every point, the last axis varying fastest.
-    loss : Loss
-        What the readout minimises.
-    """
-
-    problem: Problem
-    axes: dict[str, Array]
-    models: list[SpikedRandomFeatures]
-    columns: dict[str, Array]
-    loss: Loss = LOSSES["square"]
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The problem in plain values, and its loss, without what varies with an axis; of a model
-        that a step has made, those of the step, unless what the step makes is varied."""
-        problem, varied = self.problem, {*self.axes}
-        described = describe(problem) if varied & {"r", "c", "gamma"} else as_made(problem)
-        if not self.loss.is_square:
-            described["loss"] = self.loss.name
-        varied |= {"eta"} if "rate" in varied else set()
-        return {name: value for name, value in described.items() if name not in varied}
-
-    @property
-    def converged(self) -> bool:
-        """Whether every point did."""
-        return bool(self.columns["converged"].all())
-
-    def dataset(self) -> "xarray.Dataset":
-        """As an xarray.Dataset, see :func:`learning_curve`."""
-        import xarray
-
-        dims, shape = tuple(self.axes), tuple(axis.size for axis in self.axes.values())
-        variables = {name: (dims, values.reshape(shape)) for name, values in self.columns.items()}
-        for name in ("r", "c", "gamma"):
-            self._add(variables, name, self.models)
-        if "rate" in self.axes:
-            self._add(variables, "eta", [model.step for model in self.models])
-        found = xarray.Dataset(variables, coords=self.axes, attrs=attributes(self.constants))
-        for name, label in (LABELS | ERROR_LABELS).items():
-            if name in found:
-                found[name].attrs["long_name"] = label
-        return found
-
-    def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
-        """Put a field of ``each`` model among the variables, if it is one number."""
-        values = [np.asarray(getattr(one, name)) for one in each]
-        if name not in self.axes and all(value.size == 1 for value in values):
-            axes = list(self.axes.items())[:-2]
-            shape = [axis.size for _, axis in axes]
-            variables[name] = [axis for axis, _ in axes], np.reshape(values, shape)
-
-
-def sweep(
-    problem: Problem,
-    *,
-    alpha: ArrayLike,
-    lam: ArrayLike,
-    grids: Mapping[str, ArrayLike],
-    loss: Any = "square",
-    workers: int = 1,
-    progress: Callable[[int, int], None] | None = None,
-    **settings: Any,
-) -> Grid:
-    """What :func:`learning_curve` computes, as plain arrays.
-
-    ``progress`` is called with (done, total) after each block of points; ``settings`` are those
-    of :func:`replica.observables.solution.evaluate`.
-    """
-    axes = grid_axes(problem, grids)
-    ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    sizes = [values.size for values in (axes | ends).values()]
-    most = 10**7  # points, whose results take 5 GB
-    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), most)
-    models = models_on_grid(problem, axes)
-    axes |= ends
-    a, b = (x.ravel() for x in np.meshgrid(axes["alpha"], axes["lam"], indexing="ij"))
-    minimised, count = as_loss(loss), len(a)
-    # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
-    # workers idle.  The last digits depend on it, so it is the same for any number of workers.
-    size = count if minimised.is_square else 64
-    blocks = [
-        partial(evaluate, model, a[i : i + size], b[i : i + size], loss=minimised, **settings)
-        for model in models
-        for i in range(0, count, size)
-    ]
-    if not (isinstance(workers, (int, np.integer)) and workers >= 1):
-        raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
-    done: dict[int, dict[str, Array]] = {}
-    cells, most = range(len(blocks)), min(workers, len(blocks))
-    for index, part in executors.results(partial(_columns, blocks), cells, None, most):
-        done[index] = part
-        if progress is not None:
-            progress(len(done), len(blocks))
-    parts = [done[index] for index in cells]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if failed := int(np.sum(~columns["converged"])):
-        logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
-    return Grid(problem, axes, models, columns, minimised)
-
-
-def _columns(blocks: list[partial[Evaluation]], index: int) -> dict[str, Array]:
-    """What is known of the points of one block, (P,) each: the columns of :class:`Grid`."""
-    block = blocks[index]
-    evaluated = block()
-    shown = columns_shown(block.args[0], block.keywords["loss"])
-    columns = {name: evaluated.columns[name] for name in shown}
-    return columns | {"status": np.array([status.value for status in columns["status"]])}
+BEST = "best"  # of lam or eta: the one of the smallest test error, at every point
+SQUARE = LOSSES["square"]
 
 
 def learning_curve(
     model: Problem | Given,
+    /,
     *,
     alpha: ArrayLike | None = None,
     samples: ArrayLike | None = None,
-    lam: ArrayLike,
+    lam: ArrayLike | str,
     loss: Any = "square",
     quadrature_tol: float | None = None,
     method: str = "newton",
     rule: str = "auto",
     time_limit: float = TIME_LIMIT,
     workers: int = 1,
+    progress: bool | Progress = False,
+    notes: bool = False,
     raise_on_failure: bool = False,
-    **grids: ArrayLike,
+    **grids: Any,
 ) -> "xarray.Dataset":
     """The theory on the grid of all values of alpha, lam and any model field.  docs/theory.md 4, 20
 
     Parameters
     ----------
     model : SpikedRandomFeatures, GradientStep, FirstLayer or FeatureSample
-        A GradientStep also needs ``beta``, and stands for its sRF.
-    alpha, lam : float or array
+        A GradientStep also needs ``beta``, and stands for its sRF unless ``model`` says otherwise.
+    alpha : float or array
+        Readout samples over input dimension, n/d.
     samples : float or array
         Numbers n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample.
-    loss, quadrature_tol, method, rule
+    lam : float, array or "best"
+        Ridge penalty; the best one of every point, a variable of the result, is that of
+        :func:`optimal_lambda`.
+    loss : str, Loss, or list of them
+        As in :func:`solve`; a list is a dimension.
+    quadrature_tol, method, rule
         As in :func:`solve`, for every point.
     time_limit : float
         Seconds a point, on average over those solved at once.
     workers : int
-        Processes among which the grid is divided, where a loss other than the square makes it
-        slow; the numbers do not depend on it.
+        Processes among which the grid is divided, where a loss other than the square, or a search,
+        makes it slow; the numbers do not depend on it.
+    progress : bool or callable
+        Whether to draw a bar while it is computed; a function is called with (done, total).
+    notes : bool
+        Whether to also solve every point at d = 1000, and for the network of the same steps where
+        the model is an sRF: variables finite_size_shift and network_difference, the relative
+        changes of the error.
     raise_on_failure : bool
         Raise if any point did not converge.
-    **grids : float or array
+    **grids : float, array or list
         Fields of the model, or of the step that made it, to vary: ``beta=[0.5, 1, 2]``,
         ``eta=...``, ``readout=["equal", "gaussian"]``; ``rate=`` is eta/d, which stays as beta
-        varies: eta~ = rate/beta.
+        varies: eta~ = rate/beta.  ``student=["tanh", "relu"]``; ``model=["srf", "network"]``, of a
+        step; ``eta="best"`` is that of :func:`optimal_eta`.
 
     Returns
     -------
     xarray.Dataset
-        Dimensions: the names in ``grids``, then alpha or samples, and lam.  Variables test_error,
+        Dimensions: the names in ``grids``, loss, alpha or samples, and lam, as far as a list was
+        given: a number stays a coordinate without a dimension.  Variables test_error,
         train_error, converged, residual, quadrature_error, iterations, status, and the
         sRF's r, c, gamma, where each is one number for all neurons;
         loss_error and train_loss for a loss other than the square, classification_error where
@@ -227,55 +111,113 @@ def learning_curve(
     >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
     >>> curve = learning_curve(model, alpha=[0.2, 3.0], lam=0.1)
     >>> curve.test_error.values.round(7).tolist()
-    [[0.0484829], [0.0325182]]
-    >>> learning_curve(model, alpha=1.0, lam=0.1, eta=[1, 3]).test_error.values.round(7).ravel()
-    array([0.0928738, 0.041604 ])
+    [0.0484829, 0.0325182]
+    >>> float(curve.test_error.sel(alpha=3.0).round(7))
+    0.0325182
+    >>> both = learning_curve(model, alpha=1.0, lam="best", model=["srf", "network"])
+    >>> both.test_error.values.round(6), both.lam.values.round(4)
+    (array([0.039608, 0.039555]), array([0.2979, 0.2987]))
     """
-    if isinstance(model, Given):
-        of_limits_alone(method=method, rule=rule, workers=workers, **grids)
-        limits = {"tol": quadrature_tol, "time_limit": time_limit}
-        dataset = curve_given(model, alpha, samples, lam, loss, **limits)
-    else:
-        dataset = sweep(
-            model,
-            alpha=needs_alpha(alpha, samples),
-            lam=lam,
-            grids=grids,
-            loss=loss,
-            quadrature_tol=quadrature_tol,
-            scheme=Scheme(method, rule),
-            time_limit=time_limit,
-            workers=workers,
-        ).dataset()
+    options = {"loss": loss, "quadrature_tol": quadrature_tol, "method": method, "rule": rule}
+    limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+    values = {"lam": lam, "eta": grids.get("eta")}
+    searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
+    with _told(progress) as advance:
+        if searched:
+            _refuse_beside_best(options)
+            at = {"alpha": alpha, "samples": samples, "lam": lam}
+            limits |= {"notes": notes, "progress": advance}
+            dataset = _at_best(model, searched, at, grids, **limits)
+        elif isinstance(model, Given):
+            of_limits_alone(method=method, rule=rule, workers=workers, notes=notes, **grids)
+            accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
+            dataset = curve_given(model, alpha, samples, lam, loss, progress=advance, **accuracy)
+        else:
+            grid = sweep(
+                model,
+                alpha=needs_alpha(alpha, samples),
+                lam=lam,
+                grids=grids,
+                loss=loss,
+                quadrature_tol=quadrature_tol,
+                scheme=Scheme(method, rule),
+                progress=advance,
+                **limits,
+            )
+            dataset = (grid.noted(**limits) if flag("notes", notes) else grid).dataset()
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
 
 
-def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
-    """The values in ``grids`` as they stand on the axes: numbers, or laws by name; a name of no
-    field of the problem that may vary is refused."""
-    check_problem(problem)
-    for name, values in grids.items():
-        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
-            allowed = "left out: each of several steps has its own, in steps"
-            raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
-        if name not in problem.varying:
-            known = ["alpha", "lam", *problem.varying]
-            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay")
-            hint = "" if of_steps else meant(name, known)
-            asked = f" (did you mean {hint}?)" if hint else ""
-            raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name}
-    return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
+@contextmanager
+def _told(progress: Any) -> Iterator[Progress | None]:
+    """What is told of progress: a bar, a function, or nothing."""
+    if callable(progress):
+        yield progress
+    elif flag("progress", progress):
+        with bar("points") as advance:
+            yield advance
+    else:
+        yield None
 
 
-def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """The values of each combination of the fields in ``axes``, the last varying fastest."""
-    each = itertools.product(*(grid.tolist() for grid in axes.values()))
-    return [dict(zip(axes, values, strict=True)) for values in each]
+def _refuse_beside_best(options: Mapping[str, Any]) -> None:
+    """Refuse what a search of the best parameters does not take."""
+    usual = {"loss": "square", "quadrature_tol": None, "method": "newton", "rule": "auto"}
+    for name, value in options.items():
+        if is_list(value) or value != usual[name]:
+            raise InvalidArgument(name, value, f"left out where {BEST} parameters are searched")
 
 
-def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
-    """The model of each combination; what a step needs and is missing is refused."""
-    return [problem.model(**values) for values in places_on_grid(axes)]
+def _at_best(
+    model: Problem | Given,
+    searched: Sequence[str],
+    at: Mapping[str, Any],
+    grids: Mapping[str, Any],
+    *,
+    time_limit: float,
+    workers: int,
+    notes: bool,
+    progress: Progress | None,
+) -> "xarray.Dataset":
+    """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
+    point."""
+    fixed = {name: value for name, value in grids.items() if name not in searched}
+    models: list[Any] = [model]
+    axes: dict[str, Array] = {}
+    if isinstance(model, Given):
+        of_limits_alone(notes=notes, **grids)
+        name, value = asked(model, at["alpha"], at["samples"])
+        shown = shown_of_layer(model, SQUARE)
+    else:
+        name, value = "alpha", needs_alpha(at["alpha"], at["samples"])
+        axes = grid_axes(model, fixed)
+        models = models_on_grid(model, axes)
+        noted = ["finite_size_shift", "network_difference"] if flag("notes", notes) else []
+        shown = [*columns_shown(models[0], SQUARE), *noted]
+    points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
+    ends = {name: positive(name, values) for name, values in points.items()}
+    search = optimal_lambda if searched == ["lam"] else optimal_eta
+    each = itertools.product(models, places_on_grid(ends))
+    tasks = [partial(search, one, **place, time_limit=time_limit) for one, place in each]
+    row = partial(_best_row, tasks, [*searched, *shown])
+    rows = computed(row, len(tasks), workers, progress)
+    columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    single = given_as_one(**fixed, **points)
+    if isinstance(model, Given):
+        return data_set(ends, columns, model.described, single)
+    return Grid(model, axes | ends, models, columns, [SQUARE], single).dataset()
+
+
+def _best_row(
+    searches: Sequence[Callable[[], Optimum]], names: list[str], index: int
+) -> dict[str, Any]:
+    """What is known, by its ``names``, of the point that one of the ``searches`` finds."""
+    try:
+        best = searches[index]()
+    except ConvergenceError as error:
+        unknown = dict.fromkeys(names, np.nan)
+        return unknown | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
+    known = {name: getattr(best if name == "eta" else best.point, name) for name in names}
+    return known | {"status": best.point.status.value, "at_edge": " ".join(best.at_edge)}

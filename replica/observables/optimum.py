@@ -32,8 +32,8 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
-from .given_layers import ReadoutSolution
-from .learning_curve import learning_curve
+from .given_layers import ReadoutSolution, curve_given
+from .grid import sweep
 from .solution import evaluate, solve
 
 if TYPE_CHECKING:
@@ -98,11 +98,13 @@ class Optimum(Displayed):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
-        around = np.geomspace(0.01, 100, 41)
-        grids = {"lam": self.lam} | {name: getattr(self, name) * around for name in varied}
-        of = "samples" if isinstance(self.point, ReadoutSolution) else "alpha"
-        grids[of] = getattr(self.point, of)
-        curve = learning_curve(self.point.model, **grids)
+        around = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in varied}
+        lam = around.pop("lam", self.lam)
+        if isinstance(self.point, ReadoutSolution):
+            curve = curve_given(self.point.model, None, self.point.samples, lam)
+        else:
+            at = {"alpha": self.point.alpha, "lam": lam}
+            curve = sweep(self.point.model, **at, grids=around).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
             mark_optimum(ax, getattr(self, varied[0]), self.test_error)
@@ -177,7 +179,7 @@ def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     from scipy.optimize import minimize_scalar
 
     def errors(x: ArrayLike) -> Array:
-        found = learning_curve(model, lam=np.exp(x), **at).test_error.values.ravel()
+        found = curve_given(model, at["alpha"], at["samples"], np.exp(x)).test_error.values
         check_time()
         return np.where(np.isfinite(found), found, np.inf)
 

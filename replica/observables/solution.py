@@ -3,6 +3,7 @@
 The answer at a point does not depend on the other points that are solved with it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -108,30 +109,32 @@ class Solution(Displayed):
         converge, 0 of a model that has a finite dimension.  Other corrections, of order 1 / d, are
         not in it.  docs/readout.md
         """
-        name = error_shown(self.model)
-        at = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
-        return shift_from_limit(self.model, getattr(self, name), **at)
+        return self._change(of_size)
 
     @cached_property
     def network_difference(self) -> float:
         """How far the network itself is from this sRF after the same step: the relative change of
-        the test error.
+        the same error.
 
         Computed when asked for; NaN where either did not converge, or the network's own theory
         does not cover it or takes more than some seconds, 0 of what is no sRF of a step.
         docs/network.md
         """
-        step = self.model.step
-        if step is None or self.model.rows is not None:
-            return 0.0
-        if not self.test_error > 0:
+        return self._change(network_of)
+
+    def _change(self, other: Callable[[SpikedRandomFeatures], SpikedRandomFeatures]) -> float:
+        """The relative change of the error that matters most from here to the ``other`` model that
+        is made of this."""
+        name = error_shown(self.model)
+        here: float = getattr(self, name)
+        if not here > 0:
             return np.nan
-        at: dict[str, Any] = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
         try:
             with within(NETWORK_TIME):
-                network = step.network(beta=self.model.beta)
-                network = replace(network, dimension=self.model.dimension)
-                return solve(network, **at).test_error / self.test_error - 1
+                there = other(self.model)
+                at: dict[str, Any] = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
+                same = there is self.model
+                return 0.0 if same else getattr(solve(there, **at), name) / here - 1
         except (InvalidArgument, QuadratureError, GivenUp):
             return np.nan
 
@@ -186,16 +189,17 @@ def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
     return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]
 
 
-def shift_from_limit(model: SpikedRandomFeatures, error: float, **at: Any) -> float:
-    """``Solution.finite_size_shift`` of a point whose ``error_shown`` is known; ``at`` are the
-    arguments of :func:`solve`."""
-    if np.isfinite(model.dimension):
-        return 0.0
-    if not error > 0:
-        return np.nan
-    large = replace(model, dimension=1000.0)  # that of large simulations
-    there: float = getattr(solve(large, **at), error_shown(model))
-    return there / error - 1
+def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
+    """The model at the dimension of large simulations, unless it has one."""
+    return model if np.isfinite(model.dimension) else replace(model, dimension=1000.0)
+
+
+def network_of(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
+    """The network after the steps that made the sRF; what is none of a step, itself."""
+    if model.step is None or model.rows is not None:
+        return model
+    network: SpikedRandomFeatures = model.step.network(beta=model.beta)
+    return replace(network, dimension=model.dimension)
 
 
 @overload

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 COLOURS = (
     "#0072B2", "#E69F00", "#882255", "#56B4E9", "#8C510A", "#332288", "#999999", "#000000",
 )  # fmt: skip
-COLOUR_MAP = "viridis"  # of a colour bar
+COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
+LIGHTEST = 0.85  # of the map, of what a line on white can be
 # Settings without a number that have a colour of their own.
 NAMED = {
     "network": 0, "srf": 1, "gaussian": 2,  # what is drawn of a problem
@@ -59,30 +60,30 @@ def axes(ax: "Axes | None") -> "Axes":
 
 
 def colours(values: Sequence[Any]) -> list[str]:
-    """A colour for each of up to eight settings, the same in every figure that has the setting,
-    unless two of a figure would share it.
+    """A colour for each of up to eight settings: of numbers from dark to light in their order; of
+    names the same in every figure that has the name, unless two of a figure would share it.
 
     Examples
     --------
-    >>> colours([0.1, 1.0]) == colours([1e-3, 0.1, 1.0])[1:]
+    >>> colours(["network", "gaussian"]) == colours(["network", "srf", "gaussian"])[::2]
     True
+    >>> colours([2, 0.1, 1])[1]
+    '#440154'
     """
+    if len(values) > 1 and not any(isinstance(value, str) for value in values):
+        from matplotlib import colormaps
+        from matplotlib.colors import to_hex
+
+        places = np.argsort(np.argsort(np.asarray(values, dtype=float))) / (len(values) - 1)
+        return [to_hex(shade) for shade in colormaps[COLOUR_MAP](LIGHTEST * places)]
     taken: list[int] = []
     for value in values:
-        place = _place(value) % len(COLOURS)
+        name = str(value).partition(":")[0]
+        place = NAMED.get(name, crc32(name.encode())) % len(COLOURS)
         while place in taken and len(taken) < len(COLOURS):
             place = (place + 1) % len(COLOURS)
         taken.append(place)
     return [COLOURS[place] for place in taken]
-
-
-def _place(value: Any) -> int:
-    """Where in the list of colours a setting's own is: decades follow one another in it, and
-    factors of two up to sixteen differ."""
-    if isinstance(value, str):
-        name = value.partition(":")[0]
-        return NAMED.get(name, crc32(name.encode()))
-    return 2 + 3 * round(3 * np.log10(abs(value))) if value and np.isfinite(value) else 0
 
 
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:

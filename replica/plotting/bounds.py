@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOUR_MAP, COLOURS, REFERENCE, axes, finish, from_zero, set_scale
+from .axes import COLOURS, REFERENCE, axes, colours, finish, from_zero, set_scale
 from .names import ERROR_LABELS, LABELS, setting
 
 if TYPE_CHECKING:
@@ -112,11 +112,8 @@ def plot_family(
     >>> over = bounds(step, eta=[0.5, 1, 2, 4])
     >>> ax = plot_family(over.each, over.eta)
     """
-    from matplotlib import colormaps
-
     ax, kappa = axes(ax), _abscissa(reach)
-    shades = colormaps[COLOUR_MAP](np.linspace(0.0, 0.9, len(each)))
-    for rate, bounds, shade in zip(eta, each, shades, strict=True):
+    for rate, bounds, shade in zip(eta, each, colours(eta.tolist()), strict=True):
         label = setting("eta", rate)
         ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
     _draw_target(ax, kappa, each[-1].target_function)

@@ -30,6 +30,7 @@ from .curve import (
     in_words,
     label_kinds,
     lines_of,
+    with_all_axes,
 )
 from .names import ERROR_LABELS
 
@@ -82,6 +83,7 @@ def plot_comparison(
     >>> ax = plot_comparison(report.dataset(), {"theory": theory})
     """
     ax = axes(ax)
+    theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     name = error_drawn([one for one in ERROR_LABELS if f"simulated_{_short(one)}" in points], error)
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
@@ -90,7 +92,7 @@ def plot_comparison(
     main, *others = theories or [""]
     for line in lines:
         for kind in kinds:
-            for label, theory in (theories or {}).items():
+            for label, theory in theories.items():
                 style = _style(label, len(lines) == 1) if label in others else {}
                 own = line.label if kind == name and not style else ""
                 draw_line(ax, theory, abscissa, line, kind, label=own, **style)

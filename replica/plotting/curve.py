@@ -6,9 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, COLOURS, axes, colours, finish, from_zero, is_logarithmic, set_scale
+from .axes import (
+    COLOUR_MAP,
+    COLOURS,
+    axes,
+    colours,
+    draw_points,
+    finish,
+    from_zero,
+    is_logarithmic,
+    set_scale,
+)
 from .heat_map import LONG, plot_heat_map
-from .names import ERROR_LABELS, LABELS, setting, symbol
+from .names import ERROR_LABELS, LABELS, setting, shared_settings, symbol
 
 if TYPE_CHECKING:
     import xarray
@@ -32,6 +42,7 @@ def plot_curve(
     *,
     error: str | None = None,
     train: bool = True,
+    points: Any = None,
 ) -> "Axes":
     """Errors along the longest dimension of a data set; over two long ones, a heat map.
 
@@ -46,25 +57,31 @@ def plot_curve(
         The variable drawn; classification_error where labels are +-1, else test_error.
     train : bool
         Whether to draw the training error, if it is known, dashed, beside the test error.
+    points : pandas.DataFrame, or dict of name -> array, optional
+        Measured points to draw beside the lines: the abscissa, the error, its standard error as
+        ``stderr`` if that is known, and the parameters by which the lines differ.
 
     Raises
     ------
     InvalidArgument
         If it is no data set, or has no such error, or more than eight lines of several
-        parameters.
+        parameters; if the points lack a column, or there is no line of theirs.
 
     Examples
     --------
     >>> from replica import SpikedRandomFeatures, learning_curve
     >>> from replica.plotting import plot_curve
     >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
-    >>> ax = plot_curve(learning_curve(model, alpha=[0.5, 1, 2, 4], lam=[0.01, 0.1]))
+    >>> curve = learning_curve(model, alpha=[0.5, 1, 2, 4], lam=[0.01, 0.1])
+    >>> mine = {"alpha": [1, 2], "lam": [0.1, 0.1], "test_error": [0.043, 0.036]}
+    >>> ax = plot_curve(curve, points=mine)
     """
     name = error_drawn(curve, error)
-    if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
-        return plot_heat_map(curve, ax, error=name)
     if not hasattr(curve, "data_vars"):
         raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
+    curve = with_all_axes(curve)
+    if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
+        return plot_heat_map(curve, ax, error=name)
     ax = axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
@@ -75,11 +92,18 @@ def plot_curve(
         for kind in kinds:
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
+    if points is not None:
+        _draw_measured(ax, points, abscissa, name, lines)
     set_scale(ax, x)
     from_zero(ax)
     if len(kinds) > 1:
         label_kinds(ax, lines, kinds)
     return finish_lines(ax, curve, lines, abscissa, kinds)
+
+
+def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
+    """A data set in which every coordinate is a dimension, those of one value, too."""
+    return curve.expand_dims([name for name, one in curve.coords.items() if one.ndim == 0])
 
 
 def draw_line(
@@ -88,6 +112,33 @@ def draw_line(
     """One line of a figure: an error of one ``kind``."""
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
+
+
+def _draw_measured(
+    ax: "Axes", points: Any, abscissa: str, name: str, lines: Sequence[Line]
+) -> None:
+    """A user's points, each set in the colour of its line."""
+    names = list(points)
+    differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
+    if lacking := [one for one in (abscissa, name, *differing) if one not in names]:
+        raise InvalidArgument("points", ", ".join(names), f"of columns {', '.join(lacking)}, too")
+    columns = {str(one): np.atleast_1d(np.asarray(points[one])) for one in names}
+    bars = columns.get("stderr", np.zeros(len(columns[name])))
+    left = np.ones(len(columns[name]), dtype=bool)
+    for line in lines:
+        own = np.ones(len(left), dtype=bool)
+        for dim in differing:
+            at, values = line.at[dim], columns[dim]
+            near = np.isclose(values, at) if values.dtype.kind in "fiu" else values == at
+            own &= near
+        left &= ~own
+        if own.any():
+            draw_points(
+                ax, columns[abscissa][own], columns[name][own], bars[own], color=line.colour
+            )
+    if left.any():
+        where = {dim: columns[dim][left][0] for dim in differing}
+        raise InvalidArgument("points", str(where), "on the lines that the curve has")
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
@@ -173,8 +224,7 @@ def finish_lines(
     if len(lines) > MANY:
         _colour_bar([ax, *below], curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
     ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
-    fixed = {dim: _plain(value) for dim, value in lines[0].at.items() if dim not in varying}
-    described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
+    described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
 
 

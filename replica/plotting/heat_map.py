@@ -8,7 +8,8 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .axes import COLOUR_MAP, axes, finish, set_scale
-from .names import ERROR_LABELS, LABELS, number_text, setting
+from .legend import SMALL
+from .names import ERROR_LABELS, LABELS, number_text, setting, shared_settings
 
 if TYPE_CHECKING:
     import xarray
@@ -59,10 +60,9 @@ def plot_heat_map(
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         mark_optimum(ax, x[i], y[j])
         places = setting(x_name, x[i]), setting(y_name, y[j])
-        notes = [f"★ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
-    fixed = {str(dim): curve[dim].values[0] for dim in grid.dims if dim not in long}
-    described = {k: v for k, v in curve.attrs.items() if k not in curve.dims} | fixed
-    return finish(ax, LABELS.get(x_name, x_name), LABELS.get(y_name, y_name), described, notes)
+        notes = [rf"$\star$ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
+    x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
+    return finish(ax, x_label, y_label, shared_settings(curve), notes)
 
 
 def draw_heat_map(
@@ -82,12 +82,27 @@ def draw_heat_map(
     if known.size and known.max() > known.min():
         levels = round_values(float(known.min()), float(known.max()), logarithmic=wide)
         of = values if contours is None else contours
-        bar.add_lines(ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7))
+        drawn = ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7)
+        bar.add_lines(drawn)
         texts = [f"${number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         bar.set_ticks(levels, labels=texts)
+        ax.clabel(drawn, fmt=dict(zip(levels, texts, strict=True)), fontsize=SMALL)
+        _thin_out(ax)
         bar.minorticks_off()
     set_scale(ax, x)
     set_scale(ax, y, "y")
+
+
+def _thin_out(ax: "Axes") -> None:
+    """Take away texts that lie on others."""
+    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
+    kept: list[Any] = []
+    for text in list(ax.texts):
+        extent = text.get_window_extent()
+        if any(extent.overlaps(other) for other in kept):
+            text.remove()
+        else:
+            kept.append(extent)
 
 
 def round_values(

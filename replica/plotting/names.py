@@ -1,7 +1,7 @@
 """Parameters and their values as figures write them: symbols, not names; infinity as a sign."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,14 @@ def setting(name: str, value: Any) -> str:
         return f"{name.replace('_', ' ')} {plain(value)}"
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
+
+
+def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
+    """What all points of a data set, or those that differ in what is ``varying``, have in common:
+    its attributes, and its coordinates of one value."""
+    own = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
+    single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
+    return own | {name: value for name, value in single.items() if name not in varying}
 
 
 def number_text(value: float) -> str:

@@ -44,7 +44,8 @@ class Origin:
 
     def model(self, values: Mapping[str, Any], beta: float) -> "SpikedRandomFeatures":
         """What the step with other ``values`` of its fields makes, of width ``beta``."""
-        made: SpikedRandomFeatures = (self.rows or self.step).model(beta=beta, **values)
+        of = self.step if self.rows is None or "model" in values else self.rows
+        made: SpikedRandomFeatures = of.model(beta=beta, **values)
         return made
 
 
@@ -239,7 +240,7 @@ class SpikedRandomFeatures(Problem):
         and bulk are the step's, beside these its width and its dimension."""
         own = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         if self.step is None:
-            return own
+            return [*own, "student"]
         own = ["beta", "dimension"] if self.rows is not None else own
         return list(dict.fromkeys([*own, *self.step.varying]))
 

@@ -103,7 +103,8 @@ class GradientStep(Step):
         return Network(step=self, beta=beta, row_norms=row_norms)
 
     def model(self, *, beta: float | None = None, **values: Any) -> SpikedRandomFeatures:
-        """The sRF of width ``beta`` after the step with other ``values`` of ``varying`` fields.
+        """The sRF of width ``beta``, or the network if that is the ``model``, after the step with
+        other ``values`` of ``varying`` fields.
 
         Raises
         ------
@@ -112,4 +113,6 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
-        return self.at(beta, values).srf(beta=beta)
+        network = values.pop("model", "srf") == "network"
+        step = self.at(beta, values)
+        return step.network(beta=beta) if network else step.srf(beta=beta)

@@ -199,9 +199,11 @@ class Step(Problem):
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields, the law of the readout, the rate that follows the width, and this."""
+        """The numeric fields, the law of the readout, the rate that follows the width, and this;
+        the student, and the theory, the network's or that of its sRF."""
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
-        return [*numbers, "readout", *(["rate"] if "eta" in numbers else []), "beta"]
+        rate = ["rate"] if "eta" in numbers else []
+        return [*numbers, "readout", *rate, "beta", "student", "model"]
 
     def at(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.

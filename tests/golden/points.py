@@ -440,7 +440,7 @@ OTHERS = {
         "ridge", curve, srf(**PUBLISHED), dict(alpha=[0.2, 0.9, 3.0], lam=[1e-3, 0.1])),
     "curve of rates": Point(
         "ridge", curve, step(**PUBLISHED),
-        dict(alpha=1.0, lam=0.1, beta=[0.5, 1.0], eta=[0, 1, 6])),
+        dict(alpha=[1.0], lam=[0.1], beta=[0.5, 1.0], eta=[0, 1, 6])),
     "curve of penalties": Point(
         "convex", curve, given(**SIGN), dict(alpha=[1.0, 2.0], lam=[0.03, 0.1], loss="logistic")),
     # After the steps: docs/theory.md 13

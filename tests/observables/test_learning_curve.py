@@ -164,7 +164,7 @@ def test_learning_curves_of_groups(grids):
 
 def test_learning_curves_of_several_steps(tmp_path):
     curve = learning_curve(THREE, alpha=[1.0, 2.0], lam=0.05, beta=[0.5, 1.0], noise=[0.0, 0.1])
-    assert dict(curve.sizes) == {"beta": 2, "noise": 2, "alpha": 2, "lam": 1}
+    assert dict(curve.sizes) == {"beta": 2, "noise": 2, "alpha": 2}
     assert json.loads(curve.attrs["steps"]) == [[2, 1]] * 3
     curve.to_netcdf(tmp_path / "curve.nc", engine="h5netcdf")
     with pytest.raises(InvalidArgument, match="eta must be left out: each of several steps"):

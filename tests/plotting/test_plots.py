@@ -16,6 +16,30 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
+def test_own_points_lie_beside_the_lines():
+    """Each in the colour of its line; what has none is refused."""
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1])
+    points = {"alpha": [1, 2, 1], "lam": [0.1, 0.1, 0.01], "test_error": [0.3, 0.2, 0.4],
+              "stderr": [0.01, 0.02, 0.03]}  # fmt: skip
+    ax = plotting.plot_curve(curve, train=False, points=points)
+    lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 3]
+    first, second = ax.containers
+    assert [one.lines[0].get_xdata().tolist() for one in (first, second)] == [[1], [1, 2]]
+    assert second.lines[0].get_ydata().tolist() == [0.3, 0.2]
+    assert [one.lines[0].get_color() for one in (first, second)] == [
+        line.get_color() for line in lines
+    ]
+    low, high = second.lines[2][0].get_segments()[1][:, 1]
+    assert (low, high) == pytest.approx((0.16, 0.24))  # two standard errors
+    for odd, said in (({"lam": [3.0]}, "lam"), ({"test_error": None}, "test_error")):
+        one = {name: values[:1] for name, values in points.items()} | odd
+        with pytest.raises(replica.InvalidArgument, match=said):
+            plotting.plot_curve(curve, points={k: v for k, v in one.items() if v is not None})
+    single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
+    ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
+    assert len(ax.containers) == 1
+
+
 @pytest.fixture
 def ax():
     return Figure().subplots()
@@ -104,17 +128,19 @@ def test_colours_differ_for_every_eye(eye):
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
 
 
-def test_a_setting_has_its_colour_in_every_figure():
-    """Whatever else is drawn, and whoever draws it: decades, and names."""
+def test_ordered_values_have_ordered_colours():
+    """From dark to light with the value, whatever the order of the lines."""
+    lam = [0.1, 1e-3, 1.0, 0.01]
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0, 3.0, 4.0], lam=lam)
+    lines = plotting.plot_curve(curve, train=False).get_lines()
+    light = [sum(w * c for w, c in zip((0.3, 0.6, 0.1), to_rgb(line.get_color()), strict=True))
+             for line in lines[:4]]  # fmt: skip
+    assert np.argsort(light).tolist() == np.argsort(lam).tolist()
+    assert min(np.diff(sorted(light))) > 0.1
 
-    def drawn(lam):
-        curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0, 3.0, 4.0], lam=lam)
-        lines = plotting.plot_curve(curve, train=False).get_lines()
-        return dict(zip(lam, (line.get_color() for line in lines), strict=True))
 
-    two, four = drawn([0.01, 0.1]), drawn([1e-3, 0.01, 0.1, 1.0])
-    assert {lam: four[lam] for lam in two} == two
-    assert len(set(four.values())) == 4
+def test_a_name_has_its_colour_in_every_figure():
+    """Whatever else is drawn, and whoever draws it."""
     assert plotting.colours(["hinge", "square"]) == plotting.colours(["square", "hinge"])[::-1]
     assert len(set(plotting.colours([2.0, 2.1, 2.2]))) == 3  # where two would share it
 
@@ -169,7 +195,9 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(ax, low, high):
     assert len(set(labels)) == len(labels) in range(3, 9)
     contours = next(one for one in ax.collections if hasattr(one, "levels"))
     assert bar.get_yticks() == pytest.approx(contours.levels)
-    assert not ax.texts
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert {text.get_text() for text in ax.texts} <= {*labels}
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +272,7 @@ def test_labels_of_two_values_show_their_classification_error():
     curve = replica.learning_curve(model, alpha=[0.5, 1, 2], lam=0.1, loss="logistic")
     ax = plotting.plot_curve(curve)
     (line,) = ax.get_lines()
-    np.testing.assert_array_equal(line.get_ydata(), curve.classification_error.values[:, 0])
+    np.testing.assert_array_equal(line.get_ydata(), curve.classification_error.values)
     assert ax.get_ylabel() == "classification error on new labels"
     squared = plotting.plot_curve(curve, error="test_error")
     assert squared.get_ylabel() == "mean squared error"

@@ -81,14 +81,24 @@ LONG = replica.best_bounds, replica.optimal_eta, replica.bounds, replica.spectru
 )
 def test_all_parameters(function):
     right = CALLS[function]
-    function(**right)
+    first = [n for n, p in signature(function).parameters.items() if p.kind is p.POSITIONAL_ONLY]
+
+    def call(**given):
+        positional = [given.pop(name) for name in first]
+        return function(*positional, **given)
+
+    call(**right)
     failed = []
     for name in parameters(function):
         for k, value in enumerate(ODD):
+            if name == "progress" and callable(
+                value
+            ):  # a user's function: what it raises is theirs
+                continue
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
-                    function(**right | {name: value})
+                    call(**right | {name: value})
             except ANSWERS:
                 pass
             except Exception as error:

@@ -154,7 +154,7 @@ model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0,
 replica.solve(model, alpha=1.0, lam=0.1)
 print("numba" in sys.modules)
 curve = replica.learning_curve(model, alpha=np.linspace(0.5, 2, 100), lam=0.1)
-print("numba" in sys.modules, float(curve.test_error[-1, 0]))
+print("numba" in sys.modules, float(curve.test_error[-1]))
 """
 
 
@@ -254,7 +254,7 @@ def test_as_papers_do_it(name, scheme):
     if "method" in scheme:
         assert other.iterations > 3 * usual.iterations
     curve = replica.learning_curve(model, alpha=[0.9], lam=0.1, **scheme)
-    assert float(curve.test_error[0, 0]) == pytest.approx(other.test_error, rel=1e-12)
+    assert float(curve.test_error[0]) == pytest.approx(other.test_error, rel=1e-12)
 
 
 def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):

@@ -1,0 +1,131 @@
+"""What stands on the axes of a grid, and the data set of what is known at its points."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..convex import Loss
+from ..convex import loss as as_loss
+from ..errors import InvalidArgument, meant
+from ..plotting import ERROR_LABELS, LABELS
+from ..problem import (
+    Problem,
+    SpikedRandomFeatures,
+    activation,
+    attributes,
+    axis,
+    check_problem,
+    laws_by_name,
+)
+from ..steps import MODELS
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def is_list(values: Any) -> bool:
+    """Whether several values are given, not one."""
+    return isinstance(values, (list, tuple, np.ndarray)) and np.ndim(values) > 0
+
+
+def losses_of(given: Any) -> list[Loss]:
+    """One loss, or each of a list, without two of a name."""
+    if not is_list(given):
+        return [as_loss(given)]
+    return [*named("loss", given, as_loss)]
+
+
+def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
+    """The values in ``grids`` as they stand on the axes: numbers, laws by name, models by name, or
+    students; a name of no field of the problem that may vary is refused."""
+    check_problem(problem)
+    for name, values in grids.items():
+        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
+            allowed = "left out: each of several steps has its own, in steps"
+            raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
+        if name not in problem.varying:
+            known = ["alpha", "lam", *problem.varying]
+            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay", "model")
+            hint = "" if of_steps else meant(name, known)
+            asked = f" (did you mean {hint}?)" if hint else ""
+            raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
+    kinds = {"readout": laws_by_name, "student": _students, "model": _kinds}
+    return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
+
+
+def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
+    """What is ``made`` of each value of a list, or of the one; two of one name are refused."""
+    each = [made(value) for value in (values if is_list(values) else [values])]
+    names = [getattr(one, "name", one) for one in each]
+    if not each or len({*names}) < len(names):
+        raise InvalidArgument(name, ", ".join(map(str, names)), "one or more, of different names")
+    return each
+
+
+def _students(name: str, values: Any) -> Array:
+    """Activations, (n,)."""
+    each = named(name, values, lambda value: activation(value, name))
+    students = np.empty(len(each), dtype=object)
+    students[:] = each
+    return students
+
+
+def _kinds(name: str, values: Any) -> Array:
+    """Names of theories of a step, (n,)."""
+
+    def known(value: Any) -> str:
+        if value not in MODELS:
+            raise InvalidArgument(name, value, f"one or more of {', '.join(MODELS)}")
+        return str(value)
+
+    return np.array(named(name, values, known))
+
+
+def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """The values of each combination of the fields in ``axes``, the last varying fastest."""
+    each = itertools.product(*(grid.tolist() for grid in axes.values()))
+    return [dict(zip(axes, values, strict=True)) for values in each]
+
+
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
+    """The model of each combination; what a step needs and is missing is refused."""
+    return [problem.model(**values) for values in places_on_grid(axes)]
+
+
+def data_set(
+    axes: Mapping[str, Array],
+    columns: Mapping[str, Array],
+    constants: dict[str, Any],
+    single: Sequence[str],
+    also: Mapping[str, Any] = MappingProxyType({}),
+) -> "xarray.Dataset":
+    """The ``columns``, (points,) each, and other variables on their ``axes``, with the labels of
+    figures.  An axis that was given as a ``single`` number stays one: a coordinate of no
+    dimension."""
+    import xarray
+
+    dims, shape = tuple(axes), tuple(values.size for values in axes.values())
+    variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
+    coordinates = {name: _coordinate(values) for name, values in axes.items()}
+    found = xarray.Dataset({**variables, **also}, coordinates, attributes(constants))
+    for name, label in (LABELS | ERROR_LABELS).items():
+        if name in found:
+            found[name].attrs["long_name"] = label
+    return found.squeeze([name for name in single if name in found.dims])
+
+
+def given_as_one(**given: Any) -> tuple[str, ...]:
+    """Names of what is one value, not a list."""
+    return tuple(name for name, value in given.items() if not is_list(value))
+
+
+def _coordinate(values: Array) -> Array:
+    """An axis as a coordinate: numbers, or the names of what is on it."""
+    if values.dtype != object:
+        return values
+    return np.array([getattr(value, "name", value) for value in values.tolist()])

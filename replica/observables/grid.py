@@ -1,0 +1,209 @@
+"""The theory on a grid: all combinations of values of what a problem, its loss and a point have.
+
+A grid is solved in blocks, one for every model and loss, of which a ``progress`` is told and among
+which ``workers`` divide it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solvers import executors
+from solvers.quadrature import QuadratureError
+from solvers.results import Array
+
+from ..convex import Loss
+from ..display import Progress
+from ..errors import InvalidArgument
+from ..problem import (
+    Problem,
+    SpikedRandomFeatures,
+    as_made,
+    check_points,
+    describe,
+    positive,
+)
+from .axes import data_set, given_as_one, grid_axes, is_list, losses_of, models_on_grid
+from .solution import columns_shown, error_shown, evaluate, network_of, of_size
+
+if TYPE_CHECKING:
+    import xarray
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The theory on a grid.
+
+    Attributes
+    ----------
+    problem : SpikedRandomFeatures or GradientStep
+    axes : dict of name -> (n,) array
+        SpikedRandomFeatures fields that vary, the loss if there are several, then alpha and lam.
+    models : list of SpikedRandomFeatures
+        One per combination of the model fields, the last varying fastest.
+    columns : dict of name -> (points,) array
+        What is known of every point, the last axis varying fastest.
+    losses : list of Loss
+        What the readout minimises.
+    single : tuple of str
+        The axes of one value that was given as a number, not as a list.
+    """
+
+    problem: Problem
+    axes: dict[str, Array]
+    models: list[SpikedRandomFeatures]
+    columns: dict[str, Array]
+    losses: list[Loss]
+    single: tuple[str, ...] = ()
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The problem in plain values, and its loss, without what varies with an axis; of a model
+        that a step has made, those of the step, unless what the step makes is varied."""
+        problem, varied = self.problem, {*self.axes}
+        described = describe(problem) if varied & {"r", "c", "gamma"} else as_made(problem)
+        if not self.losses[0].is_square:
+            described["loss"] = self.losses[0].name
+        varied |= {"eta"} if "rate" in varied or "eta" in self.columns else set()
+        return {name: value for name, value in described.items() if name not in varied}
+
+    @property
+    def converged(self) -> bool:
+        """Whether every point did."""
+        return bool(self.columns["converged"].all())
+
+    def dataset(self) -> "xarray.Dataset":
+        """As an xarray.Dataset, see :func:`learning_curve`."""
+        of_models: dict[str, Any] = {}
+        if "eta" not in self.columns:  # else each point has its own
+            for name in ("r", "c", "gamma"):
+                self._add(of_models, name, self.models)
+        if "rate" in self.axes:
+            self._add(of_models, "eta", [model.step for model in self.models])
+        return data_set(self.axes, self.columns, self.constants, self.single, of_models)
+
+    def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
+        """Put a field of ``each`` model among the variables, if it is one number."""
+        values = [np.asarray(getattr(one, name)) for one in each]
+        if name not in self.axes and all(value.size == 1 for value in values):
+            axes = [axis for axis in self.axes if axis not in OF_POINTS]
+            variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
+
+    def noted(self, **settings: Any) -> "Grid":
+        """With columns of what :class:`Solution` has as ``finite_size_shift`` and
+        ``network_difference``; ``settings`` are those of :func:`sweep`."""
+        shift, network = (self._change(other, **settings) for other in (of_size, network_of))
+        noted = {"finite_size_shift": shift, "network_difference": network}
+        return replace(self, columns=self.columns | noted)
+
+    def _change(self, other: Callable[[SpikedRandomFeatures], Any], **settings: Any) -> Array:
+        """The relative change of the error that matters most, (points,), from each model to the
+        ``other`` that is made of it; NaN where either is not known."""
+        at: dict[str, Any] = {
+            "alpha": self.axes["alpha"],
+            "lam": self.axes["lam"],
+            "losses": self.losses,
+        }
+        name, there = error_shown(self.models[0]), []
+        for model in self.models:
+            try:
+                there.append(_solved([other(model)], **at, **settings)[name])
+            except (InvalidArgument, QuadratureError):  # there is no such theory
+                there.append(np.full(len(self.columns[name]) // len(self.models), np.nan))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.concatenate(there) / self.columns[name] - 1
+        return np.where(np.isfinite(change), change, np.nan)
+
+
+OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
+
+
+def sweep(
+    problem: Problem,
+    *,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    grids: Mapping[str, Any],
+    loss: Any = "square",
+    workers: int = 1,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Grid:
+    """What :func:`learning_curve` computes, as plain arrays.
+
+    ``progress`` is called with (done, total) after each block of points; ``settings`` are those
+    of :func:`replica.observables.solution.evaluate`.
+    """
+    axes, losses = grid_axes(problem, grids), losses_of(loss)
+    ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    if is_list(loss):
+        ends = {"loss": np.array([one.name for one in losses])} | ends
+    sizes = [values.size for values in (axes | ends).values()]
+    most = 10**7  # points, whose results take 5 GB
+    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), most)
+    models = models_on_grid(problem, axes)
+    single = given_as_one(**grids, alpha=alpha, lam=lam)
+    points = {"alpha": ends["alpha"], "lam": ends["lam"]}
+    columns = _solved(
+        models, **points, losses=losses, workers=workers, progress=progress, **settings
+    )
+    if failed := int(np.sum(~columns["converged"])):
+        logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
+    return Grid(problem, axes | ends, models, columns, losses, single)
+
+
+def _solved(
+    models: Sequence[SpikedRandomFeatures],
+    *,
+    alpha: Array,
+    lam: Array,
+    losses: Sequence[Loss],
+    workers: int = 1,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> dict[str, Array]:
+    """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
+    a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
+    shown = dict.fromkeys(
+        name for model in models[:1] for one in losses for name in columns_shown(model, one)
+    )
+    # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
+    # workers idle.  The last digits depend on it, so it is the same for any number of workers.
+    blocks = [
+        partial(evaluate, model, a[i : i + size], b[i : i + size], loss=loss, **settings)
+        for model in models
+        for loss in losses
+        for size in [len(a) if loss.is_square else 64]
+        for i in range(0, len(a), size)
+    ]
+    parts = computed(partial(_columns, blocks, [*shown]), len(blocks), workers, progress)
+    return {name: np.concatenate([part[name] for part in parts]) for name in shown}
+
+
+def computed(
+    task: Callable[[int], Any], count: int, workers: int, progress: Progress | None
+) -> list[Any]:
+    """task(0), task(1), ..., so many, by ``workers`` processes."""
+    if not (isinstance(workers, (int, np.integer)) and workers >= 1):
+        raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
+    done: dict[int, Any] = {}
+    for index, result in executors.results(task, range(count), None, min(workers, count)):
+        done[index] = result
+        if progress is not None:
+            progress(len(done), count)
+    return [done[index] for index in range(count)]
+
+
+def _columns(blocks: list[partial[Any]], shown: Sequence[str], index: int) -> dict[str, Array]:
+    """What is ``shown`` of the points of one block, (P,) each."""
+    known = blocks[index]().columns
+    columns = {name: known[name] for name in shown}
+    return columns | {"status": np.array([status.value for status in columns["status"]])}

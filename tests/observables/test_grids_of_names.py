@@ -1,0 +1,143 @@
+"""Curves over losses, students and theories; the best penalty and rate of every point; notes."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica import InvalidArgument, learning_curve, optimal_eta, optimal_lambda, solve
+from solvers.results import ConvergenceError
+from tests.problems import PUBLISHED
+
+MODEL = PUBLISHED.srf(beta=1.0)
+AT = dict(alpha=[0.5, 2.0], lam=0.1)
+
+
+def test_a_number_has_no_dimension_and_a_list_has_one():
+    curve = learning_curve(PUBLISHED, alpha=2.0, lam=0.1, beta=1.0)
+    assert dict(curve.sizes) == {}
+    assert float(curve.test_error) == solve(MODEL, alpha=2.0, lam=0.1).test_error
+    assert (float(curve.alpha), float(curve.lam), float(curve.beta)) == (2.0, 0.1, 1.0)
+    assert learning_curve(MODEL, alpha=[2.0], lam=0.1).test_error.dims == ("alpha",)
+
+
+def test_grids_over_losses():
+    curve = learning_curve(MODEL, loss=["square", "huber:1"], **AT)
+    assert curve.test_error.dims == ("loss", "alpha")
+    for loss in ("square", "huber:1"):
+        for alpha in AT["alpha"]:
+            point = solve(MODEL, alpha=alpha, lam=0.1, loss=loss)
+            there = curve.sel(loss=loss, alpha=alpha)
+            # of huber a point of a grid and one alone agree to the tolerance of their residual
+            assert float(there.test_error) == pytest.approx(point.test_error, rel=1e-8)
+            assert float(there.train_loss) == pytest.approx(point.train_loss, rel=1e-8)
+
+
+def test_grids_over_students_and_theories():
+    own = replica.activation(np.arctan)
+    students = ["tanh", "relu(x) - 0.1*relu(-x)", own]
+    curve = learning_curve(MODEL, student=students, model=["srf", "network"], **AT)
+    assert curve.test_error.dims == ("student", "model", "alpha")
+    assert list(curve.student.values) == ["tanh", "relu(x) - 0.1*relu(-x)", own.name]
+    for name, student in zip(curve.student.values, students, strict=True):
+        step = replica.GradientStep(student=student, target="sin", alpha0=20, eta=3.0)
+        for kind, model in (("srf", step.srf(beta=1.0)), ("network", step.network(beta=1.0))):
+            there = curve.test_error.sel(student=name, model=kind, alpha=2.0)
+            assert float(there) == solve(model, alpha=2.0, lam=0.1).test_error
+
+
+def test_one_of_each_may_be_named():
+    network = learning_curve(PUBLISHED, beta=1.0, model="network", student="relu", **AT)
+    step = replica.GradientStep(student="relu", target="sin", alpha0=20, eta=3.0)
+    expected = learning_curve(step.network(beta=1.0), **AT)
+    np.testing.assert_array_equal(network.test_error, expected.test_error)
+    assert (network.model.item(), network.student.item()) == ("network", "relu")
+
+
+def test_the_best_penalty_of_every_point():
+    curve = learning_curve(PUBLISHED, beta=[0.5, 1.0], alpha=[0.5, 2.0], lam="best")
+    assert curve.lam.dims == curve.test_error.dims == ("beta", "alpha")
+    best = optimal_lambda(MODEL, alpha=2.0)
+    there = curve.sel(beta=1.0, alpha=2.0)
+    assert (float(there.lam), float(there.test_error)) == (best.lam, best.test_error)
+    assert bool(curve.converged.all())
+
+
+def test_the_best_rate_of_every_point():
+    both = learning_curve(PUBLISHED, beta=1.0, alpha=[0.5, 1.0], lam="best", eta="best")
+    best = optimal_eta(PUBLISHED, alpha=1.0, beta=1.0)
+    there = both.sel(alpha=1.0)
+    assert (float(there.eta), float(there.lam)) == (best.eta, best.lam)
+    assert "eta" not in both.attrs
+    assert "r" not in both
+    held = learning_curve(PUBLISHED, beta=1.0, alpha=1.0, lam=[0.1, 1.0], eta="best")
+    expected = optimal_eta(PUBLISHED, alpha=1.0, beta=1.0, lam=0.1)
+    assert float(held.eta.sel(lam=0.1)) == expected.eta
+
+
+def test_the_best_penalty_of_a_given_layer():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 10))
+    labels = np.where(features[:, 0] + rng.normal(size=200) > 0, 1.0, -1.0)
+    layer = replica.FeatureSample(features=features, labels=labels)
+    curve = learning_curve(layer, samples=[50, 100], lam="best")
+    best = optimal_lambda(layer, samples=100)
+    there = curve.sel(samples=100)
+    assert (float(there.lam), float(there.test_error)) == (best.lam, best.test_error)
+
+
+def test_a_search_that_fails_is_a_flagged_point():
+    curve = learning_curve(MODEL, alpha=[1.0, 2.0], lam="best", time_limit=1e-9)
+    assert not curve.converged.any()
+    assert np.isnan(curve.test_error).all()
+    assert all("time" in status for status in curve.status.values)
+    with pytest.raises(ConvergenceError):
+        learning_curve(MODEL, alpha=1.0, lam="best", time_limit=1e-9, raise_on_failure=True)
+
+
+def test_notes_say_what_solutions_say():
+    curve = learning_curve(PUBLISHED, beta=1.0, eta=[1.0, 6.0], alpha=1.0, lam=0.1, notes=True)
+    point = solve(replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=6.0)
+                  .srf(beta=1.0), alpha=1.0, lam=0.1)  # fmt: skip
+    there = curve.sel(eta=6.0)
+    for name in ("finite_size_shift", "network_difference"):
+        assert float(there[name]) == pytest.approx(getattr(point, name), rel=1e-9)
+    best = learning_curve(MODEL, alpha=1.0, lam="best", notes=True)
+    assert (
+        float(best.network_difference) == optimal_lambda(MODEL, alpha=1.0).point.network_difference
+    )
+    network = learning_curve(PUBLISHED.network(beta=1.0), alpha=1.0, lam=0.1, notes=True)
+    assert float(network.network_difference) == 0
+
+
+def test_progress_is_told_to_a_function_or_drawn(capsys):
+    told = []
+    progress = lambda *done: told.append(done)  # noqa: E731
+    learning_curve(PUBLISHED, beta=[0.5, 1.0, 2.0], **AT, progress=progress)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    learning_curve(MODEL, alpha=[1.0, 2.0], lam="best", progress=progress)
+    assert told[3:] == [(1, 2), (2, 2)]
+    layer = replica.FeatureSample(features=np.eye(40)[:, :10], labels=np.ones(40))
+    learning_curve(layer, samples=[5, 10], lam=0.1, loss=["square"], progress=progress)
+    assert told[5:] == [(1, 2), (2, 2)]
+    learning_curve(MODEL, **AT, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (dict(loss=["square", "square"]), "different names"),
+        (dict(loss=[]), "one or more"),
+        (dict(student=["tanh", "tanh"]), "different names"),
+        (dict(model=["srf", "net"]), "srf, network"),
+        (dict(lam="best", loss="huber:1"), "loss"),
+        (dict(lam="best", method="damped"), "method"),
+        (dict(lam="worst"), "lam"),
+        (dict(beta="best"), "beta"),
+        (dict(progress="yes"), "progress"),
+        (dict(notes=1.5), "notes"),
+    ],
+)
+def test_what_is_no_grid_is_refused(options, said):
+    with pytest.raises(InvalidArgument, match=said):
+        learning_curve(MODEL, **(dict(alpha=1.0, lam=0.1) | options))
