@@ -13,6 +13,7 @@ from .axes import (
     nudged,
     picture,
     spaced,
+    style,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
@@ -55,4 +56,5 @@ __all__ = [
     "setting",
     "settings",
     "spaced",
+    "style",
 ]

@@ -5,8 +5,11 @@ simulated as points with error bars of two standard errors.
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -14,12 +17,14 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument
 from .legend import SMALL, add_legend
 from .names import settings, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
 # and black.
@@ -37,6 +42,48 @@ NAMED = {
 }  # fmt: skip
 BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
+
+
+class Style(NamedTuple):
+    """What figures have of their own: a title of settings, and colours."""
+
+    title: bool = True
+    colours: bool = True
+
+
+OWN = Style()
+_style = ContextVar("style", default=OWN)
+
+
+@contextmanager
+def style(*, title: bool = True, colours: bool = True) -> Iterator[None]:
+    """How the library draws inside: without the ``title`` of settings, or with matplotlib's
+    ``colours``, those of your own style sheet, in the place of its own.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures, learning_curve
+    >>> from replica.plotting import plot_curve, style
+    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
+    >>> curve = learning_curve(model, alpha=[0.5, 1, 2], lam=0.1)
+    >>> with style(title=False, colours=False):
+    ...     ax = plot_curve(curve)
+    >>> ax.get_title(), ax.get_lines()[0].get_color()
+    ('', 'C0')
+    """
+    for name, value in (("title", title), ("colours", colours)):
+        if not isinstance(value, bool):
+            raise InvalidArgument(name, value, "True or False")
+    token = _style.set(Style(title, colours))
+    try:
+        yield
+    finally:
+        _style.reset(token)
+
+
+def hue(place: int) -> str:
+    """One of the colours of the style, in their order."""
+    return COLOURS[place % len(COLOURS)] if _style.get().colours else f"C{place}"
 
 
 def picture(figure: "Figure", kind: str) -> bytes:
@@ -70,6 +117,8 @@ def colours(values: Sequence[Any]) -> list[str]:
     >>> colours([2, 0.1, 1])[1]
     '#440154'
     """
+    if not _style.get().colours:
+        return [hue(place) for place in range(len(values))]
     if len(values) > 1 and not any(isinstance(value, str) for value in values):
         from matplotlib import colormaps
         from matplotlib.colors import to_hex
@@ -147,14 +196,29 @@ def finish(
 ) -> "Axes":
     """``ax`` with its labels, a small title of the settings ``described`` and of ``notes``, and a
     legend."""
-    ax.set_xlabel(abscissa)
-    ax.set_ylabel(ordinate)
-    if described:
-        ax.set_title("\n".join([_wrapped(settings(described), ax), *notes]), fontsize=SMALL)
+    ax.set_xlabel(in_lines(abscissa, ax.xaxis.label, ax.bbox.width))
+    ax.set_ylabel(in_lines(ordinate, ax.yaxis.label, ax.bbox.height))
+    if described and _style.get().title:
+        stated = ["\n".join(_wrapped([*settings(described)], ax)), *_wrapped(notes, ax)]
+        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
     return add_legend(ax)
 
 
-def _wrapped(pieces: Iterable[str], ax: "Axes") -> str:
+def in_lines(label: str, drawn: "Text", room: float) -> str:
+    """A label in as many lines as its axis, ``room`` pixels long, needs."""
+    figure: Any = drawn.get_figure(root=True)
+    fits = room / (0.55 * float(drawn.get_fontsize()) * figure.dpi / 72)  # characters
+    lines = [""]
+    for word in re.findall(r"\$[^$]*\$|\S+", label):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if visible(longer) > fits and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
+
+
+def _wrapped(pieces: Sequence[str], ax: "Axes") -> list[str]:
     """The pieces with commas between them, in lines no wider than ``ax``."""
     dots_per_point = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     width = ax.bbox.width / dots_per_point
@@ -166,7 +230,7 @@ def _wrapped(pieces: Iterable[str], ax: "Axes") -> str:
             lines.append(piece)
         else:
             lines[-1] = longer
-    return "\n".join(lines)
+    return lines
 
 
 def letter_panels(panels: Iterable["Axes"]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOURS, REFERENCE, axes, colours, finish, from_zero, set_scale
+from .axes import REFERENCE, axes, colours, finish, from_zero, hue, set_scale
 from .names import ERROR_LABELS, LABELS, setting
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def plot_bounds(
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
     lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
-    ax.fill_between(eta, lower, upper, color=COLOURS[0], alpha=0.12, linewidth=0)
-    ax.plot(eta, upper, color=COLOURS[0], label=r"upper bound $U$, $\lambda\to\infty$")
-    ax.plot(eta, lower, "--", color=COLOURS[0], label=r"lower bound $L$")
+    ax.fill_between(eta, lower, upper, color=hue(0), alpha=0.12, linewidth=0)
+    ax.plot(eta, upper, color=hue(0), label=r"upper bound $U$, $\lambda\to\infty$")
+    ax.plot(eta, lower, "--", color=hue(0), label=r"lower bound $L$")
     for i, ratio in enumerate(alpha, start=1):
         achieved = [point[f"achieved_{ratio:g}"] for point in points]
         label = rf"best $\lambda$ at {setting('alpha', ratio)}"
-        ax.plot(eta, achieved, color=COLOURS[i % len(COLOURS)], label=label)
+        ax.plot(eta, achieved, color=hue(i), label=label)
     ax.axhline(linear, **REFERENCE, label="best linear predictor")
     set_scale(ax, eta)
     from_zero(ax)
@@ -85,8 +85,8 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     _draw_target(ax, kappa, bounds.target_function)
     lower = rf"lower bound, $L = {bounds.lower:.3g}$"
     upper = rf"upper bound, $U = {bounds.upper:.3g}$"
-    ax.plot(kappa, bounds.lower_function(kappa), "--", color=COLOURS[0], label=lower)
-    ax.plot(kappa, bounds.upper_function(kappa), color=COLOURS[0], label=upper)
+    ax.plot(kappa, bounds.lower_function(kappa), "--", color=hue(0), label=lower)
+    ax.plot(kappa, bounds.upper_function(kappa), color=hue(0), label=upper)
     return finish(ax, LABELS["kappa"], MEAN_LABEL, bounds.settings)
 
 
@@ -141,8 +141,8 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
     label = "± one standard deviation, theory"
     low, high = mean - spread, mean + spread
-    ax.fill_between(kappa, low, high, color=COLOURS[0], alpha=0.2, linewidth=0, label=label)
-    ax.plot(kappa, mean, color=COLOURS[0], label=r"learned, $C(\kappa)$, theory")
+    ax.fill_between(kappa, low, high, color=hue(0), alpha=0.2, linewidth=0, label=label)
+    ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
     _draw_target(ax, kappa, learned.target_mean)
     return finish(ax, LABELS["kappa"], "output of the network", learned.settings)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from .axes import (
     BARS,
-    COLOURS,
     REFERENCE,
     axes,
     draw_points,
     from_zero,
+    hue,
     nudged,
     panel_below,
     set_scale,
@@ -128,7 +128,7 @@ def _style(label: str, alone: bool) -> dict[str, Any]:
     """How the lines of another theory than the first are drawn: pale and broad of a limit, else
     thin, and of another colour where colours tell nothing else."""
     pale = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
-    thin = {"linewidth": 1.0} | ({"color": COLOURS[1]} if alone else {})
+    thin = {"linewidth": 1.0} | ({"color": hue(1)} if alone else {})
     return pale if label == LIMIT else thin
 
 

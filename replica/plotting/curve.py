@@ -14,6 +14,7 @@ from .axes import (
     draw_points,
     finish,
     from_zero,
+    hue,
     is_logarithmic,
     set_scale,
 )
@@ -186,7 +187,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         for index in np.ndindex(*shape)
     ]
     labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
-    shades: Sequence[Any] = COLOURS[:count]
+    shades: Sequence[Any] = [hue(place) for place in range(count)]
     if count > MANY:
         from matplotlib import colormaps
 

@@ -60,7 +60,7 @@ def plot_heat_map(
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         mark_optimum(ax, x[i], y[j])
         places = setting(x_name, x[i]), setting(y_name, y[j])
-        notes = [rf"$\star$ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
+        notes = [rf"$\bigstar$ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
     x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
     return finish(ax, x_label, y_label, shared_settings(curve), notes)
 

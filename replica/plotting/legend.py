@@ -21,7 +21,8 @@ def add_legend(ax: "Axes", **options: Any) -> "Axes":
     box = ax.legend(loc="best", **options)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extent = box.get_window_extent()
-    if not _covers(ax, extent):
+    fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
+    if fits and not _covers(ax, extent):
         left, low = ax.transAxes.inverted().transform(extent.min).tolist()
         box.set_loc((left, low))  # so that it stays there
         return ax

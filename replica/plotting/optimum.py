@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import COLOURS, axes, finish, from_zero, panel_below, set_scale
+from .axes import axes, finish, from_zero, hue, panel_below, set_scale
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS
 
@@ -45,13 +45,13 @@ def plot_optima(
     ax = axes(ax)
     below = panel_below(ax, 0.4)
     alpha = np.array([point["alpha"] for point in points])
-    ax.plot(alpha, [point["test_error"] for point in points], ".-", color=COLOURS[0])
+    ax.plot(alpha, [point["test_error"] for point in points], ".-", color=hue(0))
     drawn = []
     for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
         best = np.array([point[name] for point in points], dtype=float)
         if np.isfinite(best).any() and (described or {}).get(name) is None:
             drawn += best[np.isfinite(best)].tolist()
-            style: dict[str, Any] = {"color": COLOURS[i + 1], "markersize": 4}
+            style: dict[str, Any] = {"color": hue(i + 1), "markersize": 4}
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
             ends = np.array([name in point.get("at_edge", "").split() for point in points])
             if ends.any():

@@ -6,7 +6,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOURS, axes, finish, from_zero
+from .axes import axes, finish, from_zero, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ def plot_spectrum(
     ----------
     spectrum : Spectrum or LayerSpectrum
     ax : matplotlib Axes, optional
-    eigenvalues : array, optional
-        Of one or more simulated matrices.
+    eigenvalues : array (p,) or (draws, p), optional
+        Of simulated matrices.
 
     Examples
     --------
@@ -50,15 +50,19 @@ def plot_spectrum(
         height = count / values.size / width
         ax.stairs(height, edges, fill=True, color="0.8", label="simulated eigenvalues")
     for i, (x, y) in enumerate(lines):
-        ax.plot(x, x * y if logarithmic else y, color=COLOURS[0], label="" if i else "theory")
+        ax.plot(x, x * y if logarithmic else y, color=hue(0), label="" if i else "theory")
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    for text in spectrum.notes:
-        ax.plot([], [], " ", label=text)
+    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    beyond = [x for x in spectrum.outliers_at(p) if high < x and (logarithmic or x < 3 * high)]
+    if beyond:
+        style: dict[str, Any] = {"color": hue(0), "markersize": 7, "clip_on": False}
+        ax.plot(beyond, [0] * len(beyond), "v", label="outlier, theory", **style)
     per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
     ordinate = per_log if logarithmic else per_unit
-    return finish(ax, r"eigenvalue $x$ of $\Phi^\top\Phi/n$", ordinate, spectrum.settings)
+    abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
+    return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)
 
 
 def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:

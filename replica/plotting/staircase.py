@@ -6,9 +6,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import COLOURS, axes
+from .axes import axes, finish, hue
 from .legend import SMALL
-from .names import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +33,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     for step, stage in enumerate(staircase.stages, start=1):
         low, high = shares[step - 1 : step + 1]
         linear = step <= staircase.linear_stages
-        colour = COLOURS[0] if linear else COLOURS[1]
+        colour = hue(0) if linear else hue(1)
         ax.bar(step, high - low, bottom=low, width=1.0, color=colour, alpha=0.25, linewidth=0)
         ax.plot([step - 0.5, step - 0.5, step + 0.5], [low, high, high], color=colour)
         samples = "d" if stage.leap == 1 else f"d^{stage.leap}"
@@ -53,10 +52,9 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlim(0.4, max(2, len(staircase.stages)) + 0.6)
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
-    ax.set_xlabel("giant step, each on a fresh batch of $n$ samples")
-    ax.set_ylabel("share of the variance in reach")
-    ax.set_title(plain(staircase.target.name), fontsize="medium")
-    return ax
+    each = "giant step, each on a fresh batch of $n$ samples"
+    described = {"target": staircase.target.name}
+    return finish(ax, each, "share of the variance in reach", described)
 
 
 def _sum_of_coordinates(direction: Array) -> str:

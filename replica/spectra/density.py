@@ -51,6 +51,11 @@ class SpectralDensity(Displayed):
         """What a figure says beside the density."""
         return [f"atom at 0: {self.atom:.3g}"] if self.atom else []
 
+    def outliers_at(self, width: int | None) -> Array:
+        """Where the outliers of features of that ``width`` p are, (O,); none where it depends on
+        p, and that is not known."""
+        raise NotImplementedError
+
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
         """The density, :func:`replica.plotting.plot_spectrum`."""
         return plot_spectrum(self, ax, eigenvalues=eigenvalues)

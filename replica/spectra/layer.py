@@ -77,6 +77,10 @@ class LayerSpectrum(SpectralDensity):
         """What a figure says beside the density."""
         return super().notes + [f"outlier at {value:.3g}" for value in self.outliers[:2]]
 
+    def outliers_at(self, width: int | None) -> Array:
+        """The outliers (O,), of the layer's own width."""
+        return self.outliers
+
     def density(self, x: ArrayLike) -> Array:
         """Density of the eigenvalues at real x of any shape, between places at which it was found;
         0 outside the edges."""

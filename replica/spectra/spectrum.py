@@ -97,6 +97,10 @@ class Spectrum(SpectralDensity):
             notes += [rf"outlier at ${value:.3g}\,p${seen}"]
         return notes
 
+    def outliers_at(self, width: int | None) -> Array:
+        """Outliers (O,) of features of ``width`` p: they grow with p."""
+        return np.empty(0) if width is None else self.outliers * width
+
     @cached_property
     def outliers_from(self) -> Array:
         """The number of samples n from which each of the outliers (O,) lies above the bulk: with

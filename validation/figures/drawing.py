@@ -93,6 +93,16 @@ def add_legend_entry(
     return draw_points(ax, [], [], [], color="0.3", label=label, **style)
 
 
+def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
+    """One legend under all panels of a figure; its ``handles`` stand in no panel's own."""
+    shown = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
+    labels = [handle.get_label() for handle in handles]
+    columns = len(handles) if figure.get_figwidth() > 8 else 2
+    figure.legend(handles, labels, **({**shown, "ncols": columns} | options))
+    for handle in handles:
+        handle.set_label("")
+
+
 # The theory of what is simulated, what it is compared with, and how each is drawn.
 THEORIES: dict[str, dict[str, Any]] = {
     "theory": {"linewidth": 1.8},
@@ -101,7 +111,7 @@ THEORIES: dict[str, dict[str, Any]] = {
     "limit": {
         "label": r"theory of the sRF, $d\to\infty$",
         "linewidth": 1.0,
-        "linestyle": (0, (1, 1)),
+        "linestyle": (0, (5, 1, 1, 1)),
     },
 }
 
@@ -132,17 +142,22 @@ def draw_theories(
 
 
 def theory_legend(
-    axes: Any, dimension: int | None, kinds: Sequence[str], own: str = "the network"
+    axes: Any,
+    dimension: int | None,
+    kinds: Sequence[str],
+    own: str = "the network",
+    draws: int | None = None,
 ) -> None:
-    """Labels of the axes of ``draw_theories``, and legends of its curves; in the last panel, too,
-    of what ``kinds`` of lines and points are, if all points are of ``own``."""
+    """Labels of the axes of ``draw_theories``, legends of its curves, and below all panels one of
+    what ``kinds`` of lines and points are, if all points are of ``own``."""
     axes[0, 0].set_ylabel(ERROR_LABELS["test_error"])
     axes[1, 0].set_ylabel("off the theory (%)")
-    last = axes[0, -1]
+    handles = []
     for kind in kinds:
         label = f"theory of {own}" if kind == "theory" else THEORIES[kind]["label"]
-        last.plot([], [], **(THEORIES[kind] | {"color": "0.3", "label": label}))
-    add_legend_entry(last, dimension, markerfacecolor="white")
+        handles += axes[0, 0].plot([], [], **(THEORIES[kind] | {"color": "0.3", "label": label}))
+    handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
+    legend_below(axes[0, 0].figure, handles)
     for ax in axes[0]:
         ax.set_ylim(bottom=0)
         add_legend(ax)

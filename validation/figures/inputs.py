@@ -88,5 +88,5 @@ def draw(data: dict[str, Any]) -> Figure:
             draw_theories(column, curve, curve, color=color, label=label)
         column[0].set_ylim(bottom=0)
         column[1].set_xlabel(PANELS[panel][0])
-    theory_legend(axes, data["dimension"], KINDS)
+    theory_legend(axes, data["dimension"], KINDS, draws=data["seeds"])
     return picture

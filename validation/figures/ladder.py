@@ -82,8 +82,7 @@ def draw(data: dict[str, Any]) -> Figure:
         for model, colour in zip(("srf", "network"), colours(["srf", "network"]), strict=True):
             value = data["models"][model]["theory"][j]
             label = "theory of the sRF" if model == "srf" else "theory of the network"
-            star = {"markersize": 11, "markeredgecolor": "black", "zorder": 3}
-            ax.plot(-3 * nudge, value, "*", color=colour, label=label, **star)
+            ax.axhline(value, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
         ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")

@@ -172,6 +172,8 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     axes = panels_with_differences(picture, 1, squeeze=False)
     (ax,), (below,) = axes
     plot_bounds(data["bounds"], data["linear"], ax=ax)
+    for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
+        line.set_label(rf"{line.get_label()} ($d\to\infty$)")
     for curve, color in zip(data["curves"], colours(ACHIEVED_ALPHAS), strict=True):
         label = rf"best $\lambda$, {setting('alpha', curve['alpha'])}"
         draw_theories(axes[:, 0], data, curve, color=color, label=label)

@@ -52,9 +52,10 @@ class Panel:
     shared: dict[str, Any]
     curves: Sequence[Curve]
     lam: float = 0.1
+    title: str = ""
 
 
-def over(name: str, values: Sequence[float], **shared: Any) -> Panel:
+def over(name: str, values: Sequence[float], title: str = "", **shared: Any) -> Panel:
     """A curve for each value of a field of the step, or of beta at fixed ``rate`` eta~ beta."""
     curves = []
     step = {k: v for k, v in shared.items() if k not in ("rate", "beta")}
@@ -65,12 +66,14 @@ def over(name: str, values: Sequence[float], **shared: Any) -> Panel:
             own["eta"] = shared["rate"] / beta
         problem = GradientStep(**(step | own))
         curves.append(Curve(setting(name, value), problem, color, beta))
-    return Panel(shared, curves)
+    return Panel(shared, curves, title=title)
 
 
 SPIKED = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 SRF = SPIKED.srf(beta=1.0)
 WIDTHS = (0.5, 1.0, 2.0, 4.0)
+SAME_STEP = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
+SAME_RATE = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
 PANELS: dict[str, Sequence[Panel]] = {
     "2": (
         over("alpha0", (1.0, 2.0, 5.0, 20.0), student="tanh", target="sin", eta=3.0, beta=1.0),
@@ -93,8 +96,8 @@ PANELS: dict[str, Sequence[Panel]] = {
         ),
     ),
     "5": (
-        over("beta", WIDTHS, student="tanh", target="sin", alpha0=20, rate=3.0),
-        over("beta", WIDTHS, student="tanh", target="sin", alpha0=20, eta=3.0),
+        over("beta", WIDTHS, SAME_STEP, student="tanh", target="sin", alpha0=20, rate=3.0),
+        over("beta", WIDTHS, SAME_RATE, student="tanh", target="sin", alpha0=20, eta=3.0),
     ),
 }  # fmt: skip
 
@@ -137,7 +140,8 @@ def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> d
 def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
     """Theory of an sRF over the length of its spike, in the limit and at the simulated d."""
     few = LENGTHS[2::3] if quick else LENGTHS
-    lengths = np.linspace(0.0, LENGTHS[-1], 13 if quick else 61)
+    # close where the error falls steeply from its value without a spike, with slope 0
+    lengths = LENGTHS[-1] * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2
     lines = {
         kind: sweep(model, alpha=curve.alpha, lam=lam, grids={"r": lengths}).columns["test_error"]
         for kind, model in (
@@ -161,9 +165,10 @@ def draw(data: dict[str, Any]) -> Figure:
             shown = {"color": curve.color, "label": curve.label}
             draw_theories(column, own, own, places=i - (len(values) - 1) / 2, **shown)
         column[0].axhline(values[0]["linear"], **REFERENCE, label="best linear predictor")
-        column[0].set_title(", ".join(settings(panel.shared | {"lam": panel.lam})))
+        stated = ", ".join(settings(panel.shared | {"lam": panel.lam}))
+        column[0].set_title("\n".join(filter(None, [panel.title, stated])))
         column[1].set_xlabel(LABELS["alpha" if np.isnan(panel.curves[0].alpha) else "r"])
     kinds = [kind for kind in THEORIES if any(kind in own for one in data["panels"] for own in one)]
     own = "the network" if data["panel"] != "4" else "what is simulated"
-    theory_legend(axes, data["dimension"], kinds, own)
+    theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
     return picture

@@ -31,8 +31,17 @@ SYMBOLS = {  # of the settings in a title
 }
 
 
-DASHES = {"network": "-", "Hermite model": "--"}  # of their theories
-THICK, THIN = 1.4, 0.6  # lines of the theory given the first layer, and of the closed form
+# Of the network and of the Hermite model: the theory given the first layers that were drawn, known
+# where points are and no line between them, and the closed form, which knows of no draw.
+LEARNERS = "network", "Hermite model"
+GIVEN: tuple[dict[str, Any], ...] = (
+    {"marker": "_", "markersize": 14, "markeredgewidth": 1.4, "linestyle": ""},
+    {"marker": "_", "markersize": 7, "markeredgewidth": 2.6, "linestyle": ""},
+)
+CLOSED: tuple[dict[str, Any], ...] = (
+    {"linestyle": "-", "linewidth": 1.0},
+    {"linestyle": "--", "linewidth": 1.0},
+)
 
 
 def draw_map(data: dict[str, Any]) -> Figure:
@@ -56,7 +65,8 @@ def draw_map(data: dict[str, Any]) -> Figure:
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
-    ax.set_title(f"relu, {_pieces(fixed, data['draws'])}", fontsize="small")
+    lines = "\ncontours: theory in closed form" if np.isfinite(theory).any() else ""
+    ax.set_title(f"relu, {_pieces(fixed, data['draws'])}{lines}", fontsize="small")
     return picture
 
 
@@ -64,7 +74,7 @@ def draw_sweep(
     data: dict[str, Any], *, x: str, errors: Sequence[str], others: Sequence[dict[str, Any]]
 ) -> Figure:
     """Network as circles, Hermite model as crosses; open squares where nothing is proved.  Lines
-    are their theory given the first layer, thin ones the closed form.
+    are the closed form, dashes at the points the theory given the first layer.
 
     A row for each of the ``errors``, a column for each of the ``others``, over ``x``.
     """
@@ -82,11 +92,11 @@ def draw_sweep(
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
         mean = np.array([one["mean"][error] for one in points], dtype=float)
-        lines = [
-            (np.array([one[theory][error] for one in points], dtype=float), width, of)
-            for theory, width, of in (
-                ("theory", THICK, "given its first layer"),
-                ("closed", THIN, "in closed form"),
+        theories = [
+            (np.array([one[theory][error] for one in points], dtype=float), styles, of)
+            for theory, styles, of in (
+                ("theory", GIVEN, "given its first layer"),
+                ("closed", CLOSED, "in closed form"),
             )
         ]
         bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
@@ -97,8 +107,8 @@ def draw_sweep(
                 values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, markerfacecolor="white",
                 **style,
             )  # fmt: skip
-            for (theory, width, _), (j, dashes) in product(lines, enumerate(DASHES.values())):
-                ax.plot(values, theory[:, i, j], dashes, color=colour, linewidth=width)
+            for (theory, styles, _), j in product(theories, range(len(LEARNERS))):
+                ax.plot(values, theory[:, i, j], color=colour, **styles[j])
             for chosen, marker in ((good, "x"), (~good, "s")):
                 style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
@@ -106,9 +116,9 @@ def draw_sweep(
         of_any = {"color": "0.3", "markerfacecolor": "white", "label": f"network (±{BARS} s.e.)"}
         ax.errorbar([], [], [], fmt="o", markersize=5, capsize=2, **of_any)
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
-        for (theory, width, of), (name, dashes) in product(lines, DASHES.items()):
+        for (theory, styles, of), (j, name) in product(theories, enumerate(LEARNERS)):
             if np.isfinite(theory).any():
-                ax.plot([], [], dashes, color="0.3", linewidth=width, label=f"{name}, {of}")
+                ax.plot([], [], color="0.3", label=f"theory of the {name}, {of}", **styles[j])
         if not good.all():
             label = "Hermite model, not proved"
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)

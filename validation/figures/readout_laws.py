@@ -4,11 +4,10 @@ A neuron with first-step readout a~ gets a spike of length proportional to it, s
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
 with equal readout it has one.  tanh student, one giant step, an easy and a hard target.
 Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
-theory is drawn at the dimension simulated, and in the limit.  What the text leaves open is chosen
-here: alpha0, eta~, lam and the hard target.
+theory is drawn at the dimension simulated, of the Gaussian law in the limit, too.  What the text
+leaves open is chosen here: alpha0, eta~, lam and the hard target.
 """
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,11 @@ from matplotlib.figure import Figure
 from replica import GradientStep
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels, settings
+from replica.plotting import COLOURS, LABELS, settings
 
 from ..run import simulate
-from .computing import Progress, tracked
-from .drawing import add_legend_entry, draw_curve, panels_with_differences
+from .computing import Progress, model_of, tracked
+from .drawing import draw_theories, panels_with_differences, theory_legend
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
 TARGETS = {
@@ -37,33 +36,37 @@ LAWS: dict[str, tuple[Any, str]] = {
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
 PENALTY = 0.1
+KINDS = "theory", "srf", "limit"  # of figures' theories
 
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
-    """Theory over alpha for every law and target, at d and in the limit, and simulated sRFs."""
-    alpha = np.linspace(0.1, 4, 12 if quick else 60)
+    """Theories over alpha for every law and target, at d and in the limit, and simulated
+    networks."""
+    alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
     few = np.array([0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0])
     dimension, seeds = (120, 2) if quick else (600, 8)
     curves = []
     for target, kind in tracked(list(product(TARGETS, LAWS)), progress):
-        limit = GradientStep(target=target, readout=LAWS[kind][0], **PROBLEM).srf(beta=1.0)
-        curve: dict[str, Any] = {"target": target, "law": kind, "alpha": alpha}
-        for name, model in (("limit", limit), ("theory", replace(limit, dimension=dimension))):
+        step = GradientStep(target=target, readout=LAWS[kind][0], **PROBLEM)
+        curve: dict[str, Any] = {"target": target, "law": kind}
+        kinds = KINDS if kind == "gaussian" else KINDS[:2]  # of others the limit is hardly another
+        for name in kinds:
+            model = model_of(name, step, dimension=dimension)
             grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
             curve[name] = grid.columns["test_error"]
         if kind != "+-1":  # the same problem as equal, for an odd student
             size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0}
-            simulation = simulate(limit, alpha=few, lam=PENALTY, store=store, **size)
-            curve |= {"simulated_alpha": few, "simulated": simulation.test_mean[:, 0]}
-            curve |= {"stderr": simulation.test_stderr[:, 0]}
+            found = simulate(step, alpha=few, lam=PENALTY, beta=1.0, store=store, **size)
+            curve["simulated"] = np.column_stack([found.test_mean, found.test_stderr])
         curves.append(curve)
-    shared = {"step": PROBLEM, "lam": PENALTY, "dimension": dimension, "seeds": seeds}
+    axes = {"x": alpha, "simulated_at": few}
+    shared = {"step": PROBLEM, "lam": PENALTY, "dimension": dimension, "seeds": seeds, **axes}
     return dict(plain({**shared, "curves": curves}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """A panel for each target: theory as lines, simulated spiked random features as points, and
-    below what they are off by."""
+    """A panel for each target: theories as lines, simulated networks as points, and below what
+    they are off by."""
     picture = Figure(figsize=(10, 5.4), layout="constrained")
     axes = panels_with_differences(picture, len(TARGETS))
     columns = dict(zip(TARGETS, axes.T, strict=True))
@@ -73,27 +76,12 @@ def draw(data: dict[str, Any]) -> Figure:
         shown: dict[str, Any] = {"color": shades[kind], "label": LAWS[kind][1]}
         if kind == "+-1":
             style = {"linestyle": (0, (4, 4)), "zorder": 3}
-            column[0].plot(curve["alpha"], curve["theory"], **shown, **style)
+            column[0].plot(data["x"], curve["theory"], **shown, **style)
             continue
-        keys = ("alpha", "theory", "simulated_alpha", "simulated", "stderr")
-        places = list(LAWS).index(kind) - 1.5
-        draw_curve(column, *(curve[key] for key in keys), **shown, places=places)
-        column[0].plot(curve["alpha"], curve["limit"], ":", color=shades[kind], linewidth=1)
+        draw_theories(column, data, curve, **shown, places=list(LAWS).index(kind) - 1.5)
     for target, (ax, below) in columns.items():
         fixed = ", ".join(settings(PROBLEM | {"beta": 1.0, "lam": PENALTY}))
         ax.set_title(f"{TARGETS[target]}, {fixed}")
         below.set_xlabel(LABELS["alpha"])
-    easy, hard = axes[0]
-    easy.set_ylabel(ERROR_LABELS["test_error"])
-    d = data["dimension"]
-    kinds = [
-        hard.plot([], [], color="0.3", label=rf"theory of the sRF, $d = {d}$")[0],
-        hard.plot([], [], ":", color="0.3", linewidth=1, label=r"the same, $d \to \infty$")[0],
-        add_legend_entry(hard, d, data["seeds"]),
-    ]
-    for ax in (easy, hard):
-        ax.set_ylim(bottom=0)
-    add_legend(easy)
-    add_legend(hard, handles=kinds)
-    letter_panels([easy, hard])
+    theory_legend(axes, data["dimension"], KINDS, "the network at this $d$", data["seeds"])
     return picture

@@ -20,6 +20,7 @@ from solvers.results import Array
 
 from ..measure import initial_layer, single_step
 from .computing import Progress, kept, tracked
+from .drawing import legend_below
 
 TWO_TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
@@ -98,11 +99,11 @@ def draw(data: dict[str, Any]) -> Figure:
         )  # fmt: skip
     left.set_ylim(bottom=0)
     left.set_ylabel("test error")
-    add_legend(left)
-    right.plot(
-        [], [], "o--", color="0.3", markersize=4, label=r"with $(w_1 + w_2)/\sqrt{2}$, $C_1$"
-    )
-    right.plot([], [], "s-", color="0.3", markersize=4, label=r"with $(w_1 - w_2)/\sqrt{2}$")
+    handles, _ = left.get_legend_handles_labels()
+    legend_below(picture, handles)
+    for marks, sign, what in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
+        label = rf"with $(w_1 {sign} w_2)/\sqrt{{2}}${what}"
+        right.plot([], [], marks, color="0.3", markersize=4, label=label)
     right.set_ylim(0, 1)
     right.set_ylabel("root mean square cosine of neurons")
     add_legend(right)

@@ -50,7 +50,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
 
 def draw(data: dict[str, Any]) -> Figure:
     """A panel for each spectrum."""
-    picture = Figure(figsize=(12, 3.8), layout="constrained")
+    picture = Figure(figsize=(12, 4.4), layout="constrained")
     panels = picture.subplots(1, len(SPECTRA))
     for ax, (step, beta, alpha, title), values in zip(
         panels, SPECTRA, data["eigenvalues"], strict=True
@@ -65,15 +65,15 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
             ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
-        # the largest eigenvalue on the abscissa, where it is predicted and where it is
-        ax.axvline(own.outliers[0] * drawn.shape[1], ymax=0.1, color=COLOURS[0])
         label = "largest of each draw"
         ax.plot(drawn[:, -1], np.zeros(len(drawn)), "ko", markersize=4, clip_on=False, label=label)
         place = settings(describe(step) | {"beta": beta, "alpha": alpha})
         half = (len(place) + 1) // 2
-        ax.set_title("\n".join([title, ", ".join(place[:half]), ", ".join(place[half:])]))
+        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *own.notes[:2]]
+        ax.set_title("\n".join(lines))
         add_legend(ax)
     letter_panels(panels)
+    picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
     for ax in panels[1:]:
         ax.set_ylabel("")
     return picture

@@ -24,17 +24,23 @@ from solvers.results import Array
 from ..comparisons import first_step
 from ..measure import alignment
 from .computing import Progress, kept, tracked
+from .drawing import legend_below
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
-    (STUCK, "rademacher", (1, 2), "$\\frac{1}{2}(4z_1 + z_1^2 + z_2)$\n$\\tilde a = \\pm 1$"),
+    (
+        STUCK,
+        "rademacher",
+        (1, 2),
+        "$\\frac{1}{2}(4z_1 + z_1^2 + z_2)$\n$\\tilde a = \\pm 1$; theory: step 1",
+    ),
     (
         ESCAPES,
         "rademacher",
         (1, 2),
-        "$\\frac{1}{2}(z_1 + z_1^2 + z_2 - z_2^2)$\n$\\tilde a = \\pm 1$",
+        "$\\frac{1}{2}(z_1 + z_1^2 + z_2 - z_2^2)$\n$\\tilde a = \\pm 1$; theory: step 1",
     ),
-    (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$"),
+    (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$; theory: all"),
 ]
 STEP_COUNT = 6
 SHOWN_NEURONS = 20  # of either sign
@@ -129,7 +135,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot([], [], **dot, **styles["gradients"], label="gradients")[0],
         ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
         ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
-        ax.plot([], [], color="0.6", linewidth=0.8, label="direction of $C_1$")[0],
+        ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")[0],
     ]
-    picture.legend(handles=handles, loc="outside lower center", ncols=7, frameon=False)
+    legend_below(picture, handles)
     return picture

@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 from replica import GradientStep, after_each_step
 from replica.documents import plain
 from replica.observables import sweep
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, add_legend, letter_panels, settings
+from replica.plotting import (
+    COLOURS,
+    ERROR_LABELS,
+    LABELS,
+    add_legend,
+    colours,
+    draw_points,
+    letter_panels,
+    settings,
+)
 from replica.problem import describe
 from solvers.results import Array
 
@@ -78,33 +87,34 @@ def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Learning curves on the left, the spike on the right, and below what points are off by."""
+    """Learning curves on the left, and below what points are off by; on the right the spike."""
     picture = Figure(figsize=(9.5, 4.8), layout="constrained")
     fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
     picture.suptitle(", ".join([*fixed, r"$\alpha_t = 2$"]), fontsize="small")
-    axes = panels_with_differences(picture, 2)
-    (left, right), below = axes
+    curves, rows = picture.subfigures(1, 2, squeeze=False)[0]
+    axes = panels_with_differences(curves, 1, squeeze=False)
+    (left,), (below,) = axes
+    shades = colours(STEP_COUNTS)
     for curve in data["curves"]:
         count = curve["steps"]
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
         points = (data["simulated_alpha"], curve["simulated"], curve["stderr"])
-        shown: dict[str, Any] = {"color": COLOURS[count], "label": label}
+        shown: dict[str, Any] = {"color": shades[count], "label": label}
         draw_curve(axes[:, 0], data["alpha"], curve["theory"], *points, **shown, places=count - 1.5)
     steps = np.arange(1, len(data["predicted"]) + 1)
     predicted, measured = np.array(data["predicted"]), np.array(data["measured"])
     stderr = np.array(data["measured_stderr"])
-    for i, name in enumerate(("r", "c", "gamma")):
-        values = (predicted[:, i], steps, measured[:, i], stderr[:, i])
-        shown = {"color": COLOURS[4 + i], "label": LABELS[name]}
-        draw_curve(axes[:, 1], steps, *values, **shown)
+    quantities = rows.subplots(3, 1, sharex=True)
+    for i, (name, ax) in enumerate(zip(("r", "c", "gamma"), quantities, strict=True)):
+        ax.plot(steps, predicted[:, i], color=COLOURS[0])
+        draw_points(ax, steps, measured[:, i], stderr[:, i], color=COLOURS[0])
+        ax.set_ylabel(LABELS[name].replace(" $", "\n$"))
+    quantities[-1].set_xlabel("giant step")
+    quantities[-1].set_xticks(steps)
     left.set_ylabel(ERROR_LABELS["test_error"])
-    right.set_ylabel("rows after the step")
-    for ax, abscissa in zip(below, (LABELS["alpha"], "giant step"), strict=True):
-        ax.set_xlabel(abscissa)
-    below[1].set_xticks(steps)
-    add_legend_entry(left, data["dimension"])
-    for ax in (left, right):
-        ax.set_ylim(bottom=0)
-        add_legend(ax)
-    letter_panels([left, right])
+    below.set_xlabel(LABELS["alpha"])
+    add_legend_entry(left, data["dimension"], data["seeds"])
+    left.set_ylim(bottom=0)
+    add_legend(left)
+    letter_panels([left, *quantities])
     return picture
