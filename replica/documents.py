@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -111,6 +111,64 @@ def plain(value: Any) -> Any:
 def to_json(document: Mapping[str, Any]) -> str:
     """The document as JSON text, NaN as null."""
     return json.dumps(plain(document), indent=1, allow_nan=False)
+
+
+# Columns that a printed table has no room for: how points were found, and what they are made of.
+NOT_PRINTED = (
+    "converged", "residual", "quadrature_error", "iterations", "status", "nodes",
+    "r", "c", "gamma",
+)  # fmt: skip
+
+
+def to_tex(rows: Sequence[Mapping[str, Any]], symbol: Callable[[str], str] = str) -> str:
+    r"""The rows as a table of LaTeX, with the rules of its package booktabs: the ``symbol`` of each
+    column, numbers to four digits, a dash where one is not known.
+
+    Examples
+    --------
+    >>> print(to_tex([{"alpha": 0.5, "test_error": 1 / 3, "status": "converged"}]))
+    \begin{tabular}{rr}
+    \toprule
+    alpha & test error \\
+    \midrule
+    0.5 & 0.3333 \\
+    \bottomrule
+    \end{tabular}
+    <BLANKLINE>
+    """
+    names = [name for name in rows[0] if name not in NOT_PRINTED] or list(rows[0])
+    body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
+    lines = [
+        rf"\begin{{tabular}}{{{'r' * len(names)}}}",
+        r"\toprule",
+        rf"{' & '.join(_tex(symbol(name)) for name in names)} \\",
+        r"\midrule",
+        *(rf"{row} \\" for row in body),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tex(value: Any) -> str:
+    """A cell of a table of LaTeX."""
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return "--"
+    if isinstance(value, (float, np.floating)):
+        digits, _, power = f"{value:.4g}".partition("e")
+        if digits.endswith("inf"):
+            return digits.replace("inf", r"$\infty$")
+        number = digits.replace("-", "$-$")
+        return rf"{number} $\cdot 10^{{{int(power)}}}$" if power else number
+    if str(value).startswith("$"):
+        return str(value)
+    named = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "_": " ",
+    }
+    return "".join(named.get(c, rf"\{c}" if c in "&%$#{}" else c) for c in str(value))
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -31,7 +31,7 @@ from .output import PICTURES, Output, answers_only, say
 from .problem_file import read_config
 
 FILES = "Files and output"  # a panel of the help
-TABLES = (".csv", ".json")  # what --out writes, and with a data set:
+TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for

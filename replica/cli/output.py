@@ -17,7 +17,7 @@ from .. import documents
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_DIFFERENCE, NOTED_SHIFT
-from ..plotting import picture
+from ..plotting import picture, symbol
 from ..problem import LabelLaw, Problem
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -60,7 +60,8 @@ class Output:
     ) -> None:
         """Save the ``document`` and the ``figure``, and print it, as JSON or what ``show`` says.
 
-        A .csv file holds ``rows``, the document's points unless given; a .nc file the ``dataset``.
+        A .csv or .tex file holds ``rows``, the document's points unless given; a .nc file the
+        ``dataset``.
         """
         if self.out is not None:
             if self.out.suffix == ".nc" and dataset is not None:
@@ -69,7 +70,10 @@ class Output:
             elif self.out.suffix == ".json":
                 content = (documents.to_json(document) + "\n").encode()
             else:
-                content = documents.to_csv(document["points"] if rows is None else rows).encode()
+                table = document["points"] if rows is None else rows
+                tex = self.out.suffix == ".tex"
+                written = documents.to_tex(table, symbol) if tex else documents.to_csv(table)
+                content = written.encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:

@@ -13,7 +13,7 @@ from .options import Options
 from .output import Output, answer
 
 
-@command(offered=("target",))
+@command(offered=("student", "target"))
 def staircase(
     options: Options,
     output: Output,
@@ -29,20 +29,25 @@ def staircase(
     """Which directions of a target are learned, step after step, and from how many samples.
 
     A row for every direction: the step that learns it, from that many samples; leap is their
-    exponent, explained the share of the target's variance in reach.  In Python: replica.staircase.
+    exponent, explained the share of the target's variance in reach.  A --student that is odd or
+    even sees that part of the target alone.  In Python: replica.staircase.
 
     Examples
     --------
     replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png
 
-    replica staircase --target "sign(z1) + he2(z2)" --degree 3
+    replica staircase --student tanh --target "sign(z1) + he2(z2)" --degree 3
     """
     if "target" not in options:
         raise InvalidArgument("target", None, "given")
     result = staircase_of(
-        options["target"], dimension=dimension, degree=degree, threshold=threshold
+        options["target"],
+        student=options.get("student"),
+        dimension=dimension,
+        degree=degree,
+        threshold=threshold,
     )
-    if output.out is not None and output.out.suffix == ".csv" and not result.stages:
+    if output.out is not None and output.out.suffix in (".csv", ".tex") and not result.stages:
         raise InvalidArgument("out", str(output.out), ".json where there is no stage to write")
     document = staircase_document(result)
 
@@ -70,7 +75,7 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
     ]
     names = ("leap", "mean", "variance", "powers", "directions", "resolution")
     return {name: getattr(result, name) for name in names} | {
-        "target": result.target.name,
+        **result.settings,
         "learned_linearly": len(result.learned),
         "tensors": [tensor.tolist() for tensor in result.tensors],
         "points": points,

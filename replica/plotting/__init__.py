@@ -20,7 +20,7 @@ from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .legend import add_legend
-from .names import ERROR_LABELS, LABELS, setting, settings
+from .names import ERROR_LABELS, LABELS, setting, settings, symbol
 from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
@@ -57,4 +57,5 @@ __all__ = [
     "settings",
     "spaced",
     "style",
+    "symbol",
 ]

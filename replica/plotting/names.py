@@ -98,6 +98,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         silent = value is None or value is False or zero
         if silent or name in unstated or len(str(value)) > 40:
             continue
+        nested = np.ndim(value) == 2
         if name in (*first, "loss"):
             pieces.append(f"{plain(str(value))} {name}")
         elif name == "model":
@@ -107,7 +108,8 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         elif value is True:
             pieces.append(name.replace("_", " "))
         else:
-            pieces.append(setting(name, value if np.ndim(value) < 2 else str(value)))
+            pairs = [f"({', '.join(map(number_text, pair))})" for pair in value] if nested else []
+            pieces.append(setting(name, value) if not nested else f"{name} ${', '.join(pairs)}$")
     return pieces
 
 

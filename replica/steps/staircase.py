@@ -14,6 +14,10 @@ k = 1, M_1 = E v v^T with v(z_U) = E[P z g | z_U].
 The eigenvalues of M_k / k! are the strengths of the connections: their sum is the part of E g^2
 that is of degree k in the complement.  This holds for students all of whose Hermite coefficients
 differ from zero and for a fresh batch at every step: what reusing a batch adds is not here.
+
+Of a ``student`` two things are known.  One that is odd, up to a constant, sees the odd part of g at
+every step, since it stays odd, and an even one the even part.  And the gradient of the first step
+is the sum of h_k C_k[w, ..., w], so it sees no degree at which the student's h_k is 0.
 """
 
 import itertools
@@ -28,7 +32,7 @@ from solvers.results import Array
 from ..display import Displayed
 from ..errors import InvalidArgument
 from ..plotting import plot_staircase
-from ..problem import MultiIndex, multi_index, number
+from ..problem import Activation, MultiIndex, activation, multi_index, number
 from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensor
 
 if TYPE_CHECKING:
@@ -69,6 +73,8 @@ class Staircase(Displayed):
     Attributes
     ----------
     target : MultiIndex
+    student : Activation or None
+        Whose neurons learn it; None stands for one that sees all degrees.
     degree : int
         Highest degree of the tensors.
     mean, variance : float
@@ -85,6 +91,7 @@ class Staircase(Displayed):
     """
 
     target: MultiIndex
+    student: Activation | None
     degree: int
     mean: float
     variance: float
@@ -95,8 +102,9 @@ class Staircase(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The target and the highest degree, in plain values."""
-        return {"target": self.target.name, "degree": self.degree}
+        """The student, the target and the highest degree, in plain values."""
+        student = {} if self.student is None else {"student": self.student.name}
+        return student | {"target": self.target.name, "degree": self.degree}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """What each step adds, :func:`replica.plotting.plot_staircase`."""
@@ -146,6 +154,7 @@ class Staircase(Displayed):
 def staircase(
     target: Any,
     *,
+    student: Any = None,
     dimension: int | None = None,
     degree: int = DEGREE,
     threshold: float = THRESHOLD,
@@ -157,6 +166,9 @@ def staircase(
     target : MultiIndex, callable, str or Activation
         g, a numpy function of r arrays; as text an expression in z1 ... z4 such as
         "z1 + z1*z2", ``module:function``, or a function of one direction by name.
+    student : str, callable or Activation, optional
+        The activation, in the place of one that sees all degrees.  tanh, which is odd, never learns
+        z1*z2.
     dimension : int
         r, up to 4, for a plain function of several arguments.
     degree : int
@@ -167,7 +179,8 @@ def staircase(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range or the target constant.
+        If an argument is out of range, or the target, or the part of it that the student sees,
+        constant.
     QuadratureError
         If the averages cannot be integrated to 1 % of the variance.
 
@@ -188,21 +201,32 @@ def staircase(
         raise InvalidArgument("degree", degree, allowed)
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
     r, degree = g.dimension, int(degree)
-    at_start = conditional_tensors(g, np.eye(r), 0, degree)
-    now, known, stages, error = at_start, np.empty((0, r)), [], at_start.error
+    at_start = now = conditional_tensors(g, np.eye(r), 0, degree)
+    seen, share, blind = g, 1.0, np.zeros(degree, dtype=bool)
+    if student is not None:
+        student = activation(student)
+        seen = _seen(g, student)
+        blind = staircase(student, degree=degree, threshold=threshold).powers[1:] <= threshold
+        if seen is not g:
+            now = conditional_tensors(seen, np.eye(r), 0, degree)
+            share = now.variance / at_start.variance
+    known, error = np.empty((0, r)), now.error
+    stages: list[Stage] = []
     while len(known) < r:
-        first = _first_connection(now, _resolution(threshold, error))
+        unseen = blind if not stages else np.zeros(degree, dtype=bool)
+        first = _first_connection(now, _resolution(threshold, error), unseen)
         if first is None:
             break
         leap, vectors, strengths = first
         new = _upright(vectors.T @ now.basis[len(known) :])
         known = np.concatenate([known, new])
         basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
-        now = conditional_tensors(g, basis, len(known), degree)
+        now = conditional_tensors(seen, basis, len(known), degree)
         error = max(error, now.error)
-        stages.append(Stage(leap, new, strengths, now.explained))
+        stages.append(Stage(leap, new, strengths, share * now.explained))
     return Staircase(
         target=g,
+        student=student,
         degree=degree,
         mean=at_start.mean,
         variance=at_start.variance,
@@ -218,12 +242,39 @@ def _resolution(threshold: float, error: float) -> float:
     return max(threshold, 10.0 * error)
 
 
+def _seen(g: MultiIndex, student: Activation) -> MultiIndex:
+    """The part of a target that the neurons of a student see at any step."""
+    x = np.linspace(0.01, 4, 400)
+    ahead, behind = student(x), student(-x)
+    scale = 1e-12 * np.abs([ahead, behind]).max()
+    if np.ptp(ahead + behind) <= scale:
+        sign = -1.0
+    elif np.abs(ahead - behind).max() <= scale:
+        sign = 1.0
+    else:
+        return g
+
+    def part(*z: Array) -> Array:
+        return (g(*z) + sign * g(*(-one for one in z))) / 2
+
+    grid = np.random.default_rng(0).standard_normal((g.dimension, 400))
+    values, whole = part(*grid), g(*grid)
+    if np.ptp(values) <= 1e-12 * np.abs(whole).max():
+        kind = "odd" if sign < 0 else "even"
+        allowed = f"one with an {kind} part: an {kind} student, {student.name}, sees no other"
+        raise InvalidArgument("target", g.name, allowed)
+    return MultiIndex(part, g.dimension, g.name)
+
+
 def _first_connection(
-    now: ConditionalTensors, resolution: float
+    now: ConditionalTensors, resolution: float, unseen: Array
 ) -> tuple[int, Array, Array] | None:
-    """Degree k of the first M_k that is not zero, the eigenvectors (columns) of those of its
-    eigenvalues that count, and these; None where no M_k has any."""
+    """Degree k, of those that are not ``unseen``, of the first M_k that is not zero, the
+    eigenvectors (columns) of those of its eigenvalues that count, and these; None where no M_k has
+    any."""
     for k, moment in enumerate(now.moments, start=1):
+        if unseen[k - 1]:
+            continue
         values, vectors = np.linalg.eigh(moment)
         kept = values > resolution * now.variance
         if kept.any():

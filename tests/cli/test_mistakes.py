@@ -46,7 +46,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log", "positive numbers"]),
         (POINT.replace("sin", "|z1|"), ["--target must be written with abs(z1) for |z1|"]),
         (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
-        (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .nc"]),
+        (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .tex, .nc"]),
         (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
         (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
         (POINT.replace("--eta 3", "--eta=-2"), ["--eta", "-2", "0 or more"]),

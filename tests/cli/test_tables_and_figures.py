@@ -1,9 +1,11 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
+import numpy as np
 import pytest
 import xarray
 
 import replica
+from replica.documents import to_tex
 from tests.cli.commands import theory, validate
 from tests.problems import PUBLISHED
 
@@ -120,3 +122,16 @@ def test_more_lines_than_can_be_told_apart_are_refused(tmp_path, capsys):
     table, refused = capsys.readouterr()
     assert len(table.splitlines()) == 37
     assert "a figure must be of at most 8 lines" in refused
+
+
+def test_a_table_for_a_paper(tmp_path, capsys):
+    """Symbols over numbers of four digits; what could not be solved is a dash."""
+    path = tmp_path / "table.tex"
+    assert theory(f"curve {STEP} --eta 3 --alpha 1 --lam 1e-5,.1 --out {path}") == 0
+    capsys.readouterr()
+    lines = path.read_text().splitlines()
+    assert lines[0] == r"\begin{tabular}{rrrr}"
+    assert lines[2] == r"$\alpha$ & $\lambda$ & test error & train error \\"
+    point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=1, lam=0.1)
+    assert lines[5] == rf"1 & 0.1 & {point.test_error:.4g} & {point.train_error:.4g} \\"
+    assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])

@@ -374,3 +374,42 @@ def test_pdf_has_truetype_fonts():
     content = plotting.picture(plotting.plot_curve(curve).figure, "pdf")
     assert b"/FontFile2" in content
     assert b"/Type3" not in content
+
+
+def test_a_style_can_be_turned_off():
+    """The title, and the library's colours; after it both are there again."""
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1])
+    with plotting.style(title=False, colours=False):
+        ax = plotting.plot_curve(curve)
+    assert ax.get_title() == ""
+    assert [line.get_color() for line in ax.get_lines()[:3:2]] == ["C0", "C1"]
+    assert plotting.plot_curve(curve).get_title()
+    with pytest.raises(replica.InvalidArgument, match="title"), plotting.style(title="no"):
+        pass
+
+
+def test_labels_stay_beside_their_axis_in_a_column():
+    """3.4 x 2.6 inches, half a page: they take two lines where one is too short."""
+    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
+    step = replica.GradientStep(student="tanh", target="sign", alpha0=2, eta=1)
+    curve = replica.learning_curve(step, beta=1.0, alpha=[0.5, 1.0, 2.0], lam=0.1)
+    ax = plotting.plot_curve(curve, figure.subplots())
+    figure.draw_without_rendering()
+    assert ax.get_ylabel() == "classification error on\nnew labels"
+    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        box = label.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
+
+
+def test_an_outlier_is_a_mark_where_it_is():
+    """p times what the theory has, where p is known; the words of it stand in the title."""
+    found = replica.spectrum(MODEL, alpha=2.0)
+    ax = plotting.plot_spectrum(found, eigenvalues=np.geomspace(0.01, 2, 400).reshape(2, 200))
+    (mark,) = [line for line in ax.get_lines() if line.get_label() == "outlier, theory"]
+    assert mark.get_xdata() == pytest.approx(200 * found.outliers)
+    assert "outlier at" in ax.get_title()
+    assert all(text.strip() for text in ax.get_legend_handles_labels()[1])
+    handles = ax.get_legend_handles_labels()[0]
+    assert not any(getattr(one, "get_linestyle", str)() == "None" and not one.get_marker()
+                   for one in handles)  # fmt: skip

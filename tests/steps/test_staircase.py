@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from replica import InvalidArgument, MultiIndex, staircase
 from replica.problem import target
@@ -180,3 +181,36 @@ def test_what_cannot_be_integrated_is_refused():
 def test_mistakes(arguments, message):
     with pytest.raises(InvalidArgument, match=message):
         staircase(**arguments)
+
+
+def test_an_odd_student_sees_the_odd_part():
+    """z1*z2 is even: a network of odd neurons, whose output is odd, never learns it."""
+    target = "z1 + z1*z2 + z1*z2*z3"
+    assert leaps(staircase(target)) == [(1, 1), (1, 1), (1, 1)]
+    assert leaps(staircase(target, student="relu")) == [(1, 1), (1, 1), (1, 1)]
+    for student in ("tanh", "sigmoid"):  # odd, and odd but for a constant
+        found = staircase(target, student=student)
+        assert leaps(found) == [(1, 1), (2, 2)]
+        assert found.stages[-1].explained == pytest.approx(2 / 3)
+    even = staircase(target, student="cos")
+    assert leaps(even) == [(2, 2)]
+    assert even.stages[-1].explained == pytest.approx(1 / 3)
+
+
+def test_the_first_step_sees_no_degree_that_the_student_lacks():
+    """The gradient is the sum of h_k C_k[w, ..., w], and relu has h_3 = 0."""
+    assert leaps(staircase("he3")) == [(3, 1)]
+    assert staircase("he3", student="relu").stages == ()
+    assert leaps(staircase("he3", student="tanh")) == [(3, 1)]
+
+
+def test_the_part_seen_of_a_function():
+    """The odd part of relu(z - 1/2) has its h_1, P(z > 1/2)."""
+    found = staircase("relu(x - 0.5)", student="tanh")
+    error = found.error * found.variance
+    assert found.stages[0].strengths[0] == pytest.approx(ndtr(-0.5) ** 2, abs=error)
+
+
+def test_a_student_that_sees_nothing_is_told_of():
+    with pytest.raises(InvalidArgument, match="an odd student, tanh, sees no other"):
+        staircase("z1*z2", student="tanh")

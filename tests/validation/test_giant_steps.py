@@ -259,6 +259,23 @@ def test_alignment_command(capsys, readout):
     assert (points[2]["predicted_weights"] is None) == (readout != "1")
 
 
+def test_the_figure_of_an_alignment():
+    """A line and points for every direction, of rows and of gradients; lines end where the theory
+    does."""
+    steps = [(4, 1), (4, 1)]
+    step = GradientStep(student="relu", target="z1 + z1*z2", readout=[-1, 1], steps=steps)
+    found = compare_alignment(step, dimension=100, beta=0.5, seeds=2, rng=0)
+    ax = found.plot()
+    assert len(ax.containers) == 4
+    lines = [line for line in ax.get_lines() if len(line.get_ydata()) == 2]
+    known = [line for line in lines if np.isnan(line.get_ydata()).tolist() == [False, True]]
+    assert {round(float(line.get_ydata()[0]), 12) for line in known} == {
+        round(float(x), 12) for x in (*found.predicted_weights[0], *found.predicted_gradients[0])
+    }
+    first = ax.containers[0].lines[0]
+    np.testing.assert_allclose(first.get_ydata(), found.weights.mean(axis=0)[:, 0])
+
+
 def test_alignment_refuses_an_srf(capsys, tmp_path):
     config = tmp_path / "srf.toml"
     config.write_text('student = "relu"\ntarget = "sin"\nr = 1\nc = 1\ngamma = 0.5\n')

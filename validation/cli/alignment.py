@@ -14,7 +14,6 @@ from .common import DIMENSION, RNG, SEEDS, show_points, single
 @command(
     without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"),
     also=(DIMENSION, SEEDS, RNG),
-    drawn=False,
 )
 def alignment(options: Options, output: Output, **told: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
@@ -23,7 +22,7 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
 
     Examples
     --------
-    replica-validate alignment --student tanh --target sin --alpha0 3 --eta 1 --rng 0
+    replica-validate alignment --student tanh --target sin --alpha0 3 --eta 1 --rng 0 --plot a.png
 
     replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
@@ -38,4 +37,8 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
     size = {name: told[name] for name in ("dimension", "seeds")}
     described = describe(problem) | {"beta": width}
     document = {"problem": described, "points": comparison.rows()} | size
-    output.write(document, lambda: show_points(document, output))
+
+    def figure() -> Any:
+        return comparison.plot(described=described | size).figure
+
+    output.write(document, lambda: show_points(document, output), figure=figure)

@@ -1,11 +1,12 @@
 """Simulated alignment of the neurons with the target's directions, beside the theory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from replica.plotting import REFERENCE, axes, colours, draw_points, finish, nudged
 from replica.problem import Geometry
 from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
@@ -13,6 +14,9 @@ from solvers.results import Array
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
 from ..run import standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class FirstStep(NamedTuple):
@@ -70,6 +74,30 @@ class AlignmentComparison:
                 row[f"stderr_{name}"] = float(standard_error(drawn))
             rows.append(row)
         return rows
+
+    def plot(
+        self, ax: "Axes | None" = None, *, described: Mapping[str, Any] | None = None
+    ) -> "Axes":
+        """Cosines of the rows, full, and of the gradients, open, after each step, a colour for each
+        direction; lines where the theory goes.  ``described`` are settings for a title."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax = axes(ax)
+        S, T = self.predicted_weights.shape
+        steps = np.arange(1, S + 1)
+        for i, colour in enumerate(colours([f"z{i + 1}" for i in range(T)])):
+            for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
+                drawn, theory = getattr(self, name)[..., i], getattr(self, f"predicted_{name}")
+                what = "rows" if name == "weights" else "gradients"
+                style: dict[str, Any] = {"color": colour, "label": f"{what}, $z_{i + 1}$"}
+                style["markerfacecolor"] = "white" if j else colour
+                at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
+                draw_points(ax, at, drawn.mean(axis=0), standard_error(drawn), **style)
+                alone = "." if np.isfinite(theory[:, i]).sum() == 1 else ""
+                ax.plot(steps, theory[:, i], dashes, color=colour, marker=alone)
+        ax.axhline(0, **REFERENCE)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return finish(ax, "giant step", "mean cosine with the direction", described)
 
 
 def compare_alignment(
