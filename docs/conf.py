@@ -43,8 +43,8 @@ MEMBERS = {
     "validation.mixtures.MixtureTask": "draw, given",
 }
 # Of the sections of the theory, what their numbers are called by in a link.
-THEORY = (DOCS / "theory.md").read_text("utf-8")
-SECTIONS = {n: label for label, n in re.findall(r"^\((.*)\)=\n## (\d+)\.", THEORY, re.MULTILINE)}
+THEORY = "".join(page.read_text("utf-8") for page in sorted((DOCS / "theory").glob("*.md")))
+SECTIONS = {n: label for label, n in re.findall(r"^\((.*)\)=\n# (\d+)\.", THEORY, re.MULTILINE)}
 
 extensions = [
     "equations",
@@ -55,7 +55,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
 ]
+bibtex_bibfiles = ["references.bib"]
+bibtex_reference_style = "author_year"
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "substitution"]
 myst_substitutions = {"release": release}
 myst_heading_anchors = 3
