@@ -23,7 +23,7 @@ from .checks import (
     tolerance,
 )
 from .components import Components, Places
-from .describe import as_made, attributes, describe
+from .describe import as_made, attributes, describe, shown
 from .expressions import Expression
 from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise, zeros
@@ -91,6 +91,7 @@ __all__ = [
     "plain_array",
     "positive",
     "remainder",
+    "shown",
     "takes",
     "target",
     "tolerance",

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import MISSING, fields
+from textwrap import fill
 from typing import Any
 
 from .laws import Law, law
@@ -41,6 +42,16 @@ def _stated(problem: Problem, names: Any) -> dict[str, Any]:
         if (name in always and not isinstance(value, Law)) or value != usual:
             stated[name] = _plain(value)
     return stated
+
+
+def shown(problem: Problem) -> str:
+    """A problem as its ``repr``: what is stated of it, in lines of 96 characters."""
+    known = as_made(problem)
+    if problem.step is not problem:  # what a table takes, whatever made it
+        known |= _stated(problem, ("r", "c", "gamma"))
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else repr(v) for k, v in known.items()}
+    given = ", ".join(f"{name}={value}" for name, value in texts.items())
+    return fill(f"{type(problem).__name__}({given})", 96, subsequent_indent="    ")
 
 
 def attributes(described: dict[str, Any]) -> dict[str, str | float]:

@@ -17,6 +17,7 @@ from ..errors import InvalidArgument
 from .activation import Activation
 from .checks import FINITE, SQUARABLE, flag, number, numbers
 from .components import Components
+from .describe import shown
 from .geometry import Geometry
 from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
@@ -49,7 +50,7 @@ class Origin:
         return made
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SpikedRandomFeatures(Problem):
     """Spiked random features: the network after its step, with fresh readout data to fit.
 
@@ -226,6 +227,9 @@ class SpikedRandomFeatures(Problem):
     def step(self) -> Any:
         """The GradientStep that made the model, or None."""
         return None if self.origin is None else self.origin.step
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     @property
     def srf(self) -> "SpikedRandomFeatures":

@@ -10,7 +10,7 @@ from .several_steps import features_after_steps
 from .step import Step
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GradientStep(Step):
     """A network before one giant gradient step, or several.  Eq. (1.1)
 

@@ -33,12 +33,13 @@ from ..problem import (
     law,
     number,
     on_inputs,
+    shown,
 )
 
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Step(Problem):
     """A network before its steps and the laws of all it is trained with; :class:`GradientStep`
     documents the fields.
@@ -186,6 +187,9 @@ class Step(Problem):
         those of the steps."""
         targets = (self.labels_at(t).target for t in range(len(self.schedule)))
         return max(self.directions, *(each.dimension for each in targets))
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:

@@ -11,13 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import replica
+from replica.plotting import plot_curve
 
-alpha = np.linspace(0.2, 4, 40)
+step = replica.GradientStep(student="tanh", target="sin", alpha0=1, eta=4.0)
+grid = dict(beta=1.0, model=["network", "srf"], alpha=np.linspace(0.2, 4, 40), lam=0.05)
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for alpha0, ax in zip((0.3, 20.0), panels, strict=True):
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=alpha0, eta=4.0)
-    for name, model in (("network", step.network(beta=1.0)), ("sRF", step.srf(beta=1.0))):
-        curve = replica.learning_curve(model, alpha=alpha, lam=0.05)
-        ax.plot(alpha, curve.test_error[:, 0], label=name)
-    ax.set(title=rf"$\alpha_0={alpha0:g}$", xlabel=r"$\alpha = n/d$", ylabel="test error")
-panels[0].legend()
+    plot_curve(replica.learning_curve(step, alpha0=alpha0, **grid), ax, train=False)

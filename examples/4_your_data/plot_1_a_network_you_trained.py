@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import replica
+from replica.plotting import plot_curve
 
 rng = np.random.default_rng(0)
 d, p, lam, noise = 200, 150, 0.1, 0.1
@@ -41,22 +42,18 @@ layer = replica.FirstLayer(
 )
 samples = np.geomspace(40, 1600, 24)
 curve = replica.learning_curve(layer, samples=samples, lam=lam)
-plt.plot(samples, curve.test_error[:, 0], "C0", label="test error")
-plt.plot(samples, curve.train_error[:, 0], "C1", label="training error")
 
 X_test = rng.standard_normal((4000, d))
 target, features = np.sin(2 * X_test @ direction), np.maximum(X_test @ W.T + b, 0)
+measured = []
 for n in (50, 150, 400, 1200):
     errors = []
     for _ in range(10):
         X, y = draw(n)
         Phi = np.maximum(X @ W.T + b, 0)
         a = np.linalg.solve(Phi.T @ Phi + p * lam * np.eye(p), Phi.T @ y)
-        errors.append([((target - features @ a) ** 2).mean(), ((y - Phi @ a) ** 2).mean()])
-    for k, (middle, off) in enumerate(zip(np.mean(errors, 0), np.std(errors, 0), strict=True)):
-        plt.errorbar(n, middle, 2 * off / np.sqrt(10), fmt=f"C{k}o", mfc="none", capsize=2)
-plt.xscale("log")
-plt.title("relu network after twenty steps of Adam on one batch")
-plt.xlabel("samples of the readout")
-plt.ylabel("mean squared error")
-plt.legend()
+        errors.append(np.mean((target - features @ a) ** 2))
+    measured.append([n, np.mean(errors), np.std(errors) / np.sqrt(10)])
+names = "samples", "test_error", "stderr"
+ax = plot_curve(curve, plt.axes(), points=dict(zip(names, np.transpose(measured), strict=True)))
+ax.set_title("relu network after twenty steps of Adam on one batch")

@@ -22,6 +22,6 @@ alpha = np.linspace(0.3, 6, 30)
 for count in (1, 2, 3):
     step = replica.GradientStep(student="relu", target=target, steps=[(4.0, 1.0)] * count)
     curve = replica.learning_curve(step.srf(beta=1.0), alpha=alpha, lam=0.1)
-    right.plot(alpha, curve.test_error[:, 0], label=f"{count} step" + "s" * (count > 1))
+    right.plot(alpha, curve.test_error, label=f"{count} step" + "s" * (count > 1))
 right.set(xlabel=r"$\alpha = n/d$", ylabel="test error", title=target)
 right.legend()

@@ -10,18 +10,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import replica
+from replica.plotting import plot_curve
 
 step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, noise=0.1)
 eta, alpha = np.geomspace(0.1, 20, 60), np.geomspace(0.1, 10, 60)
 grid = replica.learning_curve(step, beta=1.0, eta=eta, alpha=alpha, lam=0.1)
-error = grid.test_error.squeeze()
-
-drawn = plt.pcolormesh(alpha, eta, error, norm="log", shading="gouraud")
-plt.plot(alpha, eta[error.argmin("eta").values], "w--", label="best rate")
-plt.colorbar(drawn, label="test error")
-plt.title("test error over rate and samples")
-plt.xscale("log")
-plt.yscale("log")
-plt.xlabel(r"$\alpha = n/d$")
-plt.ylabel(r"$\tilde\eta$")
-plt.legend()
+ax = plot_curve(grid, plt.axes())  # two long axes: a map
+ax.plot(alpha, grid.eta[grid.test_error.argmin("eta")], "w--", label="best rate")
+ax.legend(loc="upper right", labelcolor="white", frameon=False)
