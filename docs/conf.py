@@ -47,6 +47,7 @@ THEORY = "".join(page.read_text("utf-8") for page in sorted((DOCS / "theory").gl
 SECTIONS = {n: label for label, n in re.findall(r"^\((.*)\)=\n# (\d+)\.", THEORY, re.MULTILINE)}
 
 extensions = [
+    "command_reference",
     "equations",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -80,3 +80,8 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
         if name in ("plotting", "reference"):
             return _import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What completion offers: what is for users."""
+    return [*__all__, "plotting", "reference"]

@@ -16,3 +16,8 @@ __all__ = [
     "simulate",
     "trajectory",
 ]
+
+
+def __dir__() -> list[str]:
+    """What completion offers: what is for users."""
+    return [*__all__, "mixtures"]

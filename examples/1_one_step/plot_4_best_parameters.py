@@ -13,14 +13,12 @@ import replica
 
 step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0, noise=0.2)
 grid = dict(beta=1.0, alpha=np.geomspace(0.2, 10, 12))
+best = replica.learning_curve(step, lam="best", eta="best", **grid)
 curves = {
     r"$\tilde\eta=1$, $\lambda=0.01$": replica.learning_curve(step, lam=0.01, **grid),
     r"$\tilde\eta=1$, best $\lambda$": replica.learning_curve(step, lam="best", **grid),
-    r"best $\tilde\eta$ and $\lambda$": replica.learning_curve(
-        step, lam="best", eta="best", **grid
-    ),
+    r"best $\tilde\eta$ and $\lambda$": best,
 }
-best = curves[r"best $\tilde\eta$ and $\lambda$"]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for name, curve in curves.items():

@@ -7,6 +7,7 @@ means and covariances on a labelled sample, and gives the errors of a readout th
 of it: lines, and dots for fitted readouts.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import replica
@@ -26,8 +27,7 @@ curve = replica.learning_curve(sample, samples=np.geomspace(15, 1500, 40), **gri
 found = validation.simulate(sample, samples=[20, 60, 200, 1000], seeds=20, rng=0, **grid)
 samples, lam = np.meshgrid(found.samples, found.lam, indexing="ij")
 points = dict(samples=samples, lam=lam, test_error=found.test_mean, stderr=found.test_stderr)
-ax = plot_curve(
-    curve, error="test_error", train=False, points={k: v.ravel() for k, v in points.items()}
-)
+points = {name: values.ravel() for name, values in points.items()}
+ax = plot_curve(curve, plt.axes(), error="test_error", train=False, points=points)
 ax.set_yscale("log")
 ax.set_title("readouts of random features of two layers: theory, and 20 splits")

@@ -7,6 +7,7 @@ inputs and as many neurons, trained by one giant step and ridge regression. Erro
 errors of the mean.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import replica
@@ -21,7 +22,7 @@ print(report.verdict)
 # Its figure has the network's own theory, at the simulated dimension, beside its limit and the
 # published theory of spiked random features; below, what simulated errors are off by.
 
-ax = report.plot()
+report.plot(plt.axes())
 
 # %%
 # How far these theories are from one another is known without a simulation:

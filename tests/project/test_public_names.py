@@ -19,6 +19,11 @@ def test_names_and_parameters():
     assert public_names.packages() == KNOWN["packages"]
 
 
+def test_completion_offers_what_is_for_users():
+    assert set(dir(replica)) == {*replica.__all__, "plotting", "reference"}
+    assert set(dir(validation)) == {*validation.__all__, "mixtures"}
+
+
 def test_what_functions_return():
     assert public_names.results(replica, validation) == KNOWN["results"]
 
