@@ -29,7 +29,7 @@ class CommandReference(SphinxDirective):
 
 def described(name: str, command: Any) -> str:
     """One command in Markdown."""
-    about = re.sub(r"(?<!`)(--[a-z][a-z-]*)", r"`\1`", literal(command.help))
+    about = literal(command.help)
     panels: dict[str, list[str]] = {}
     for option in command.params:
         panel = getattr(option, "rich_help_panel", None) or "Options"
@@ -49,7 +49,8 @@ def described(name: str, command: Any) -> str:
 
 def literal(text: str) -> str:
     """Help as Markdown that shows the same: names of code with underscores stay as they are."""
-    text = re.sub(r"(?<![\w`*])(\w*(?:\w_\w|\w\.\w{2,}|\*)[\w.*]*)", r"`\1`", text)
+    text = re.sub(r"(?<!`)(--[a-z][a-z0-9-]*)", r"`\1`", text)
+    text = re.sub(r"(?<![\w`*.-])((?:\w+[._*])+\w+)", r"`\1`", text)
     return text.replace("<", "&lt;").replace(r"[", r"\[")
 
 
