@@ -12,6 +12,7 @@ from .options import (
     parse_grid,
     parse_law,
     parse_request,
+    parse_steps,
     single_number,
 )
 from .output import Output, answer, note_worse_than_zero, progress, say
@@ -41,6 +42,7 @@ __all__ = [
     "parse_grid",
     "parse_law",
     "parse_request",
+    "parse_steps",
     "progress",
     "run",
     "say",

@@ -12,6 +12,7 @@ with app.setup:
     import base64
     import math
     from functools import partial
+    from typing import Any
 
     import marimo as mo
 
@@ -40,18 +41,20 @@ with app.setup:
     }  # fmt: skip
     WRAPPED = "<style>pre { white-space: pre-wrap !important; }</style>"  # long lines of code
     SLIDERS = {  # start, stop, step
-        "alpha0": (0.1, 50.0, 0.1),
         "eta": (0.0, 10.0, 0.1),
         "beta": (0.1, 5.0, 0.1),
         "noise": (0.0, 1.0, 0.01),
-        "lam": (0.01, 2.0, 0.01),
         "at": (0.1, 4.0, 0.1),
     }
+    LOGARITHMIC = {"alpha0": (-1, 2), "lam": (-6, 2)}  # powers of ten at the ends
+    OWN = {"own_student": "student", "own_target": "target"}  # text in the place of a menu's
+    INFINITE = "infinite"  # whether alpha0 is
     LABELS = {
-        "student": "student σ", "target": "target σ⋆", "model": "theory of",
-        "readout": "first readout ã", "loss": "loss", "alpha0": "samples α₀", "eta": "rate η̃",
-        "beta": "width β", "noise": "noise Δ", "lam": "penalty λ", "alpha": "α of the curve",
-        "at": "one α",
+        "student": "student σ", "own_student": "or your own σ(x)", "target": "target σ⋆",
+        "own_target": "or your own σ⋆", "model": "theory of",
+        "readout": "first readout ã", "bias": "biases", "loss": "loss", "alpha0": "samples α₀",
+        INFINITE: "α₀ = ∞", "eta": "rate η̃", "steps": "steps α₀:η̃, …", "beta": "width β",
+        "noise": "noise Δ", "lam": "penalty λ", "alpha": "α of the curve", "at": "one α",
     }  # fmt: skip
 
     def control(name, text):
@@ -61,14 +64,32 @@ with app.setup:
             value = float(text)
         except ValueError:
             value = math.nan
+        if name == INFINITE:
+            return mo.ui.checkbox(value == math.inf, label=LABELS[name])
         if name in MENUS:
             choices = dict.fromkeys([*MENUS[name], text])
             return mo.ui.dropdown(list(choices), value=text, label=LABELS[name])
+        if name in LOGARITHMIC and (value > 0 or math.isnan(value)):
+            low, high = LOGARITHMIC[name]
+            value = value if math.isfinite(value) else float(DEFAULTS[name])
+            grid = {float(f"{10 ** (k / 10):.2g}") for k in range(10 * low, 10 * high + 1)}
+            steps = sorted(grid | {value})
+            return mo.ui.slider(steps=steps, value=value, show_value=True, label=LABELS[name])
         if name in SLIDERS and math.isfinite(value):
             start, stop, step = SLIDERS[name]
             ends = {"start": min(start, value), "stop": max(stop, value), "step": step}
             return mo.ui.slider(**ends, value=value, include_input=True, label=LABELS[name])
         return mo.ui.text(text, label=LABELS[name])
+
+    def headline(solution):
+        """The number that matters, in words."""
+        if not solution.converged:
+            return f"test error at α = {solution.alpha:g}: {solution.status.value}"
+        squared = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
+        if not solution.model.labels.binary:
+            return squared
+        share = f"{solution.classification_error:.7f}"
+        return f"classification error at α = {solution.alpha:g}: {share} ({squared})"
 
     def embedded(figure):
         """The address of a figure that is in the page itself."""
@@ -82,22 +103,31 @@ with app.setup:
 @app.cell
 def _():
     asked = {name: str(text) for name, text in mo.query_params().to_dict().items()}
+    texts = DEFAULTS | dict.fromkeys(OWN, "") | asked
     controls = mo.ui.dictionary(
-        {name: control(name, asked.get(name, DEFAULTS[name])) for name in LABELS}
+        {name: control(name, texts["alpha0" if name == INFINITE else name]) for name in LABELS}
     )
     shown = asked.get("view", DEFAULTS["view"])
     tabs = mo.ui.tabs(dict.fromkeys(VIEWS, ""), value=shown if shown in VIEWS else DEFAULTS["view"])
     programs = mo.ui.tabs({"Python": "", "command line": ""})
     button = mo.ui.run_button(label="simulate networks")
+    keep = mo.ui.run_button(label="keep this curve")
     dots: dict[str, SimulatedCurve] = {}  # what was simulated, by its command
-    return button, controls, dots, programs, tabs
+    kept: dict[str, dict[str, str]] = {}  # the state whose curve is drawn below others
+    last: dict[str, list[Any]] = {}  # what was shown of the last state that could be
+    return button, controls, dots, keep, kept, last, programs, tabs
 
 
 @app.cell
 def _(controls, tabs):
+    _values = controls.value | {"view": tabs.value}
+    _own = {OWN[name]: _values.pop(name).strip() for name in OWN}
+    _values |= {name: text for name, text in _own.items() if text}
+    if _values.pop(INFINITE):
+        _values["alpha0"] = "inf"
     state = {
         name: value if isinstance(value, str) else f"{value:.12g}"
-        for name, value in (controls.value | {"view": tabs.value}).items()
+        for name, value in _values.items()
     }
     return (state,)
 
@@ -127,27 +157,36 @@ def _(button, dots, state):
 
 
 @app.cell
-def _(button, dots, refused, state):
+def _(button, dots, keep, kept, last, refused, state):
     _curve = state["view"] == DEFAULTS["view"]
     _narrow = {"width": "100%", "max-width": "46rem"}
     view, _sentences = None, [refused]
     try:
         _point = point(state)
+        if keep.value:
+            kept["state"] = dict(state)
         if _curve:
-            view = curve_view(state, dots.get(simulation_command(state)))
+            view = curve_view(state, dots.get(simulation_command(state)), kept.get("state"))
         else:
             view = VIEWS[state["view"]](state)
-        _number = f"{_point.test_error:.7f}" if _point.converged else _point.status.value
-        _parts = [mo.md(f"**test error at α = {state['at']}: {_number}**")]
         _sentences.append(view.note)
+        _parts = [mo.md(f"**{headline(_point)}**")]
         if view.figure:
             _saves = [download(view.figure, kind) for kind in ("png", "svg")]
+            if view.table:
+                _saves.append(
+                    mo.download(lambda: view.table().encode(), "replica.csv", label="CSV")
+                )
             _parts += [
                 mo.image(embedded(view.figure), alt=f"the {state['view']}", style=_narrow),
-                mo.hstack([*[button] * _curve, *_saves], justify="start"),
+                mo.hstack([*[button, keep] * _curve, *_saves], justify="start"),
             ]
+        last["parts"] = _parts
     except REFUSALS as _error:
-        _parts, _sentences = [], [refused, str(_error)]
+        _sentences = [refused, str(_error)]
+        _parts = last.get("parts", [])
+        if _parts:
+            _sentences.append("below is the last setting that has an answer")
     _notes = [mo.callout(text, kind="warn") for text in _sentences if text]
     result = mo.vstack([*_parts[:1], *_notes, *_parts[1:]])
     return result, view

@@ -4,7 +4,7 @@ costs a drawing."""
 from collections.abc import Callable
 from functools import lru_cache
 from time import thread_time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -21,6 +21,7 @@ from .texts import State, number_of, request_of
 
 T = TypeVar("T")
 DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
+MAP = 6.0  # times as long, for a map
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
@@ -49,6 +50,16 @@ def curve(
         return learning_curve(model, alpha=alpha, lam=lam, loss=loss, time_limit=WAIT)
 
     return _in_time(np.array(grid), errors)
+
+
+@lru_cache(maxsize=16)
+def over_rates(
+    model: SpikedRandomFeatures, rates: tuple[float, ...], grid: tuple[float, ...], lam: float,
+    loss: Loss,
+) -> xr.Dataset:  # fmt: skip
+    """Errors over a ``grid`` of alpha at as many of the learning rates as there is time for."""
+    at: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
+    return _in_time(np.array(rates), lambda eta: learning_curve(model, eta=eta, **at), MAP)
 
 
 @lru_cache(maxsize=64)
@@ -88,14 +99,14 @@ def some(grid: Array, count: int) -> Array:
     return grid[places.round().astype(int)]
 
 
-def _in_time(grid: Array, compute: Callable[[Array], T]) -> T:
-    """What is computed at as many points of a grid as there is time for, by the seconds that fewer
-    take: one, and a few, as many at once cost less each."""
+def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
+    """What is computed at as many points of a grid as there is time for, or so many times
+    ``longer``, by the seconds that fewer take: one, and a few, as many at once cost less each."""
     count = 1
     for most in (1, 5, grid.size):
         size, start = min(count, most), thread_time()
         found = compute(some(grid, size))
-        count = int(size * DRAWN / (thread_time() - start))
+        count = int(size * longer * DRAWN / (thread_time() - start))
         if count <= size:
             break
     return found

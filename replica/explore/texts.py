@@ -11,14 +11,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..cli import Options, Request, parse_grid, parse_law, parse_request, single_number
+from ..cli import (
+    Options,
+    Request,
+    parse_grid,
+    parse_law,
+    parse_request,
+    parse_steps,
+    single_number,
+)
 from ..errors import InvalidArgument
 from ..problem import names_code
 
 State = Mapping[str, str]
 DEFAULTS = {
     "student": "tanh", "target": "sin", "model": "network", "readout": "equal", "loss": "square",
-    "alpha0": "20", "eta": "3", "beta": "1", "noise": "0", "lam": "0.1",
+    "alpha0": "20", "eta": "3", "steps": "", "beta": "1", "noise": "0", "bias": "0", "lam": "0.1",
     "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
 }  # fmt: skip
 
@@ -48,7 +56,9 @@ def number_of(state: State, name: str) -> float:
 def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
     """The options of ``replica curve``, as typed, without those that have their own values."""
     left_out = {"at", "view", *without}
-    unsaid = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0"}.items()
+    left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
+    usual = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
+    unsaid = usual.items()
     return {
         name: text
         for name, text in state.items()
@@ -84,8 +94,12 @@ def python(state: State, lines: Sequence[str]) -> str:
         if name in options:
             value = number_of(state, name)
             step[name] = repr(value) if np.isfinite(value) else "np.inf"
-    if "readout" in options:
-        step["readout"] = repr(parse_law(options["readout"]))
+    for name in ("readout", "bias"):
+        if name in options:
+            step[name] = repr(parse_law(options[name]))
+    if "steps" in options:
+        pairs = parse_steps(options["steps"])
+        step["steps"] = repr([(alpha0, eta) for alpha0, eta in pairs]).replace("inf", "np.inf")
     given = ", ".join(f"{name}={value}" for name, value in step.items())
     program = [
         "import replica",
@@ -105,6 +119,16 @@ def point_code(state: State) -> list[str]:
         f"point = replica.solve(model, alpha={at}, lam={lam}{loss_code(state)})",
         "print(point.test_error)",
     ]
+
+
+def shown_code(drawn: str, name: str) -> list[str]:
+    """The lines that save a figure: of a curve, or of what draws itself."""
+    if drawn == "curve":
+        return [
+            "from replica.plotting import plot_curve",
+            f"plot_curve({drawn}).figure.savefig({name + '.png'!r})",
+        ]
+    return [f"{drawn}.plot().figure.savefig({name + '.png'!r})"]
 
 
 def loss_code(state: State) -> str:

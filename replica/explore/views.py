@@ -2,9 +2,10 @@
 its numbers again."""
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ..cli import parse_grid
 from ..errors import InvalidArgument
 from ..observables import LearnedFunction
 from ..plotting import (
+    add_legend,
     plot_bounds,
     plot_comparison,
     plot_curve,
@@ -23,7 +25,7 @@ from ..plotting import (
     plot_learned,
     plot_spectrum,
 )
-from .computed import bounds, bounds_over, curve, point, spectrum
+from .computed import bounds, bounds_over, curve, over_rates, point, spectrum
 from .simulation import SIMULATION, SimulatedCurve
 from .texts import (
     State,
@@ -35,6 +37,7 @@ from .texts import (
     point_code,
     python,
     request_of,
+    shown_code,
 )
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
@@ -43,18 +46,21 @@ REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 
 class View(NamedTuple):
     """A figure, if there is one in time; the texts that give its numbers again; a sentence on what
-    it leaves out."""
+    it leaves out; what is drawn as CSV."""
 
     figure: Figure | None
     python: str
     command: str
     note: str = ""
+    table: Callable[[], str] | None = None
 
 
-def curve_view(state: State, simulated: SimulatedCurve | None = None) -> View:
-    """Errors over alpha, with what was simulated."""
+def curve_view(
+    state: State, simulated: SimulatedCurve | None = None, kept: State | None = None
+) -> View:
+    """Errors over alpha, with what was simulated, over the curve of a state that was ``kept``."""
+    found = _curve(state)
     request, lam = request_of(state), number_of(state, "lam")
-    found = curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
     typed = command("replica curve", options_of(state))
     if simulated is None:
         ax = plot_curve(found)
@@ -65,15 +71,57 @@ def curve_view(state: State, simulated: SimulatedCurve | None = None) -> View:
         typed += f"\n{simulated.command}"
     if found.alpha.size < request.alpha.size:
         _show_points(ax)
+    if kept is not None:
+        _draw_kept(ax, state, kept)
     _mark(ax, number_of(state, "at"))
     grid = grid_code(state["alpha"])
     lines = [
         *point_code(state),
         f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{loss_code(state)})",
-        "print(curve.test_error.values.ravel())",
+        "print(curve.test_error.values)",
+        *shown_code("curve", "curve"),
     ]
     note = _left_out(found.converged.values, request.alpha.size, "points of the curve")
-    return View(_figure(ax), python(state, lines), typed, note)
+    return View(_figure(ax), python(state, lines), typed, note, _as_csv(found))
+
+
+def _curve(state: State) -> xr.Dataset:
+    """The errors of a state over its alpha."""
+    request, lam = request_of(state), number_of(state, "lam")
+    return curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
+
+
+def _draw_kept(ax: Axes, state: State, kept: State) -> None:
+    """The test error of another state, dotted, by what it differs in."""
+    found = _curve(kept)
+    unlike = [f"{name} {text}" for name, text in kept.items() if text != state.get(name)]
+    label = f"kept: {', '.join(unlike)}" if unlike else "kept"
+    shown = "classification_error" if "classification_error" in found else "test_error"
+    style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
+    ax.plot(found.alpha, found[shown], label=label.replace("$", r"\$"), **style)
+    ax.relim()
+    ax.set_ylim(top=max(ax.get_ylim()[1], 1.1 * float(found[shown].max())))
+    add_legend(ax)
+
+
+def map_view(state: State) -> View:
+    """The error over rates of the step and samples of the readout: a phase diagram."""
+    request, lam = request_of(state), number_of(state, "lam")
+    spans = {"eta": "0.1:20:24:log", "alpha": "0.1:10:24:log"}
+    rates, grid = (tuple(parse_grid(name, text).tolist()) for name, text in spans.items())
+    found = over_rates(request.single_model(), rates, grid, lam, request.loss)
+    eta, alpha = (grid_code(text) for text in spans.values())
+    over = f"eta={eta}, alpha={alpha}, lam={lam}{loss_code(state)}"
+    lines = [
+        f"curve = replica.learning_curve(model, {over})",
+        "print(curve.test_error.values)",
+        *shown_code("curve", "map"),
+    ]
+    typed = command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
+    # a single rate, of what takes long, is a line
+    figure = _figure(plot_curve(found))
+    note = _left_out(found.converged.values, len(rates), "learning rates", found.eta.size)
+    return View(figure, python(state, lines), typed, note, _as_csv(found))
 
 
 def bounds_view(state: State) -> View:
@@ -94,20 +142,22 @@ def bounds_view(state: State) -> View:
     lines = [
         f"found = replica.bounds({of}, eta={grid_code(span)})",
         "print(found.lower, found.upper)",
+        *shown_code("found", "bounds"),
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), rates.size, "learning rates")
-    return View(figure, python(state, lines), typed, note)
+    return View(figure, python(state, lines), typed, note, _as_csv(found))
 
 
 def spectrum_view(state: State) -> View:
     """Density of the eigenvalues of the features, and the outliers beyond it."""
     model, at = request_of(state).single_model(), number_of(state, "at")
     options = options_of(state, without=("lam", "loss")) | {"alpha": state["at"]}
-    figure, note, more_time = None, "", ""
+    figure, note, more_time, table = None, "", "", None
     try:
-        figure = _figure(plot_spectrum(spectrum(model, at)))
+        found = spectrum(model, at)
+        figure, table = _figure(plot_spectrum(found)), _as_csv(found)
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
@@ -117,8 +167,9 @@ def spectrum_view(state: State) -> View:
     lines = [
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",
+        *shown_code("found", "spectrum"),
     ]
-    return View(figure, python(state, lines), command("replica spectrum", options), note)
+    return View(figure, python(state, lines), command("replica spectrum", options), note, table)
 
 
 def learned_view(state: State) -> View:
@@ -138,26 +189,41 @@ def learned_view(state: State) -> View:
         *point_code(state),
         f"learned = replica.learned_function(model, alpha={at}, lam={lam})",
         "print(learned.mean([-1.0, 0.0, 1.0]))",
+        *shown_code("learned", "learned"),
     ]
     options = options_of(state) | {"alpha": state["at"]}
     figure = _figure(plot_learned(learned))
-    return View(figure, python(state, lines), command("replica curve", options))
+    typed = command("replica curve", options)
+    x = np.linspace(-3, 3, 121)
+    values = {"kappa": x, "mean": learned.mean(x), "variance": learned.variance(x)}
+    table = _as_csv(xr.Dataset({name: ("at", one) for name, one in values.items()}))
+    return View(figure, python(state, lines), typed, table=table)
 
 
 VIEWS: dict[str, Callable[[State], View]] = {
     "learning curve": curve_view,
+    "phase diagram": map_view,
     "bounds": bounds_view,
     "spectrum": spectrum_view,
     "learned function": learned_view,
 }
 
 
-def _left_out(converged: NDArray[np.bool_], asked: int, what: str) -> str:
-    """The sentence on points of a grid that are not drawn, if any."""
+def _as_csv(found: Any) -> Callable[[], str]:
+    """What gives a result as CSV, when it is asked for."""
+    return lambda: str(found.to_dataframe().reset_index().to_csv(index=False))
+
+
+def _left_out(
+    converged: NDArray[np.bool_], asked: int, what: str, computed: int | None = None
+) -> str:
+    """The sentence on points of a grid that are not drawn, if any: of those ``asked`` for as many
+    are ``computed`` as there are, unless it is said."""
     sentences = []
-    if converged.size < asked:
+    size = converged.size if computed is None else computed
+    if size < asked:
         sentences.append(
-            f"{converged.size} of {asked} {what} are computed, to answer in about a second; the "
+            f"{size} of {asked} {what} are computed, to answer in about a second; the "
             "programs below compute all"
         )
     if failed := int((~converged).sum()):

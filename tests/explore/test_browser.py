@@ -1,5 +1,6 @@
 """The explorer in a real Chromium: what it shows is what the library gives."""
 
+import base64
 import importlib.util
 import os
 import signal
@@ -13,7 +14,7 @@ import pytest
 from replica.explore import DEFAULTS, VIEWS, point
 from tests import chromium
 from tests.explore.browser import ALL, open_page
-from tests.explore.explorer import button, control, explorer, load, one, press, shows
+from tests.explore.explorer import button, choose, control, explorer, load, one, press, shows
 
 pytestmark = [
     pytest.mark.slow,  # a browser, and a server that imports everything: ten seconds and more
@@ -63,13 +64,15 @@ def test_a_slider_changes_the_number_to_that_of_solve(opened):
     page.wait("location.search == '?eta=3.2'")
 
 
-def test_the_copied_code_gives_the_number(opened):
+def test_the_copied_code_gives_the_number(opened, tmp_path):
     state = {"eta": "2", "noise": "0.1", "model": "srf"}
     page = opened(**state)
     page.wait(shows(number(**state)))
     page.wait(one("e.tagName == 'PRE' && e.innerText.includes('import')") + " != null")
     code = page.run(one("e.tagName == 'PRE'") + ".innerText")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = {"capture_output": True, "text": True, "check": True, "cwd": tmp_path}
+    done = subprocess.run([sys.executable, "-c", code], **run)
+    assert [one.name for one in tmp_path.iterdir()] == ["curve.png"]
     assert f"{float(done.stdout.splitlines()[0]):.7f}" == number(**state)
 
 
@@ -85,7 +88,8 @@ def test_the_figure_can_be_saved(opened, tmp_path):
     page = opened()
     load(page)
     page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    for name, begins in (("replica.png", b"\x89PNG"), ("replica.svg", b"<?xml")):
+    kinds = {"replica.png": b"\x89PNG", "replica.svg": b"<?xml", "replica.csv": b"alpha,"}
+    for name, begins in kinds.items():
         press(page, one(f"e.tagName == 'A' && e.download == '{name}'"))
         saved = tmp_path / name
         end = time.monotonic() + 30
@@ -111,6 +115,57 @@ def test_a_bad_value_is_a_sentence(opened):
     assert page.run("document.title") != "caught"
     assert page.run(f"{ALL}.every(e => e.getAttribute('src') != 'x')")
     assert "Traceback" not in page.text()
+
+
+def test_the_last_picture_stays_beside_the_message(opened):
+    """Of a pair that cannot be: a loss of the margin on a sine."""
+    page = opened()
+    page.wait(shows(number()))
+    choose(page, "loss", "logistic")
+    page.wait(shows("losses of the margin need labels"))
+    assert page.run(f"{ALL}.some(e => e.alt == 'the learning curve' && e.naturalWidth > 0)")
+    assert page.run(shows(number()))
+    assert page.run(shows("the last setting that has an answer"))
+
+
+def test_labels_have_the_error_of_their_class_first(opened):
+    state = {"target": "sign", "alpha": "1,2"}
+    page = opened(**state)
+    share = point(DEFAULTS | state).classification_error
+    page.wait(shows("classification error at"))
+    page.wait(shows(f"= 1: {share:.7f}"))
+
+
+def test_expressions_biases_steps_and_infinity(opened):
+    student = "relu(x) - 0.1*relu(-x)"
+    page = opened(alpha="1,2", model="srf", bias="-1,1")
+    state = {"model": "srf", "bias": "-1,1"}
+    page.wait(shows(number(**state)))
+    box = f"{control('TEXT', '(x)')}.querySelector('input')"
+    page.run(f"{box}.focus()")
+    page.send("Input.insertText", text=student)
+    page.run(f"{box}.blur()")
+    page.wait(shows(number(**state, student=student)))
+    press(page, f"{control('CHECKBOX', '∞')}.querySelector('button')")
+    page.wait(shows(number(**state, student=student, alpha0="inf")))
+    page.wait("location.search.includes('alpha0=inf')")
+    steps = opened(steps="2:1,2:1", student="relu", alpha="1,2")
+    steps.wait(shows(number(steps="2:1,2:1", student="relu")))
+
+
+def test_a_curve_is_kept_below_another(opened):
+    page = opened(alpha="1,2")
+    load(page)
+    press(page, button("keep this curve"))
+    page.run("new Promise(f => setTimeout(f, 500))")
+    picture = page.run(f"{one('e.alt == `the learning curve`')}.src")
+    page.run(f"{control('SLIDER', 'rate')}.querySelector('[role=slider]').focus()")
+    page.press("ArrowRight", 39)
+    page.wait(shows(number(eta="3.1", alpha="1,2")))
+    page.wait(f"{one('e.alt == `the learning curve`')}.src != {picture!r}")
+    now = page.run(f"{one('e.alt == `the learning curve`')}.src")
+    drawn = base64.b64decode(now.partition(",")[2]).decode()
+    assert "kept" in drawn  # the source of a text is in the picture
 
 
 def test_what_takes_long_is_a_sentence(opened):

@@ -1,6 +1,12 @@
 """What the explorer shows: the texts of a state give its numbers, and bad states a sentence."""
 
+import contextlib
+import io
+import tempfile
+from pathlib import Path
+
 import numpy as np
+import pandas
 import pytest
 
 import replica
@@ -16,6 +22,9 @@ STATES = {
     "network": FEW,
     "srf": FEW | {"model": "srf", "student": "relu", "beta": "0.5", "noise": "0.1"},
     "readout": FEW | {"readout": "-1,1.5", "alpha0": "inf", "alpha": "1,2"},
+    "own": FEW
+    | {"student": "relu(x) - 0.1*relu(-x)", "target": "z1**2 + z1", "bias": "-1,1", "model": "srf"},
+    "steps": FEW | {"steps": "2:1,inf:0.5", "student": "relu"},
     "loss": FEW | {"loss": "huber:0.5", "alpha": "1:2:2:log", "lam": "0.02"},
 }
 
@@ -30,7 +39,10 @@ def all_points(monkeypatch):
 def run_python(view, capsys):
     """The names that the program defines."""
     names = {}
-    exec(compile(view.python, "explorer", "exec"), names)
+    with contextlib.chdir(tempfile.mkdtemp()):  # figures are saved there
+        exec(compile(view.python, "explorer", "exec"), names)
+        (picture,) = Path.cwd().iterdir()
+    assert picture.stat().st_size > 1000
     assert capsys.readouterr().out
     return names
 
@@ -88,8 +100,8 @@ def test_texts_of_the_spectrum(capsys):
     assert told["edges"] == found.edges.tolist()
     assert told["outliers"] == found.outliers.tolist()
     assert len(found.outliers) > 0
-    labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
-    assert any("outlier" in label for label in labels)
+    assert "outlier" in view.figure.axes[0].get_title()
+    assert len(table(view)["density"]) == len(table(view)["x"]) > 100
 
 
 def test_texts_of_the_learned_function(capsys):
@@ -100,6 +112,47 @@ def test_texts_of_the_learned_function(capsys):
     (mean,) = (x for x in view.figure.axes[0].lines if "learned" in x.get_label())
     x, y = mean.get_data()
     assert np.interp(1.0, x, y) == pytest.approx(names["learned"].mean(1.0), abs=1e-12)
+
+
+def table(view):
+    """What is drawn, from its CSV."""
+    return pandas.read_csv(io.StringIO(view.table()))
+
+
+def test_the_phase_diagram(capsys):
+    state = DEFAULTS | {"model": "srf", "noise": "0.1"}
+    view = VIEWS["phase diagram"](state)
+    names = run_python(view, capsys)
+    found = names["curve"].test_error
+    assert found.sizes == {"eta": 24, "alpha": 24}
+    assert len(printed(view, capsys)["points"]) == 24**2
+    (mesh,) = (
+        one
+        for one in view.figure.axes[0].collections
+        if hasattr(one, "get_array") and np.size(one.get_array()) == 24**2
+    )
+    assert np.sort(mesh.get_array().ravel()).tolist() == np.sort(found.values.ravel()).tolist()
+    at = table(view).query("alpha < 0.11 and eta < 0.11").test_error
+    assert float(at.iloc[0]) == pytest.approx(float(found[0, 0]), rel=1e-12)
+
+
+def test_a_curve_that_is_kept_stays_below_another():
+    kept, now = FEW, FEW | {"eta": "1", "student": "relu"}
+    ax = curve_view(now, None, kept).figure.axes[0]
+    (line,) = [one for one in ax.get_lines() if one.get_label().startswith("kept: ")]
+    assert line.get_label() == "kept: student tanh, eta 3"
+    expected = [point(kept | {"at": str(x)}).test_error for x in (0.5, 1.25, 2.0)]
+    assert line.get_ydata() == pytest.approx(expected, rel=ORDER_OF_SUMS)
+    assert ax.get_ylim()[1] > max(expected)
+
+
+def test_what_is_drawn_is_saved_as_csv():
+    view = curve_view(FEW)
+    assert table(view).test_error.tolist() == pytest.approx(
+        view.figure.axes[0].lines[0].get_ydata(), rel=1e-12
+    )
+    for name in ("bounds", "learned function"):
+        assert len(table(VIEWS[name](FEW))) > 10
 
 
 def test_the_texts_say_what_is_special_and_no_more():
@@ -124,6 +177,8 @@ BAD = {
     "target": ("os:getcwd", "no code to import"),
     "loss": ("os:getcwd", "no code to import"),
     "readout": ("many", "readout must be"),
+    "bias": ("x", "bias must be"),
+    "steps": ("2", "steps must be"),
     "model": ("other", "model must be"),
 }
 
