@@ -2,7 +2,7 @@
 
 Spiked random features of a tanh student; labels are the sign of w*.x, a tenth of them flipped.
 Left: against the number of samples at one small penalty, where losses differ: at the best of each
-they are within 2 % of one another.  Middle: against the
+they are within half a percent.  Middle: against the
 penalty.  Last: the calibration of the logistic output given the projection on the spike.
 """
 
