@@ -53,6 +53,7 @@ class Loss:
     value : callable, array t -> rho(t)
         Convex, elementwise.
     derivative : callable, t -> rho'(t)
+        Non-decreasing, elementwise.
     prox : callable (t0, V) -> t, optional
         argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape, of any number of
         axes; found by Newton's method when absent.
@@ -292,7 +293,12 @@ LOSSES = {
 
 
 def loss(spec: Any) -> Loss:
-    """The loss meant by a name such as ``"huber:0.2"``, a Loss as it is, or of None the square.
+    """The loss meant by a name, a Loss as it is, or of None the square.
+
+    Parameters
+    ----------
+    spec : str, Loss or None
+        square, huber:delta, absolute, quantile:q; of labels +-1 logistic, hinge, squared_hinge.
 
     Raises
     ------

@@ -75,6 +75,7 @@ class FirstLayer:
     weights : array (p, d)
         W, from any training; the samples of the readout must not have been used for it.
     bias : float or array (p,)
+        That of each neuron, or of all.
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.  It must be continuous.
     target : str, callable, Activation or MultiIndex

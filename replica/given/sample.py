@@ -32,6 +32,7 @@ class FeatureSample:
     features : array (N, p)
         Of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,)
+        Of the samples, as the readout is trained on.
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
         labels +-1 unless given.

@@ -186,6 +186,7 @@ def bounds(
     Parameters
     ----------
     problem : SpikedRandomFeatures or GradientStep
+        What is learned; a step is taken as its sRF, whose bounds do not depend on the width.
     eta : array (n,), optional
         Learning rates to take in turn instead of the step's own.
     quadrature_tol : float

@@ -135,6 +135,7 @@ def optimal_lambda(
     Parameters
     ----------
     model : SpikedRandomFeatures, FirstLayer or FeatureSample
+        Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha : float
         Readout samples over input dimension, n/d.
     samples : float

@@ -46,7 +46,9 @@ class Solution(Displayed):
     Attributes
     ----------
     model : SpikedRandomFeatures
+        What was solved.
     alpha, lam : float
+        Where: readout samples over dimension, and ridge penalty.
     test_error : float
         E (target - prediction)^2 on noiseless targets; NaN if not converged.  Eq. (4.11)
     train_error : float
@@ -63,6 +65,7 @@ class Solution(Displayed):
         Without the leading axis over points; groups in the order of ``model.geometry``, where
         equal ones are merged and empty ones left out.
     converged : bool
+        Whether residual and quadrature error are within their tolerances.
     status : Status
         Its value is a sentence.
     residual : float
@@ -249,6 +252,7 @@ def solve(
     Parameters
     ----------
     model : SpikedRandomFeatures, FirstLayer or FeatureSample
+        Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha : float
         Readout samples over input dimension, n/d.
     samples : float

@@ -33,7 +33,9 @@ def plot_bounds(
     linear : float
         Error of the best linear predictor.
     alpha : sequence of float
+        Readout samples over dimension, of the errors at the best penalty.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     described : mapping, optional
         Settings to state in a title, but for eta.
 
@@ -71,6 +73,7 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     bounds : Bounds
         Of a model with one spike.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     reach : float
         Largest modulus of kappa shown.
 

@@ -54,6 +54,7 @@ def plot_curve(
         abscissa (alpha or samples on a tie); every combination of the others gets a line.  With
         more than eight values of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     error : str, optional
         The variable drawn; classification_error where labels are +-1, else test_error.
     train : bool

@@ -28,6 +28,7 @@ def plot_heat_map(
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`, with two dimensions of several values.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     error : str
         The variable drawn.
 

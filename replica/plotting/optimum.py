@@ -27,6 +27,7 @@ def plot_optima(
         "alpha", "lam", "eta" (NaN where it was not varied), "test_error" and, where one of the
         first two lies at an end of the range searched, its name in "at_edge": its marker is open.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     described : mapping, optional
         Settings to state in a title; lam or eta among them was held, and is not drawn.
 

@@ -22,7 +22,9 @@ def plot_spectrum(
     Parameters
     ----------
     spectrum : Spectrum or LayerSpectrum
+        As :func:`replica.spectrum` returns it.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
     eigenvalues : array (p,) or (draws, p), optional
         Of simulated matrices.
 

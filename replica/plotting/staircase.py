@@ -21,6 +21,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     staircase : Staircase
         As returned by :func:`replica.staircase`.
     ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
 
     Examples
     --------

@@ -51,6 +51,7 @@ class Activation:
     Parameters
     ----------
     function : callable, array -> array of the same shape
+        Elementwise, finite, of numpy functions.
     derivative : callable, optional
         Its derivative; differences of ``function`` are used when absent.
     kinks : sequence of float

@@ -50,6 +50,13 @@ OWN = "a function of your own, mymodule:act with def act(x) in mymodule.py"
 class Expression:
     """A function of z1, ..., zr given by its text.
 
+    Parameters
+    ----------
+    text : str
+        Arithmetic of z1, z2, ... with the functions that are named, such as "z1 + relu(z1*z2)".
+    argument : str
+        What it is the text of, for messages.
+
     Raises
     ------
     InvalidArgument

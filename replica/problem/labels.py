@@ -102,7 +102,12 @@ class LabelNoise:
 
 
 def label_noise(spec: Any) -> LabelNoise | None:
-    """The law meant by ``spec``: text such as ``"outliers:0.1:25"``, a LabelNoise, or None.
+    """What labels add to a target, or the channel they come through.
+
+    Parameters
+    ----------
+    spec : str, LabelNoise or None
+        outliers:SHARE:VARIANCE, student:NU; of labels +-1 flip:P, logistic, probit.
 
     Raises
     ------

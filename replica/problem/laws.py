@@ -87,7 +87,14 @@ class Law:
 
 
 def law(name: str, spec: Any) -> Law:
-    """The law meant by ``spec``; ``name`` is the argument's, for the message.
+    """The law of a readout or a bias that is meant by ``spec``.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is called, for the message.
+    spec : str, float, sequence or scipy.stats distribution
+        A name, the value or values of equal shares, or (values, shares).
 
     Raises
     ------

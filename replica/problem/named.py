@@ -26,7 +26,12 @@ from .kinks import find_kinks
 
 
 def hermite(coefficients: ArrayLike) -> Activation:
-    """sum_k a_k He_k with probabilists' Hermite polynomials; ``coefficients[k]`` is a_k.
+    """sum_k a_k He_k with probabilists' Hermite polynomials.
+
+    Parameters
+    ----------
+    coefficients : sequence of float
+        a_0, a_1, ...
 
     Examples
     --------

@@ -132,6 +132,7 @@ def Network(
     Parameters
     ----------
     step : GradientStep
+        The steps that its first layer makes.
     beta : float
         Width over input dimension, p/d.
     dimension : float

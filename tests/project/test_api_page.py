@@ -1,6 +1,7 @@
 """The reference: its names can be typed as they stand there, and no public name is missing."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -63,3 +64,19 @@ def test_all_faces_of_the_theory_are_described():
     modules = {name for sort, name in DESCRIBED if sort == "module"}
     packages = {f"replica.{p.parent.name}" for p in (ROOT / "replica").glob("*/__init__.py")}
     assert packages <= modules
+
+
+PLOTS = [f"plotting.{name}" for name in replica.plotting.__all__ if name.startswith("plot_")]
+
+
+@pytest.mark.parametrize("name", [*replica.__all__, *PLOTS])
+def test_every_parameter_is_described(name):
+    """Of functions, and of what users make; results are described by their attributes."""
+    one = obtained(f"replica.{name}")
+    page = inspect.getdoc(one)
+    if isinstance(one, type) and "\nParameters\n" not in page:
+        return  # a result, or an exception
+    described = re.findall(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?\n    \S", page, re.MULTILINE)
+    known = {each.strip("* ") for names in described for each in names.split(",")}
+    parameters = set(inspect.signature(one).parameters) - {"origin"}  # which GradientStep.srf gives
+    assert parameters <= known, parameters - known
