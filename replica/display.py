@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import shorten
+from .errors import InvalidArgument, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -28,6 +28,21 @@ def bar(what: str) -> Iterator[Progress]:
     with Bar(console=Console(stderr=True), transient=True) as drawn:
         task = drawn.add_task(what, total=None)
         yield lambda done, total: drawn.update(task, completed=done, total=total)
+
+
+@contextmanager
+def told(progress: Any, what: str) -> Iterator[Progress | None]:
+    """What is told how far a computation is: a bar if that is asked for, a user's function, or
+    nothing."""
+    if callable(progress):
+        yield progress
+    elif progress is True:
+        with bar(what) as advance:
+            yield advance
+    elif progress is None or progress is False:
+        yield None
+    else:
+        raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
 
 
 class Displayed:

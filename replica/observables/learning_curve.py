@@ -1,8 +1,7 @@
 """Learning curves: errors on the grid of all combinations of parameters, or at the best of them."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
-from ..display import Progress, bar
+from ..display import Progress, told
 from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, flag, positive
@@ -122,7 +121,7 @@ def learning_curve(
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     values = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
-    with _told(progress) as advance:
+    with told(progress, "points") as advance:
         if searched:
             _refuse_beside_best(options)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
@@ -148,18 +147,6 @@ def learning_curve(
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
-
-
-@contextmanager
-def _told(progress: Any) -> Iterator[Progress | None]:
-    """What is told of progress: a bar, a function, or nothing."""
-    if callable(progress):
-        yield progress
-    elif flag("progress", progress):
-        with bar("points") as advance:
-            yield advance
-    else:
-        yield None
 
 
 def _refuse_beside_best(options: Mapping[str, Any]) -> None:

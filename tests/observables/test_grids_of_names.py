@@ -134,7 +134,7 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
         (dict(lam="best", method="damped"), "method"),
         (dict(lam="worst"), "lam"),
         (dict(beta="best"), "beta"),
-        (dict(progress="yes"), "progress"),
+        (dict(progress="yes"), "progress must be True, False"),
         (dict(notes=1.5), "notes"),
     ],
 )

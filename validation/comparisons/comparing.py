@@ -1,11 +1,12 @@
 """Simulations beside the theory: at one dimension, and at several."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.display import Progress, told
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
 from replica.problem import FINITE, Problem, number
@@ -132,7 +133,7 @@ def ladder(
     beta: float | None = None,
     simulated: str = "network",
     model: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | Progress = False,
     **options: Any,
 ) -> Comparison:
     """Simulate ``problem`` at several dimensions and put their limit beside its theory.
@@ -148,8 +149,8 @@ def ladder(
         every size then has the same weight.
     model : {"network", "srf"}, optional
         The theory to take, as in :func:`compare`.
-    progress : callable (done, total)
-        Called after each draw, of all sizes.
+    progress : bool or callable
+        As in :func:`simulate`, of the draws of all sizes.
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -179,24 +180,16 @@ def ladder(
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
-    def advance(done: int, total: int) -> None:
-        if progress is not None:
-            progress(sum(draws[: len(simulations)]) + done, sum(draws))
+    with told(progress, "draws") as of_all:
 
-    for d, count in zip(sizes, draws, strict=True):
-        simulations.append(
-            simulate(
-                problem,
-                alpha=alpha,
-                lam=lam,
-                dimension=d,
-                seeds=count,
-                beta=beta,
-                simulated=simulated,
-                progress=advance,
-                **options,
-            )
-        )
+        def advance(done: int, total: int) -> None:
+            if of_all is not None:
+                of_all(sum(draws[: len(simulations)]) + done, sum(draws))
+
+        at = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
+        for d, count in zip(sizes, draws, strict=True):
+            one = simulate(problem, dimension=d, seeds=count, progress=advance, **at)
+            simulations.append(one)
     each = [one.columns() for one in simulations]
     lines = {
         name: extrapolate(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.display import Progress, told
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import Problem
 from solvers.results import Array
@@ -21,7 +22,7 @@ def compare_grid(
     grids: Mapping[str, ArrayLike],
     run: Callable[..., Comparison] = compare,
     beta: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | Progress = False,
     **options: Any,
 ) -> Comparison:
     """Simulate a problem for every combination of some of its parameters, beside the theory.
@@ -36,7 +37,8 @@ def compare_grid(
         :func:`compare` or :func:`ladder`; what else it takes are the ``options``.
     beta : float
         Width over input dimension p/d, for a GradientStep, unless it is among the ``grids``.
-    progress : callable (done, total)
+    progress : bool or callable
+        As in :func:`simulate`, of the draws at all places.
 
     Raises
     ------
@@ -55,12 +57,14 @@ def compare_grid(
     each: list[Comparison] = []
     count = int(np.prod([axis.size for axis in axes.values()]))
 
-    def advance(done: int, total: int) -> None:
-        if progress is not None:
-            progress(len(each) * total + done, count * total)
+    with told(progress, "draws") as of_all:
 
-    for of, width in problems_on_grid(problem, axes, beta):
-        each.append(run(of, beta=width, progress=advance, **options))
+        def advance(done: int, total: int) -> None:
+            if of_all is not None:
+                of_all(len(each) * total + done, count * total)
+
+        for of, width in problems_on_grid(problem, axes, beta):
+            each.append(run(of, beta=width, progress=advance, **options))
     which = {name: options[name] for name in ("model", "simulated") if name in options}
     size = each[0].theories[0].model.dimension
 

@@ -5,7 +5,6 @@ one seed are correlated across the grid, and errors of different seeds independe
 """
 
 import logging
-from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from os import PathLike
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.display import Progress, told
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
 from replica.problem import Problem
@@ -57,7 +57,7 @@ def simulate(
     shard: str | tuple[int, int] | None = None,
     key: str | None = None,
     device: str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | Progress = False,
 ) -> Simulation:
     """Train and test ``problem`` at a finite input dimension.
 
@@ -111,8 +111,8 @@ def simulate(
         cannot: any text, another one whenever what the function computes changes.
     device : str
         "cpu", or a device of torch such as "cuda": same draws, same errors to rounding.
-    progress : callable (done, total)
-        Called after each cell.
+    progress : bool or callable
+        Whether to draw a bar; a function is called with (done, total) after each cell.
 
     Returns
     -------
@@ -164,14 +164,15 @@ def simulate(
     check_memory(experiment, limit)
     check_time(len(indices) * cost(experiment) / CORE_SPEED)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
-    cells = run_cells(
-        experiment,
-        [int(index) for index in indices],
-        Machine(executor, processes, limit),
-        folder=None if store is None else cell_store.open_folder(store),
-        key=key,
-        progress=progress,
-    )
+    with told(progress, "draws") as advance:
+        cells = run_cells(
+            experiment,
+            [int(index) for index in indices],
+            Machine(executor, processes, limit),
+            folder=None if store is None else cell_store.open_folder(store),
+            key=key,
+            progress=advance,
+        )
     measured = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
     test, train, variance = (measured.pop(name) for name in SQUARED_ERRORS)
     return Simulation(experiment, indices, test, train, variance, measured)
@@ -193,7 +194,7 @@ def run_cells(
     *,
     folder: Path | None,
     key: str | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Array:
     """What is measured on the cells (S, M, A, L), read from the store where it is there."""
     measured: dict[int, Array] = {}
