@@ -120,9 +120,14 @@ NOT_PRINTED = (
 )  # fmt: skip
 
 
-def to_tex(rows: Sequence[Mapping[str, Any]], symbol: Callable[[str], str] = str) -> str:
+def to_tex(
+    rows: Sequence[Mapping[str, Any]],
+    symbol: Callable[[str], str] = str,
+    printed: Sequence[str] = (),
+) -> str:
     r"""The rows as a table of LaTeX, with the rules of its package booktabs: the ``symbol`` of each
-    column, numbers to four digits, a dash where one is not known.
+    column, numbers to four digits, a dash where one is not known; columns of NOT_PRINTED only where
+    they are ``printed``.
 
     Examples
     --------
@@ -136,7 +141,7 @@ def to_tex(rows: Sequence[Mapping[str, Any]], symbol: Callable[[str], str] = str
     \end{tabular}
     <BLANKLINE>
     """
-    names = [name for name in rows[0] if name not in NOT_PRINTED] or list(rows[0])
+    names = [name for name in rows[0] if name in printed or name not in NOT_PRINTED]
     body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{'r' * len(names)}}}",
@@ -162,6 +167,8 @@ def _tex(value: Any) -> str:
         return rf"{number} $\cdot 10^{{{int(power)}}}$" if power else number
     if str(value).startswith("$"):
         return str(value)
+    if re.fullmatch(r"[a-z]\^\d+", str(value)):
+        return f"${value}$"
     named = {
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",

@@ -1,6 +1,7 @@
 """The one exception for bad input: it names the argument, its value and what is allowed; and what
 was probably meant by a name that there is not."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -51,7 +52,8 @@ class InvalidArgument(ValueError):
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
-        super().__init__(f"{name} must be {allowed}, got {shorten(repr(value))}")
+        got = shorten(re.sub(r"\n\s*", " ", repr(value)))  # in one line
+        super().__init__(f"{name} must be {allowed}, got {got}")
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:  # crosses process boundaries whole

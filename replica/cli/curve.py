@@ -12,7 +12,7 @@ from ..observables import NOTED_SHIFT, Grid, error_shown, sweep
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
-from .options import SRF_FIELDS, Options, parse_request
+from .options import SRF_FIELDS, Options, one_or_axis, parse_request
 from .output import Notes, Output, note_finite_size, note_network, note_worse_than_zero, progress
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
@@ -52,9 +52,9 @@ def curve(
     with progress("points") as advance:
         grid = sweep(
             problem,
-            alpha=_single(request.alpha),
-            lam=_single(request.lam),
-            grids={name: _single(values) for name, values in grids.items()},
+            alpha=one_or_axis(request.alpha),
+            lam=one_or_axis(request.lam),
+            grids={name: one_or_axis(values) for name, values in grids.items()},
             loss=request.loss,
             progress=advance,
             **limits,
@@ -72,7 +72,8 @@ def curve(
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
-    output.write(document, show, figure=lambda: plot_curve(dataset()).figure, dataset=dataset)
+    drawn = {"figure": lambda: plot_curve(dataset()).figure, "dataset": dataset}
+    output.write(document, show, printed=_swept(grid), **drawn)
     if notes:
         error = error_shown(grid.models[0])
         note_finite_size(*_farthest(grid, "finite_size_shift"), error)
@@ -80,11 +81,6 @@ def curve(
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
-
-
-def _single(values: Any) -> Any:
-    """One value as it is, several as an axis."""
-    return values.item() if values.size == 1 else values
 
 
 def _farthest(grid: Grid, name: str) -> tuple[float, dict[str, Any]]:

@@ -229,6 +229,11 @@ def _way(options: Options) -> str:
     return ways[0]
 
 
+def one_or_axis(values: Array) -> Any:
+    """One value as a number, as Python would be given it, several as an axis."""
+    return values.item() if values.size == 1 else values
+
+
 def parse_grid(name: str, text: Any) -> Array:
     """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
 

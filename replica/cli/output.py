@@ -56,12 +56,13 @@ class Output:
         *,
         figure: Callable[[], Any] | None = None,
         rows: Sequence[dict[str, Any]] | None = None,
+        printed: Sequence[str] = (),
         dataset: Callable[[], Any] | None = None,
     ) -> None:
         """Save the ``document`` and the ``figure``, and print it, as JSON or what ``show`` says.
 
-        A .csv or .tex file holds ``rows``, the document's points unless given; a .nc file the
-        ``dataset``.
+        A .csv or .tex file holds ``rows``, the document's points unless given, the latter those
+        columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
             if self.out.suffix == ".nc" and dataset is not None:
@@ -72,7 +73,9 @@ class Output:
             else:
                 table = document["points"] if rows is None else rows
                 tex = self.out.suffix == ".tex"
-                written = documents.to_tex(table, symbol) if tex else documents.to_csv(table)
+                written = (
+                    documents.to_tex(table, symbol, printed) if tex else documents.to_csv(table)
+                )
                 content = written.encode()
             save(self.out, content)
         try:

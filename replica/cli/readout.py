@@ -55,7 +55,8 @@ def readout(
         known = [name for name in (*names, "loss_error", "train_loss") if name in dataset]
         output.table(document["points"], [*points, *known])
 
-    output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=lambda: dataset)
+    figure = lambda: plot_curve(dataset).figure  # noqa: E731
+    output.write(document, show, figure=figure, dataset=dataset.squeeze)
     failed = [point["status"] for point in document["points"] if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed))

@@ -69,7 +69,7 @@ with app.setup:
         if name in MENUS:
             choices = dict.fromkeys([*MENUS[name], text])
             return mo.ui.dropdown(list(choices), value=text, label=LABELS[name])
-        if name in LOGARITHMIC and (value > 0 or math.isnan(value)):
+        if name in LOGARITHMIC and value > 0:
             low, high = LOGARITHMIC[name]
             value = value if math.isfinite(value) else float(DEFAULTS[name])
             grid = {float(f"{10 ** (k / 10):.2g}") for k in range(10 * low, 10 * high + 1)}
@@ -174,9 +174,7 @@ def _(button, dots, keep, kept, last, refused, state):
         if view.figure:
             _saves = [download(view.figure, kind) for kind in ("png", "svg")]
             if view.table:
-                _saves.append(
-                    mo.download(lambda: view.table().encode(), "replica.csv", label="CSV")
-                )
+                _saves.append(mo.download(view.table, "replica.csv", label="CSV"))
             _parts += [
                 mo.image(embedded(view.figure), alt=f"the {state['view']}", style=_narrow),
                 mo.hstack([*[button, keep] * _curve, *_saves], justify="start"),

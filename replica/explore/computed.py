@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from solvers.resources import within
 from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
@@ -59,7 +60,12 @@ def over_rates(
 ) -> xr.Dataset:  # fmt: skip
     """Errors over a ``grid`` of alpha at as many of the learning rates as there is time for."""
     at: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
-    return _in_time(np.array(rates), lambda eta: learning_curve(model, eta=eta, **at), MAP)
+
+    def errors(eta: Array) -> xr.Dataset:
+        with within(WAIT):  # all of them
+            return learning_curve(model, eta=eta, **at)
+
+    return _in_time(np.array(rates), errors, MAP)
 
 
 @lru_cache(maxsize=64)

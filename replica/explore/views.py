@@ -52,7 +52,7 @@ class View(NamedTuple):
     python: str
     command: str
     note: str = ""
-    table: Callable[[], str] | None = None
+    table: Callable[[], bytes] | None = None
 
 
 def curve_view(
@@ -71,8 +71,7 @@ def curve_view(
         typed += f"\n{simulated.command}"
     if found.alpha.size < request.alpha.size:
         _show_points(ax)
-    if kept is not None:
-        _draw_kept(ax, state, kept)
+    unlike = "" if kept is None else _draw_kept(ax, state, kept, found)
     _mark(ax, number_of(state, "at"))
     grid = grid_code(state["alpha"])
     lines = [
@@ -82,6 +81,7 @@ def curve_view(
         *shown_code("curve", "curve"),
     ]
     note = _left_out(found.converged.values, request.alpha.size, "points of the curve")
+    note = "; ".join(filter(None, [note, unlike]))
     return View(_figure(ax), python(state, lines), typed, note, _as_csv(found))
 
 
@@ -91,17 +91,21 @@ def _curve(state: State) -> xr.Dataset:
     return curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
 
 
-def _draw_kept(ax: Axes, state: State, kept: State) -> None:
-    """The test error of another state, dotted, by what it differs in."""
+def _draw_kept(ax: Axes, state: State, kept: State, now: xr.Dataset) -> str:
+    """The test error of another state, dotted, by what it differs in; why it is not drawn."""
     found = _curve(kept)
+    if ("classification_error" in found) != ("classification_error" in now):
+        return "the curve that was kept is of another error, and not drawn"
     unlike = [f"{name} {text}" for name, text in kept.items() if text != state.get(name)]
     label = f"kept: {', '.join(unlike)}" if unlike else "kept"
     shown = "classification_error" if "classification_error" in found else "test_error"
     style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
+    style["marker"] = "." if found.alpha.size < 3 else ""
     ax.plot(found.alpha, found[shown], label=label.replace("$", r"\$"), **style)
     ax.relim()
     ax.set_ylim(top=max(ax.get_ylim()[1], 1.1 * float(found[shown].max())))
     add_legend(ax)
+    return ""
 
 
 def map_view(state: State) -> View:
@@ -195,8 +199,8 @@ def learned_view(state: State) -> View:
     figure = _figure(plot_learned(learned))
     typed = command("replica curve", options)
     x = np.linspace(-3, 3, 121)
-    values = {"kappa": x, "mean": learned.mean(x), "variance": learned.variance(x)}
-    table = _as_csv(xr.Dataset({name: ("at", one) for name, one in values.items()}))
+    values = {"mean": learned.mean(x), "variance": learned.variance(x)}
+    table = _as_csv(xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
     return View(figure, python(state, lines), typed, table=table)
 
 
@@ -209,9 +213,15 @@ VIEWS: dict[str, Callable[[State], View]] = {
 }
 
 
-def _as_csv(found: Any) -> Callable[[], str]:
+def _as_csv(found: Any) -> Callable[[], bytes]:
     """What gives a result as CSV, when it is asked for."""
-    return lambda: str(found.to_dataframe().reset_index().to_csv(index=False))
+
+    def table() -> bytes:
+        frame = found.to_dataframe()
+        csv: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
+        return csv.encode()
+
+    return table
 
 
 def _left_out(
@@ -223,7 +233,7 @@ def _left_out(
     size = converged.size if computed is None else computed
     if size < asked:
         sentences.append(
-            f"{size} of {asked} {what} are computed, to answer in about a second; the "
+            f"{size} of {asked} {what} are computed, to answer in time; the "
             "programs below compute all"
         )
     if failed := int((~converged).sum()):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def is_list(values: Any) -> bool:
     """Whether several values are given, not one."""
-    return isinstance(values, (list, tuple, np.ndarray)) and np.ndim(values) > 0
+    return not isinstance(values, str) and np.ndim(values) > 0
 
 
 def losses_of(given: Any) -> list[Loss]:

@@ -112,14 +112,19 @@ class Grid:
             "lam": self.axes["lam"],
             "losses": self.losses,
         }
-        name, there = error_shown(self.models[0]), []
-        for model in self.models:
+        name, changes = error_shown(self.models[0]), []
+        for model, here in zip(
+            self.models, np.split(self.columns[name], len(self.models)), strict=True
+        ):
+            there = here
             try:
-                there.append(_solved([other(model)], **at, **settings)[name])
+                if (changed := other(model)) is not model:
+                    there = _solved([changed], **at, **settings)[name]
             except (InvalidArgument, QuadratureError):  # there is no such theory
-                there.append(np.full(len(self.columns[name]) // len(self.models), np.nan))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.concatenate(there) / self.columns[name] - 1
+                there = np.full_like(here, np.nan)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                changes.append(there / here - 1)
+        change = np.concatenate(changes)
         return np.where(np.isfinite(change), change, np.nan)
 
 

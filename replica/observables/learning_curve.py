@@ -12,10 +12,11 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
+from ..convex import loss as as_loss
 from ..display import Progress, told
 from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
-from ..problem import Problem, flag, positive
+from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
 from .evaluate import Scheme
 from .given_layers import curve_given, of_limits_alone, shown_of_layer
@@ -75,7 +76,7 @@ def learning_curve(
     notes : bool
         Whether to also solve every point at d = 1000, and for the network of the same steps where
         the model is an sRF: variables finite_size_shift and network_difference, the relative
-        changes of the error.
+        changes of the error.  ``progress`` begins anew for each.
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float, array or list
@@ -92,7 +93,9 @@ def learning_curve(
         train_error, converged, residual, quadrature_error, iterations, status, and the
         sRF's r, c, gamma, where each is one number for all neurons;
         loss_error and train_loss for a loss other than the square, classification_error where
-        labels are +-1.  Points that did not converge have NaN errors.
+        labels are +-1, trained_bias where one is trained, readout_variance of a given layer; at_edge
+        where the best is searched, as of an :class:`Optimum`.  Points that did not converge have
+        NaN errors.
 
     Raises
     ------
@@ -132,18 +135,19 @@ def learning_curve(
             accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
             dataset = curve_given(model, alpha, samples, lam, loss, progress=advance, **accuracy)
         else:
+            limits |= {"quadrature_tol": quadrature_tol, "scheme": Scheme(method, rule)}
             grid = sweep(
                 model,
                 alpha=needs_alpha(alpha, samples),
                 lam=lam,
                 grids=grids,
                 loss=loss,
-                quadrature_tol=quadrature_tol,
-                scheme=Scheme(method, rule),
                 progress=advance,
                 **limits,
             )
-            dataset = (grid.noted(**limits) if flag("notes", notes) else grid).dataset()
+            if flag("notes", notes):
+                grid = grid.noted(progress=advance, **limits)
+            dataset = grid.dataset()
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
@@ -151,10 +155,13 @@ def learning_curve(
 
 def _refuse_beside_best(options: Mapping[str, Any]) -> None:
     """Refuse what a search of the best parameters does not take."""
-    usual = {"loss": "square", "quadrature_tol": None, "method": "newton", "rule": "auto"}
-    for name, value in options.items():
-        if is_list(value) or value != usual[name]:
-            raise InvalidArgument(name, value, f"left out where {BEST} parameters are searched")
+    usual = {"quadrature_tol": None, "method": "newton", "rule": "auto"}
+    allowed = f"left out where {BEST} parameters are searched"
+    if is_list(options["loss"]) or not as_loss(options["loss"]).is_square:
+        raise InvalidArgument("loss", options["loss"], allowed)
+    for name, value in usual.items():
+        if options[name] != value:
+            raise InvalidArgument(name, options[name], allowed)
 
 
 def _at_best(
@@ -174,10 +181,14 @@ def _at_best(
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
-        of_limits_alone(notes=notes, **grids)
+        of_limits_alone(notes=notes, workers=workers, **grids)
         name, value = asked(model, at["alpha"], at["samples"])
         shown = shown_of_layer(model, SQUARE)
     else:
+        if "eta" in searched and "rate" in grids:
+            raise InvalidArgument(
+                "rate", grids["rate"], f"left out where the {BEST} eta is searched"
+            )
         name, value = "alpha", needs_alpha(at["alpha"], at["samples"])
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
@@ -186,7 +197,9 @@ def _at_best(
     points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
     ends = {name: positive(name, values) for name, values in points.items()}
     search = optimal_lambda if searched == ["lam"] else optimal_eta
-    each = itertools.product(models, places_on_grid(ends))
+    places = places_on_grid(ends)
+    check_points("a grid", f"{len(models)} x {len(places)}", len(models) * len(places), 10**5)
+    each = itertools.product(models, places)
     tasks = [partial(search, one, **place, time_limit=time_limit) for one, place in each]
     row = partial(_best_row, tasks, [*searched, *shown])
     rows = computed(row, len(tasks), workers, progress)

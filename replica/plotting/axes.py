@@ -51,8 +51,7 @@ class Style(NamedTuple):
     colours: bool = True
 
 
-OWN = Style()
-_style = ContextVar("style", default=OWN)
+_style = ContextVar("style", default=Style())  # noqa: B039, a NamedTuple, which nothing changes
 
 
 @contextmanager

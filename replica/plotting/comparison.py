@@ -30,8 +30,8 @@ from .curve import (
     in_words,
     label_kinds,
     lines_of,
-    with_all_axes,
 )
+from .heat_map import with_all_axes
 from .names import ERROR_LABELS
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
 from collections.abc import Container, Sequence
+from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from .axes import (
     is_logarithmic,
     set_scale,
 )
-from .heat_map import LONG, plot_heat_map
+from .heat_map import LONG, plot_heat_map, with_all_axes
 from .names import ERROR_LABELS, LABELS, setting, shared_settings, symbol
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ def plot_curve(
     >>> mine = {"alpha": [1, 2], "lam": [0.1, 0.1], "test_error": [0.043, 0.036]}
     >>> ax = plot_curve(curve, points=mine)
     """
-    name = error_drawn(curve, error)
-    if not hasattr(curve, "data_vars"):
-        raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
     curve = with_all_axes(curve)
+    name = error_drawn(curve, error)
     if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
+        if points is not None:
+            raise InvalidArgument("points", type(points).__name__, "left out of a map")
         return plot_heat_map(curve, ax, error=name)
     ax = axes(ax)
     abscissa = abscissa_of(curve, name)
@@ -103,11 +104,6 @@ def plot_curve(
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
-def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
-    """A data set in which every coordinate is a dimension, those of one value, too."""
-    return curve.expand_dims([name for name, one in curve.coords.items() if one.ndim == 0])
-
-
 def draw_line(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
 ) -> None:
@@ -120,27 +116,44 @@ def _draw_measured(
     ax: "Axes", points: Any, abscissa: str, name: str, lines: Sequence[Line]
 ) -> None:
     """A user's points, each set in the colour of its line."""
-    names = list(points)
+    try:
+        columns = {str(one): np.asarray(points[one]) for one in points}
+    except (TypeError, KeyError, IndexError):
+        columns = {}
+    if (
+        len({column.shape for column in columns.values()}) != 1
+        or next(iter(columns.values())).ndim != 1
+    ):
+        allowed = "a data frame, or arrays of one length by name"
+        raise InvalidArgument("points", type(points).__name__, allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
-    if lacking := [one for one in (abscissa, name, *differing) if one not in names]:
-        raise InvalidArgument("points", ", ".join(names), f"of columns {', '.join(lacking)}, too")
-    columns = {str(one): np.atleast_1d(np.asarray(points[one])) for one in names}
-    bars = columns.get("stderr", np.zeros(len(columns[name])))
-    left = np.ones(len(columns[name]), dtype=bool)
+    if lacking := [one for one in (abscissa, name, *differing) if one not in columns]:
+        raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
+    try:
+        x, y = (columns[one].astype(float) for one in (abscissa, name))
+        bars = columns.get("stderr", np.zeros(len(x))).astype(float)
+    except (TypeError, ValueError):
+        raise InvalidArgument("points", name, "of numbers") from None
+    if np.any(bars < 0):
+        raise InvalidArgument("points", float(bars.min()), "of a stderr that is 0 or more")
+    told_apart = [dim for dim in lines[0].at if dim in columns]
+    left = np.ones(len(x), dtype=bool)
     for line in lines:
-        own = np.ones(len(left), dtype=bool)
-        for dim in differing:
-            at, values = line.at[dim], columns[dim]
-            near = np.isclose(values, at) if values.dtype.kind in "fiu" else values == at
-            own &= near
+        own = np.ones(len(x), dtype=bool)
+        for dim in told_apart:
+            own &= [_same(value, _plain(line.at[dim])) for value in columns[dim].tolist()]
         left &= ~own
         if own.any():
-            draw_points(
-                ax, columns[abscissa][own], columns[name][own], bars[own], color=line.colour
-            )
+            draw_points(ax, x[own], y[own], bars[own], color=line.colour)
     if left.any():
-        where = {dim: columns[dim][left][0] for dim in differing}
-        raise InvalidArgument("points", str(where), "on the lines that the curve has")
+        where = ", ".join(f"{dim} {columns[dim][left].tolist()[0]}" for dim in told_apart)
+        raise InvalidArgument("points", where, "on the lines that the curve has")
+
+
+def _same(value: Any, at: Any) -> bool:
+    """Whether a value of a point is that of a line, as far as its digits may differ."""
+    both = isinstance(value, (int, float)) and isinstance(at, (int, float))
+    return isclose(value, at, rel_tol=1e-6) if both else bool(value == at)
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:

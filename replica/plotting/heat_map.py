@@ -45,6 +45,9 @@ def plot_heat_map(
     >>> grid = learning_curve(step, beta=1.0, eta=[0.5, 1, 2, 4], alpha=[0.5, 1, 2, 4], lam=0.1)
     >>> ax = plot_heat_map(grid)
     """
+    curve = with_all_axes(curve)
+    if error not in curve:
+        raise InvalidArgument("error", error, f"one of {', '.join(map(str, curve.data_vars))}")
     grid = curve[error]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
@@ -64,6 +67,13 @@ def plot_heat_map(
         notes = [rf"$\bigstar$ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
     x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
     return finish(ax, x_label, y_label, shared_settings(curve), notes)
+
+
+def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
+    """A data set in which every coordinate is a dimension, those of one value, too."""
+    if not hasattr(curve, "data_vars"):
+        raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
+    return curve.expand_dims([name for name, one in curve.coords.items() if one.ndim == 0])
 
 
 def draw_heat_map(

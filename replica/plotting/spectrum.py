@@ -6,6 +6,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument
 from .axes import axes, finish, from_zero, hue
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def plot_spectrum(
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
     logarithmic = high / low > 30  # a linear abscissa leaves small eigenvalues no room
     if eigenvalues is not None:
+        if np.ndim(eigenvalues) not in (1, 2):
+            raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
         values = np.ravel(eigenvalues)
         edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
         count, _ = np.histogram(values, edges)

@@ -45,9 +45,13 @@ class Origin:
 
     def model(self, values: Mapping[str, Any], beta: float) -> "SpikedRandomFeatures":
         """What the step with other ``values`` of its fields makes, of width ``beta``."""
-        of = self.step if self.rows is None or "model" in values else self.rows
-        made: SpikedRandomFeatures = of.model(beta=beta, **values)
-        return made
+        theory = values.get("model")
+        if self.rows is None or theory not in (None, "network"):
+            made: SpikedRandomFeatures = self.step.model(beta=beta, **values)
+            return made
+        own = {name: value for name, value in values.items() if name != "model"}
+        network: SpikedRandomFeatures = self.rows.model(beta=beta, **own)
+        return network
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -249,7 +253,17 @@ class SpikedRandomFeatures(Problem):
         return list(dict.fromkeys([*own, *self.step.varying]))
 
     def model(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
-        """The model with other ``values`` of ``varying`` fields: first those of its step."""
+        """The model with other ``values`` of ``varying`` fields: first those of its step.
+
+        Raises
+        ------
+        InvalidArgument
+            If a field is none that may vary.
+        """
+        for name, value in values.items():
+            if name not in self.varying:
+                allowed = f"left out here: what may vary is {', '.join(self.varying)}"
+                raise InvalidArgument(name, value, allowed)
         made, beta = self, self.beta if beta is None else beta
         if self.origin is not None:
             names = self.origin.step.varying

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..problem import Origin, SpikedRandomFeatures
-from .network import Network
+from ..problem import Origin, SpikedRandomFeatures, choice
+from .network import MODELS, Network
 from .several_steps import features_after_steps
 from .step import Step
 
@@ -113,6 +113,7 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
-        network = values.pop("model", "srf") == "network"
+        theory = values.pop("model", "srf")
+        choice("model", theory, MODELS)
         step = self.at(beta, values)
-        return step.network(beta=beta) if network else step.srf(beta=beta)
+        return step.network(beta=beta) if theory == "network" else step.srf(beta=beta)

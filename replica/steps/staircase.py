@@ -17,7 +17,8 @@ differ from zero and for a fresh batch at every step: what reusing a batch adds 
 
 Of a ``student`` two things are known.  One that is odd, up to a constant, sees the odd part of g at
 every step, since it stays odd, and an even one the even part.  And the gradient of the first step
-is the sum of h_k C_k[w, ..., w], so it sees no degree at which the student's h_k is 0.
+is the sum of h_k C_k[w, ..., w], so it sees no degree at which the student's h_k is 0; no step sees
+one above that of a polynomial, whose derivatives of that order are 0.
 """
 
 import itertools
@@ -202,18 +203,18 @@ def staircase(
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
     r, degree = g.dimension, int(degree)
     at_start = now = conditional_tensors(g, np.eye(r), 0, degree)
-    seen, share, blind = g, 1.0, np.zeros(degree, dtype=bool)
+    seen, share = g, 1.0
+    unseen = later = np.zeros(degree, dtype=bool)
     if student is not None:
-        student = activation(student)
+        student = activation(student, "student")
+        unseen, later = _blindness(student, degree, threshold)
         seen = _seen(g, student)
-        blind = staircase(student, degree=degree, threshold=threshold).powers[1:] <= threshold
         if seen is not g:
             now = conditional_tensors(seen, np.eye(r), 0, degree)
             share = now.variance / at_start.variance
     known, error = np.empty((0, r)), now.error
     stages: list[Stage] = []
     while len(known) < r:
-        unseen = blind if not stages else np.zeros(degree, dtype=bool)
         first = _first_connection(now, _resolution(threshold, error), unseen)
         if first is None:
             break
@@ -222,7 +223,7 @@ def staircase(
         known = np.concatenate([known, new])
         basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
         now = conditional_tensors(seen, basis, len(known), degree)
-        error = max(error, now.error)
+        error, unseen = max(error, now.error), later
         stages.append(Stage(leap, new, strengths, share * now.explained))
     return Staircase(
         target=g,
@@ -240,6 +241,17 @@ def staircase(
 def _resolution(threshold: float, error: float) -> float:
     """Share of the variance from which a connection counts: ten quadrature errors or more."""
     return max(threshold, 10.0 * error)
+
+
+def _blindness(student: Activation, degree: int, threshold: float) -> tuple[Array, Array]:
+    """Which of the degrees 1, 2, ... a student's first step does not see, and later ones: those
+    above the degree of a polynomial, (degree,) each."""
+    try:
+        own = staircase(student, degree=degree, threshold=threshold)
+    except InvalidArgument:
+        raise InvalidArgument("student", student.name, "a function that is not constant") from None
+    powers = own.powers
+    return powers[1:] <= own.resolution, 1 - np.cumsum(powers)[:-1] <= own.resolution
 
 
 def _seen(g: MultiIndex, student: Activation) -> MultiIndex:

@@ -134,4 +134,9 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     assert lines[2] == r"$\alpha$ & $\lambda$ & test error & train error \\"
     point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=1, lam=0.1)
     assert lines[5] == rf"1 & 0.1 & {point.test_error:.4g} & {point.train_error:.4g} \\"
+    swept = "--student tanh --target sin --r .5,1 --c 1 --gamma .9 --alpha 1 --lam .1"
+    assert theory(f"curve {swept} --out {path}") == 0
+    assert path.read_text().splitlines()[2].startswith(r"$r$ & $\alpha$")
+    assert theory(f"staircase --target he2 --out {path}") == 0
+    assert "$d^2$" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])

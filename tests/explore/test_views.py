@@ -116,7 +116,7 @@ def test_texts_of_the_learned_function(capsys):
 
 def table(view):
     """What is drawn, from its CSV."""
-    return pandas.read_csv(io.StringIO(view.table()))
+    return pandas.read_csv(io.BytesIO(view.table()))
 
 
 def test_the_phase_diagram(capsys):
@@ -146,13 +146,21 @@ def test_a_curve_that_is_kept_stays_below_another():
     assert ax.get_ylim()[1] > max(expected)
 
 
+def test_a_kept_curve_of_another_error_is_not_drawn():
+    view = curve_view(FEW, None, FEW | {"target": "sign"})
+    assert "of another error" in view.note
+    assert not [x for x in view.figure.axes[0].get_lines() if x.get_label().startswith("kept")]
+
+
 def test_what_is_drawn_is_saved_as_csv():
     view = curve_view(FEW)
     assert table(view).test_error.tolist() == pytest.approx(
         view.figure.axes[0].lines[0].get_ydata(), rel=1e-12
     )
-    for name in ("bounds", "learned function"):
-        assert len(table(VIEWS[name](FEW))) > 10
+    for name, first in (("bounds", "eta"), ("learned function", "kappa")):
+        found = table(VIEWS[name](FEW))
+        assert len(found) > 10
+        assert found.columns[0] == first
 
 
 def test_the_texts_say_what_is_special_and_no_more():

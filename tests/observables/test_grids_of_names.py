@@ -1,6 +1,7 @@
 """Curves over losses, students and theories; the best penalty and rate of every point; notes."""
 
 import numpy as np
+import pandas
 import pytest
 
 import replica
@@ -134,6 +135,7 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
         (dict(lam="best", method="damped"), "method"),
         (dict(lam="worst"), "lam"),
         (dict(beta="best"), "beta"),
+        (dict(eta="best", rate=[0.5, 1.0]), "rate must be left out"),
         (dict(progress="yes"), "progress must be True, False"),
         (dict(notes=1.5), "notes"),
     ],
@@ -141,3 +143,49 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
 def test_what_is_no_grid_is_refused(options, said):
     with pytest.raises(InvalidArgument, match=said):
         learning_curve(MODEL, **(dict(alpha=1.0, lam=0.1) | options))
+
+
+@pytest.mark.parametrize(
+    "listed", [range(1, 3), pandas.Series([1.0, 2.0]), memoryview(b"\x01\x02")]
+)
+def test_whatever_has_several_values_is_an_axis(listed):
+    curve = learning_curve(MODEL, alpha=listed, lam=0.1)
+    expected = learning_curve(MODEL, alpha=[1.0, 2.0], lam=0.1)
+    np.testing.assert_array_equal(curve.test_error, expected.test_error)
+    single = learning_curve(MODEL, alpha=pandas.Series([2.0]), lam=0.1)
+    assert single.test_error.dims == ("alpha",)
+
+
+def test_a_network_stays_what_it_is_beside_its_srf():
+    network = PUBLISHED.network(beta=1.0, row_norms=False)
+    both = learning_curve(network, alpha=1.0, lam=0.1, model=["srf", "network"])
+    assert float(both.test_error[1]) == solve(network, alpha=1.0, lam=0.1).test_error
+    assert float(both.test_error[0]) == solve(MODEL, alpha=1.0, lam=0.1).test_error
+
+
+def test_each_of_several_steps_has_its_own_rate():
+    step = replica.GradientStep(student="tanh", target="sin", steps=[(10, 1), (10, 1)])
+    for answer in (
+        lambda: learning_curve(step, beta=1.0, alpha=1.0, lam=0.1, eta="best"),
+        lambda: optimal_eta(step.srf(beta=1.0), alpha=1.0),
+        lambda: replica.bounds(step.srf(beta=1.0), eta=[1, 2]),
+        lambda: replica.best_bounds(step.network(beta=1.0)),
+    ):
+        with pytest.raises(InvalidArgument):
+            answer()
+
+
+def test_notes_of_classes_and_losses():
+    """Of the error that matters: of labels +-1 that of the class."""
+    step = replica.GradientStep(student="tanh", target="sign", alpha0=2, eta=2.0)
+    model = step.srf(beta=1.0)
+    losses = ["square", "logistic"]
+    curve = learning_curve(model, alpha=[1.0, 2.0], lam=0.1, loss=losses, notes=True)
+    assert curve.network_difference.dims == ("loss", "alpha")
+    for loss in losses:
+        mine = solve(model, alpha=2.0, lam=0.1, loss=loss)
+        network = solve(step.network(beta=1.0), alpha=2.0, lam=0.1, loss=loss)
+        change = network.classification_error / mine.classification_error - 1
+        there = float(curve.network_difference.sel(loss=loss, alpha=2.0))
+        # classes are known to 1e-8, other losses to 1e-6
+        assert there == pytest.approx(change, abs=3e-6)

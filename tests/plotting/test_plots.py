@@ -38,6 +38,38 @@ def test_own_points_lie_beside_the_lines():
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
     ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
     assert len(ax.containers) == 1
+    near = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=[1e-9, 2e-9])
+    ax = plotting.plot_curve(near, points={"alpha": [1.0], "test_error": [0.1], "lam": [2e-9]})
+    assert len(ax.containers) == 1
+
+
+WIDE = np.linspace(0.5, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("grid", "points", "said"),
+    [
+        ({}, {"alpha": [1.0, 2.0], "test_error": [0.1]}, "one length"),
+        ({}, {"alpha": [1.0], "test_error": ["x"]}, "of numbers"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [-1.0]}, "0 or more"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "lam": [5.0]}, "on the lines"),
+        ({}, 3, "a data frame"),
+        ({"student": ["tanh", "erf"]}, {"alpha": [1], "test_error": [1], "student": [3]}, "lines"),
+        ({"alpha": WIDE, "beta": WIDE}, {"alpha": [1.0], "test_error": [0.1]}, "left out of a map"),
+    ],
+)
+def test_points_that_are_none_are_refused(grid, points, said):
+    curve = replica.learning_curve(MODEL, **({"alpha": [0.5, 1.0], "lam": 0.1} | grid))
+    with pytest.raises(replica.InvalidArgument, match=said) as refused:
+        plotting.plot_curve(curve, points=points)
+    assert "np." not in str(refused.value)
+
+
+@pytest.mark.parametrize("draw", [plotting.plot_curve, plotting.plot_heat_map])
+@pytest.mark.parametrize("curve", [3, None, [1, 2]])
+def test_what_is_no_data_set_is_refused(draw, curve):
+    with pytest.raises(replica.InvalidArgument, match="a data set"):
+        draw(curve)
 
 
 @pytest.fixture
@@ -195,6 +227,7 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(ax, low, high):
     assert len(set(labels)) == len(labels) in range(3, 9)
     contours = next(one for one in ax.collections if hasattr(one, "levels"))
     assert bar.get_yticks() == pytest.approx(contours.levels)
+    assert ax.texts
     boxes = [text.get_window_extent() for text in ax.texts]
     assert {text.get_text() for text in ax.texts} <= {*labels}
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
@@ -410,6 +443,6 @@ def test_an_outlier_is_a_mark_where_it_is():
     assert mark.get_xdata() == pytest.approx(200 * found.outliers)
     assert "outlier at" in ax.get_title()
     assert all(text.strip() for text in ax.get_legend_handles_labels()[1])
-    handles = ax.get_legend_handles_labels()[0]
-    assert not any(getattr(one, "get_linestyle", str)() == "None" and not one.get_marker()
-                   for one in handles)  # fmt: skip
+    lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
+    assert len(lines) == 2
+    assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]

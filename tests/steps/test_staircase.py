@@ -211,6 +211,21 @@ def test_the_part_seen_of_a_function():
     assert found.stages[0].strengths[0] == pytest.approx(ndtr(-0.5) ** 2, abs=error)
 
 
-def test_a_student_that_sees_nothing_is_told_of():
-    with pytest.raises(InvalidArgument, match="an odd student, tanh, sees no other"):
-        staircase("z1*z2", student="tanh")
+def test_a_polynomial_sees_no_degree_above_its_own():
+    """At any step: its derivatives of a higher order vanish."""
+    assert leaps(staircase(CLIMB, student="linear")) == [(1, 1)]
+    assert leaps(staircase("z1 + z1*z2*z3", student="he1+he3/6")) == [(1, 1), (2, 2)]
+    assert staircase("z1*z2*z3", student="linear", threshold=0).stages == ()
+
+
+@pytest.mark.parametrize(
+    ("student", "target", "said"),
+    [
+        ("tanh", "z1*z2", "an odd student, tanh, sees no other"),
+        ("0*x + 1", "z1", "student must be a function that is not constant"),
+        ("nobody", "z1", "student must be one of"),
+    ],
+)
+def test_a_student_that_sees_nothing_is_told_of(student, target, said):
+    with pytest.raises(InvalidArgument, match=said):
+        staircase(target, student=student)
