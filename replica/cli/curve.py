@@ -72,8 +72,13 @@ def curve(
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
-    drawn = {"figure": lambda: plot_curve(dataset()).figure, "dataset": dataset}
-    output.write(document, show, printed=_swept(grid), **drawn)
+    output.write(
+        document,
+        show,
+        figure=lambda: plot_curve(dataset()).figure,
+        printed=_swept(grid),
+        dataset=dataset,
+    )
     if notes:
         error = error_shown(grid.models[0])
         note_finite_size(*_farthest(grid, "finite_size_shift"), error)

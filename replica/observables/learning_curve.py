@@ -93,9 +93,9 @@ def learning_curve(
         train_error, converged, residual, quadrature_error, iterations, status, and the
         sRF's r, c, gamma, where each is one number for all neurons;
         loss_error and train_loss for a loss other than the square, classification_error where
-        labels are +-1, trained_bias where one is trained, readout_variance of a given layer; at_edge
-        where the best is searched, as of an :class:`Optimum`.  Points that did not converge have
-        NaN errors.
+        labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
+        at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
+        errors.
 
     Raises
     ------

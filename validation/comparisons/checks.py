@@ -3,18 +3,20 @@
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
 
-    |theory - simulated| <= 4 stderr max(1, theory / simulated) + allowance * theory.
+    |theory - simulated| <= t stderr max(1, theory / simulated) + allowance * theory.
 
-The factor: errors vary between seeds by a factor rather than by an amount, and the more the
-closer the readout comes to interpolation.  A few seeds that miss the rare large values are too
-low in mean and in standard error alike; it is the relative standard error that they estimate.
+t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
+of three 14, as three that are close to one another by chance say little.  The factor: errors vary
+between seeds by a factor rather than by an amount, and the more the closer the readout comes to
+interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
+error alike; it is the relative standard error that they estimate.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
 from replica.given import FeatureSample, FirstLayer
 from solvers.results import Array
@@ -22,9 +24,10 @@ from solvers.results import Array
 from ..run import Simulation
 from .theory import Solvable, solved
 
-STANDARD_ERRORS = 4.0  # few of some hundred errors with Gaussian noise are further off
+ALLOWED = 4.0  # standard errors: of some hundred errors of as many seeds few are further off
+ENOUGH = 8  # seeds for that; of fewer as rare a score is allowed
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
-LEANING = 2.5  # standard errors, of the mean score of several errors: one mean in a hundred
+LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 NAMES = {
     "test": "test error",
@@ -62,8 +65,9 @@ class Check(NamedTuple):
         scale = np.where(self.theory == 0, 1.0, self.theory)
         return np.asarray((self.simulated - self.theory) / scale)
 
-    def agrees(self, allowance: float) -> Array:
-        """Boolean array: whether the difference is within the tolerance of this module.
+    def agrees(self, allowance: float, seeds: int) -> Array:
+        """Boolean array: whether the difference of means over so many ``seeds`` is within the
+        tolerance of this module.
 
         False where the theory did not converge.
         """
@@ -71,7 +75,7 @@ class Check(NamedTuple):
             scaled = self.stderr * (self.theory / self.simulated)
         stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
-        tolerance = STANDARD_ERRORS * stderr + allowance * self.theory + 1e-12
+        tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
 
 
@@ -102,17 +106,17 @@ def verdict(
     if not np.isfinite([check.theory for check in each]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
     z = np.array([check.z for check in each])
-    far = np.array([~check.agrees(allowance) for check in each])
+    far = np.array([~check.agrees(allowance, seeds) for check in each])
     known = far if far.any() else np.isfinite(z)  # elsewhere rounding over a standard error of 0
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
     most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
     share = f"{allowance:.1%} plus " if allowance else ""
-    allowed = f"the {share}{STANDARD_ERRORS:g} standard errors allowed for {size}"
+    allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if far.any():
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
     if differ(z, seeds):
-        how = "lie to one side together" if lean(z) else "are larger than chance makes them"
+        how = "lie to one side together" if lean(z, seeds) else "are larger than chance makes them"
         return False, (
             f"Theory and simulation are close but not equal: their {far.size} differences {how}, "
             f"though within {allowed}, the largest in {most}."
@@ -145,10 +149,15 @@ def differ(z: Array, seeds: int) -> bool:
     if not known.size:
         return False
     largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * known.size))
-    return lean(z) or bool(known.max() > min(largest, STANDARD_ERRORS))
+    return lean(z, seeds) or bool(known.max() > min(largest, allowed_score(seeds)))
 
 
-def lean(z: Array) -> bool:
+def allowed_score(seeds: int) -> float:
+    """How many standard errors a mean over so many seeds may be off."""
+    return float(stdtrit(min(seeds, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
+
+
+def lean(z: Array, seeds: int) -> bool:
     """Whether the scores (checks, N_a, N_l) lie to one side: all of them, or all of one error.
 
     Points of a seed share its draw, so that many count as little more than one: it is their mean
@@ -157,7 +166,8 @@ def lean(z: Array) -> bool:
     with np.errstate(invalid="ignore"):
         known = [one[np.isfinite(one)] for one in (z, *z[:, None])]
     several = [one.mean() for one in known if one.size > 1]
-    return bool(np.abs(several).max(initial=0.0) > LEANING)
+    as_rare = stdtrit(seeds - 1, ndtr(LEANING))  # of Student's law
+    return bool(np.abs(several).max(initial=0.0) > as_rare)
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:

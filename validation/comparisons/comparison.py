@@ -68,12 +68,14 @@ class Comparison(Displayed):
 
     @property
     def agrees(self) -> bool:
-        """Whether every error is within 4 standard errors and the allowance of the theory.
+        """Whether every error is within 4 standard errors, more of few seeds, and the allowance of
+        the theory.
 
         False if the theory did not converge somewhere.
         """
         each = [check for _, checks, _ in self._settings() for check in checks.values()]
-        return all(bool(check.agrees(self.allowance).all()) for check in each)
+        seeds = self.simulation.seeds
+        return all(bool(check.agrees(self.allowance, seeds).all()) for check in each)
 
     @property
     def verdict(self) -> str:

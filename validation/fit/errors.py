@@ -18,7 +18,8 @@ from .ridge import Blocks, Fits, predict
 def mean_losses(
     blocks: Callable[[float], Blocks], fits: Fits, sizes: Array, loss: Loss
 ) -> tuple[Array, Array]:
-    """Mean loss and share of y f < 0 over the first ``sizes[a]`` samples, (A, L) each.
+    """Mean loss and share of y f < 0, with half of those of f = 0, over the first ``sizes[a]``
+    samples, (A, L) each.
 
     Parameters
     ----------
@@ -38,7 +39,9 @@ def mean_losses(
             rows = np.arange(start, start + len(labels))
             used = (rows[:, None] < sizes)[:, :, None] & own
             losses += np.where(used, loss(labels, prediction), 0.0).sum(axis=0)
-            wrong += np.where(used, labels * prediction < 0, False).sum(axis=0)
+            # an output of 0, where all neurons are silent, names no class: half of them are wrong
+            misses = (labels * prediction < 0) + 0.5 * (prediction == 0)
+            wrong += np.where(used, misses, 0.0).sum(axis=0)
             start += len(labels)
     return losses / sizes[:, None], wrong / sizes[:, None]
 
