@@ -190,7 +190,7 @@ def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     around = np.pad(values, 1, constant_values=np.inf)
     local = []
     for i in np.flatnonzero((values <= np.minimum(around[:-2], around[2:])) & np.isfinite(values)):
-        place, value, edge = axis[i], values[i], 0 in (i, len(axis) - 1 - i)
+        place, value, edge = axis[i], values[i], not np.isfinite(around[[i, i + 2]]).all()
         near = values[max(i - 1, 0) : i + 2]
         # a basin so shallow is the tolerance of errors
         if near[np.isfinite(near)].max() <= (1 + 1e-3) * value and value > values.min():

@@ -95,7 +95,9 @@ def plot_comparison(
             for label, theory in theories.items():
                 style = _style(label, len(lines) == 1) if label in others else {}
                 own = line.label if kind == name and not style else ""
-                draw_line(ax, theory, abscissa, line, kind, label=own, **style)
+                few = theory.sizes[abscissa] < 3  # what a line does not show
+                mark = {"marker": "_", "markersize": 14} if few else {}
+                draw_line(ax, theory, abscissa, line, kind, label=own, **mark, **style)
             at, short = points.sel(line.at), _short(kind)
             x, mean, stderr = (
                 at[one] for one in (abscissa, f"simulated_{short}", f"stderr_{short}")

@@ -95,6 +95,11 @@ def plot_curve(
         for kind in kinds:
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
+    drawn = curve[name].transpose(..., abscissa).values.reshape(-1, x.size)
+    unknown = x[np.isnan(drawn).any(axis=0)]
+    if unknown.size:
+        style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
+        ax.plot(unknown, np.zeros(unknown.size), "x", **style)
     if points is not None:
         _draw_measured(ax, points, abscissa, name, lines)
     set_scale(ax, x)
@@ -145,6 +150,8 @@ def _draw_measured(
         left &= ~own
         if own.any():
             draw_points(ax, x[own], y[own], bars[own], color=line.colour)
+    known = "stderr" in columns
+    draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' if known else ''}")
     if left.any():
         where = ", ".join(f"{dim} {columns[dim][left].tolist()[0]}" for dim in told_apart)
         raise InvalidArgument("points", where, "on the lines that the curve has")

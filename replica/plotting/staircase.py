@@ -54,7 +54,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
     each = "giant step, each on a fresh batch of $n$ samples"
-    described = {"target": staircase.target.name}
+    described = {name: staircase.settings[name] for name in staircase.settings if name != "degree"}
     return finish(ax, each, "share of the variance in reach", described)
 
 

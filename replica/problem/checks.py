@@ -195,7 +195,8 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
 def one_positive(name: str, value: Any) -> Array:
     """The one ``value`` of alpha, samples or lam as an array (1,)."""
     if isinstance(value, (list, tuple)) or np.ndim(value):
-        raise InvalidArgument(name, value, "one number here (learning_curve takes several)")
+        allowed = "one number here (learning_curve takes several, and lam='best')"
+        raise InvalidArgument(name, value, allowed)
     return positive(name, [value])
 
 

@@ -227,12 +227,13 @@ def near(text: str) -> str:
 
     Examples
     --------
-    >>> near("max(z1, 0)").partition(", or")[0], near("tanhh").partition(", or")[0], near("mish")
+    >>> near("max(z1, 0)").partition(", or")[0], near("tahn").partition(", or")[0], near("mish")
     ('written with relu', 'written with tanh', '')
     """
     for word in re.findall("[a-z_]{3,}", text.lower()):
         usual = ELSEWHERE.get(word, word if len(word) > 3 else "")
         close = get_close_matches(usual, _registry, n=1, cutoff=0.8)
+        close = close or [name for name in _registry if sorted(name) == sorted(word)]
         close = close or ["relu"] * ("relu" in word)
         if close and word not in _registry:
             return f"written with {close[0]}, or {OWN}"

@@ -113,7 +113,8 @@ class Staircase(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         stages = [f"n ~ d^{stage.leap}: {stage.explained:.3g}" for stage in self.stages]
-        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing"}
+        met = f"{len(self.directions)} of {self.target.dimension} directions"
+        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing", "met": met}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [

@@ -23,7 +23,7 @@ def test_own_points_lie_beside_the_lines():
               "stderr": [0.01, 0.02, 0.03]}  # fmt: skip
     ax = plotting.plot_curve(curve, train=False, points=points)
     lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 3]
-    first, second = ax.containers
+    first, second, _ = ax.containers  # the last is in the legend
     assert [one.lines[0].get_xdata().tolist() for one in (first, second)] == [[1], [1, 2]]
     assert second.lines[0].get_ydata().tolist() == [0.3, 0.2]
     assert [one.lines[0].get_color() for one in (first, second)] == [
@@ -37,10 +37,10 @@ def test_own_points_lie_beside_the_lines():
             plotting.plot_curve(curve, points={k: v for k, v in one.items() if v is not None})
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
     ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
-    assert len(ax.containers) == 1
+    assert len(ax.containers) == 2
     near = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=[1e-9, 2e-9])
     ax = plotting.plot_curve(near, points={"alpha": [1.0], "test_error": [0.1], "lam": [2e-9]})
-    assert len(ax.containers) == 1
+    assert len(ax.containers) == 2
 
 
 WIDE = np.linspace(0.5, 3, 12)

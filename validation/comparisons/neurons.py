@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from replica.plotting import REFERENCE, axes, colours, draw_points, finish, nudged
+from replica.plotting import BARS, REFERENCE, axes, colours, draw_points, finish, nudged
 from replica.problem import Geometry
 from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
@@ -89,12 +89,15 @@ class AlignmentComparison:
             for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
                 drawn, theory = getattr(self, name)[..., i], getattr(self, f"predicted_{name}")
                 what = "rows" if name == "weights" else "gradients"
-                style: dict[str, Any] = {"color": colour, "label": f"{what}, $z_{i + 1}$"}
+                label = f"{what}, $z_{i + 1}$ (±{BARS} s.e.)"
+                style: dict[str, Any] = {"color": colour, "label": label}
                 style["markerfacecolor"] = "white" if j else colour
                 at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
                 draw_points(ax, at, drawn.mean(axis=0), standard_error(drawn), **style)
                 alone = "." if np.isfinite(theory[:, i]).sum() == 1 else ""
                 ax.plot(steps, theory[:, i], dashes, color=colour, marker=alone)
+        for dashes, what in (("-", "rows"), ("--", "gradients")):
+            ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         return finish(ax, "giant step", "mean cosine with the direction", described)
