@@ -16,7 +16,7 @@ import typer
 from .. import documents
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_DIFFERENCE, NOTED_SHIFT
+from ..observables import NOTED_SHIFT
 from ..plotting import picture, symbol
 from ..problem import LabelLaw, Problem
 
@@ -150,24 +150,29 @@ def answers_only() -> Iterator[None]:
 
 
 def note_finite_size(shift: float, where: dict[str, Any], error: str) -> None:
-    """Say on standard error where the limit d -> inf is far from networks of ordinary size: by
+    """Say on standard error where the limit d -> inf is farthest from networks of ordinary size: by
     ``shift``, of the ``error`` of that name."""
-    if abs(shift) > NOTED_SHIFT:
+    if shift:
         say(
             f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
             f"{_place(where)} differs by "
-            f"{shift:+.0%} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
+            f"{_change(shift)} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
         )
 
 
 def note_network(difference: float, where: dict[str, Any], error: str) -> None:
-    """Say on standard error where the network's own theory is far from that of its sRF."""
-    if abs(difference) > NOTED_DIFFERENCE:
+    """Say on standard error where the network's own theory is farthest from that of its sRF."""
+    if difference:
         say(
             f"note: these are of the published sRF; at {_place(where)} the "
-            f"{error.replace('_', ' ')} of the network itself differs by {difference:+.0%} "
+            f"{error.replace('_', ' ')} of the network itself differs by {_change(difference)} "
             "(--model network)"
         )
+
+
+def _change(share: float) -> str:
+    """A relative change, in per cent."""
+    return f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
 
 
 def _place(where: dict[str, Any]) -> str:

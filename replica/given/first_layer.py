@@ -124,12 +124,16 @@ class FirstLayer:
         student = activation(self.student, "student")
         of, inputs = on_inputs(self.target, self.inputs)
         directions = np.empty((d, 0))
+        if self.directions is None and not isinstance(of, ClassLabels):
+            allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
+            raise InvalidArgument("directions", None, allowed)
         if not isinstance(of, ClassLabels) or np.size(self.directions) > 1:
             directions = finite_array("directions", self.directions, None)
         directions = directions[:, None] if directions.ndim == 1 else directions
         bias = plain_array("bias", self.bias)
         if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
-            raise InvalidArgument("bias", self.bias, f"a number, or one for each of {p} neurons")
+            allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
+            raise InvalidArgument("bias", f"shape {bias.shape}", allowed)
         if directions.shape != (d, of.dimension):
             allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
             raise InvalidArgument("directions", f"shape {directions.shape}", allowed)

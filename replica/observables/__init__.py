@@ -12,7 +12,6 @@ from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .solution import (
     LABELS_NEEDED,
-    NOTED_DIFFERENCE,
     NOTED_SHIFT,
     Solution,
     error_shown,
@@ -23,7 +22,6 @@ from .trained_bias import BIAS_SCAN
 __all__ = [
     "BIAS_SCAN",
     "LABELS_NEEDED",
-    "NOTED_DIFFERENCE",
     "NOTED_SHIFT",
     "BestBounds",
     "Bounds",

@@ -96,6 +96,10 @@ def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
         assert data.attrs["limit"] == f"d → ∞ (at d = 1000 up to {shift})"
     point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=0.2, lam=100.0)
     assert f"{shift} from this limit d -> inf to d = 1000" in repr(point)
+    assert theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1 --notes") == 0
+    said = capsys.readouterr().err  # who asks is answered, however near they are
+    assert "at d = 1000 the test error at alpha = 1, lam = 0.1 differs by +0.7%" in said
+    assert "of the network itself differs by -2%" in said
 
 
 def test_an_optimum_at_the_edge_is_noted(capsys):

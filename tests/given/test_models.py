@@ -183,6 +183,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
     [
         ({"weights": np.full((3, 3), np.nan)}, "weights must be finite"),
         ({"weights": np.ones(3)}, "weights must be an array with 2 axes"),
+        ({"directions": None}, "directions must be given: the unit vectors"),
         ({"bias": np.ones(2)}, "bias must be a number, or one for each of 3 neurons"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),

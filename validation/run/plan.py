@@ -100,7 +100,7 @@ def _given(
     """What an experiment is of a given first layer, or of given features."""
     for name, value in sizes.items():
         if value is not None:
-            allowed = "left out of what is given, which has its own sizes (samples says how many)"
+            allowed = "left out of what is given: samples=n says how many there are to fit"
             raise InvalidArgument(name, value, allowed)
     if simulated != "network":
         allowed = "left out: a given layer, or given features, are simulated as they are"
