@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from numpydoc.xref import DEFAULT_LINKS
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
+import elsewhere  # noqa: E402
 import floors  # noqa: E402
 
 import replica  # noqa: E402
@@ -51,6 +53,7 @@ extensions = [
     "equations",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -64,6 +67,12 @@ myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "substitution"
 myst_substitutions = {"release": release}
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+# of its own, those that are no types but terms of pages that are not at hand stay text
+terms = {name: name for name, link in DEFAULT_LINKS.items() if link.startswith(":")}
+numpydoc_xref_aliases = terms | elsewhere.ALIASES
+numpydoc_xref_ignore = {"optional", "of", "or", "shape", "sequence", "callable", "path"}
+intersphinx_mapping = elsewhere.mapping(DOCS / "_build" / "inventories")
 autodoc_typehints = "none"
 templates_path = ["_templates"]
 autosummary_context = {"for_users": MEMBERS}

@@ -120,8 +120,8 @@ def test_figure(tmp_path):
         assert np.abs(strong[np.array(found["x"]) >= 2]).min() > 0.08
         assert np.abs(weak).max() < 0.04
         assert len(errors["simulated"]) == len(found["simulated_at"]) == 2
-    last = figure("network").draw(found).axes[2]
-    labels = [text.get_text() for text in last.get_legend().get_texts()]
+    (below,) = figure("network").draw(found).legends
+    labels = [text.get_text() for text in below.get_texts()]
     assert labels[:2] == ["theory of the network at this $d$", "equal row norms"]
 
 

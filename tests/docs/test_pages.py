@@ -119,7 +119,7 @@ def test_page_fits(browser, page, width):
 def test_a_formula_that_is_cut_is_found(browser):
     """What the test above would say, were the boxes of formulas narrow and without scroll bars."""
     browser.size(1400)
-    browser.go((HTML / "theory.html").as_uri())
+    browser.go((HTML / "theory" / "04-ridge-regression.html").as_uri())
     browser.run(
         "document.head.append(Object.assign(document.createElement('style'), {textContent: "
         "'div.math mjx-container { width: 50px; overflow: hidden !important }'})), 0"

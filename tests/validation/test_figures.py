@@ -121,15 +121,15 @@ def test_the_width():
 
 @pytest.mark.slow
 def test_readout_laws():
-    """6: of an odd student +-1 is 1; four values lower the limit's error by a tenth on the sine and
-    by a quarter on the hard target; a Gaussian law by more."""
+    """6: of an odd student +-1 is 1; at d = 120 four values lower the error of networks by 6 %
+    on the sine and 16 % on the hard target; in the limit a Gaussian law does by more."""
     data = values("cui/6")
-    limit = {(c["target"], c["law"]): np.array(c["limit"]) for c in data["curves"]}
-    for target, share in (("sin", 0.10), ("he1+he3/2", 0.28)):
-        equal, four = limit[target, "1"], limit[target, "four"]
-        assert limit[target, "+-1"] == pytest.approx(equal, rel=1e-6)
-        assert 1 - four[6] / equal[6] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
-        assert np.all(limit[target, "gaussian"] < four)
+    found = {(c["target"], c["law"]): c for c in data["curves"]}
+    for target, share in (("sin", 0.06), ("he1+he3/2", 0.16)):
+        equal, four = (np.array(found[target, law]["theory"]) for law in ("1", "four"))
+        assert found[target, "+-1"]["theory"] == pytest.approx(equal, rel=1e-6)
+        assert 1 - four[8] / equal[8] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
+        assert np.all(np.array(found[target, "gaussian"]["limit"]) < four)
     drawn("cui/6", data)
 
 
