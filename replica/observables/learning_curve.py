@@ -118,7 +118,7 @@ def learning_curve(
     0.0325182
     >>> both = learning_curve(model, alpha=1.0, lam="best", model=["srf", "network"])
     >>> both.test_error.values.round(6), both.lam.values.round(4)
-    (array([0.039608, 0.039555]), array([0.2979, 0.2987]))
+    (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """
     options = {"loss": loss, "quadrature_tol": quadrature_tol, "method": method, "rule": rule}
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
