@@ -55,8 +55,7 @@ def readout(
         known = [name for name in (*names, "loss_error", "train_loss") if name in dataset]
         output.table(document["points"], [*points, *known])
 
-    figure = lambda: plot_curve(dataset).figure  # noqa: E731
-    output.write(document, show, figure=figure, dataset=dataset.squeeze)
+    output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
     failed = [point["status"] for point in document["points"] if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed))

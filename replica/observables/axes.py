@@ -20,6 +20,7 @@ from ..problem import (
     attributes,
     axis,
     check_problem,
+    choice,
     laws_by_name,
 )
 from ..steps import MODELS
@@ -78,12 +79,7 @@ def _students(name: str, values: Any) -> Array:
 def _kinds(name: str, values: Any) -> Array:
     """Names of theories of a step, (n,)."""
 
-    def known(value: Any) -> str:
-        if value not in MODELS:
-            raise InvalidArgument(name, value, f"one or more of {', '.join(MODELS)}")
-        return str(value)
-
-    return np.array(named(name, values, known))
+    return np.array(named(name, values, lambda value: choice(name, value, MODELS)))
 
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:

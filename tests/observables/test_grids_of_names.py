@@ -130,7 +130,7 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
         (dict(loss=["square", "square"]), "different names"),
         (dict(loss=[]), "one or more"),
         (dict(student=["tanh", "tanh"]), "different names"),
-        (dict(model=["srf", "net"]), "srf, network"),
+        (dict(model=["srf", "net"]), "model must be srf or network"),
         (dict(lam="best", loss="huber:1"), "loss"),
         (dict(lam="best", method="damped"), "method"),
         (dict(lam="worst"), "lam"),
