@@ -109,8 +109,8 @@ class Solution(Displayed):
         where the overlaps m have their price.
 
         Computed when asked for, in about the time of the point itself; NaN where either did not
-        converge or it takes more than some seconds, 0 of a model that has a finite dimension.  Other
-        corrections, of order 1 / d, are not in it.  docs/readout.md
+        converge or it takes more than some seconds, 0 of a model that has a finite dimension.
+        Other corrections, of order 1 / d, are not in it.  docs/readout.md
         """
         return self._change(of_size)
 
