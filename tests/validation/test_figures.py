@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import replica
+from replica import GradientStep, solve
 from tests.cli.commands import validate
 from validation.figures import FIGURES, figure
+from validation.figures.readout_laws import LAWS, PENALTY, PROBLEM
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
 BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a comparison
@@ -131,6 +133,19 @@ def test_readout_laws():
         assert 1 - four[8] / equal[8] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
         assert np.all(np.array(found[target, "gaussian"]["limit"]) < four)
     drawn("cui/6", data)
+
+
+@pytest.mark.parametrize(("target", "share"), [("sin", 0.10), ("he1+he3/2", 0.28)])
+def test_readout_laws_in_the_limit(target, share):
+    """Four values lower the sRF's error by a tenth on the sine and by a quarter on the hard target;
+    a Gaussian law by more."""
+    errors = {}
+    for law, (readout, _) in LAWS.items():
+        model = GradientStep(target=target, readout=readout, **PROBLEM).srf(beta=1.0)
+        errors[law] = solve(model, alpha=2.2, lam=PENALTY).test_error
+    assert errors["+-1"] == pytest.approx(errors["1"], rel=1e-6)
+    assert 1 - errors["four"] / errors["1"] == pytest.approx(share, abs=0.02)
+    assert errors["gaussian"] < errors["four"]
 
 
 def test_functions_of_the_bounds():
