@@ -55,9 +55,9 @@ def optimum(
     if searched:
         described |= {"eta": None} | ({} if penalty is None else {"lam": penalty})
     document = {"problem": described, "points": points}
-    flat = [{k: v for k, v in point.items() if k != "minima"} for point in points]
-    left_out = ("at_edge",) if searched else ("at_edge", "eta")
-    shown = [name for name in flat[0] if name not in left_out]
+    left_out = ("minima",) if searched else ("minima", "eta")  # what --eta holds is no answer
+    flat = [{k: v for k, v in point.items() if k not in left_out} for point in points]
+    shown = [name for name in flat[0] if name != "at_edge"]
 
     def figure() -> Any:
         if len(optima) > 1:

@@ -61,8 +61,9 @@ def plot_curve(
     train : bool
         Whether to draw the training error, if it is known, dashed, beside the test error.
     points : pandas.DataFrame, or dict of name -> array, optional
-        Measured points to draw beside the lines: the abscissa, the error, its standard error as
-        ``stderr`` if that is known, and the parameters by which the lines differ.
+        Measured points to draw beside the lines: the abscissa, the error, the parameters by which
+        the lines differ and, as far as they are known, its standard error as ``stderr`` and the
+        training error, drawn open, with ``train_stderr``.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def plot_curve(
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
         ax.plot(unknown, np.zeros(unknown.size), "x", **style)
     if points is not None:
-        _draw_measured(ax, points, abscissa, name, lines)
+        _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
     from_zero(ax)
     if len(kinds) > 1:
@@ -118,9 +119,10 @@ def draw_line(
 
 
 def _draw_measured(
-    ax: "Axes", points: Any, abscissa: str, name: str, lines: Sequence[Line]
+    ax: "Axes", points: Any, abscissa: str, kinds: Sequence[str], lines: Sequence[Line]
 ) -> None:
-    """A user's points, each set in the colour of its line."""
+    """A user's points, each set in the colour of its line; of several ``kinds`` of errors those that
+    are there, and the first must be."""
     try:
         columns = {str(one): np.asarray(points[one]) for one in points}
     except (TypeError, KeyError, IndexError):
@@ -132,15 +134,19 @@ def _draw_measured(
         allowed = "a data frame, or arrays of one length by name"
         raise InvalidArgument("points", type(points).__name__, allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
-    if lacking := [one for one in (abscissa, name, *differing) if one not in columns]:
+    if lacking := [one for one in (abscissa, kinds[0], *differing) if one not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
+    measured = {kind: "train_" * (kind == "train_error") + "stderr" for kind in kinds}
+    numbers = {abscissa, *measured, *measured.values()} & columns.keys()
     try:
-        x, y = (columns[one].astype(float) for one in (abscissa, name))
-        bars = columns.get("stderr", np.zeros(len(x))).astype(float)
+        columns |= {one: columns[one].astype(float) for one in numbers}
     except (TypeError, ValueError):
-        raise InvalidArgument("points", name, "of numbers") from None
-    if np.any(bars < 0):
-        raise InvalidArgument("points", float(bars.min()), "of a stderr that is 0 or more")
+        raise InvalidArgument("points", ", ".join(sorted(numbers)), "of numbers") from None
+    x = columns[abscissa]
+    for stderr in measured.values():
+        bars = columns.setdefault(stderr, np.zeros(len(x)))
+        if np.any(bars < 0):
+            raise InvalidArgument("points", float(bars.min()), f"of a {stderr} that is 0 or more")
     told_apart = [dim for dim in lines[0].at if dim in columns]
     left = np.ones(len(x), dtype=bool)
     for line in lines:
@@ -148,9 +154,13 @@ def _draw_measured(
         for dim in told_apart:
             own &= [_same(value, _plain(line.at[dim])) for value in columns[dim].tolist()]
         left &= ~own
-        if own.any():
-            draw_points(ax, x[own], y[own], bars[own], color=line.colour)
-    known = "stderr" in columns
+        for kind, stderr in measured.items():
+            if own.any() and kind in columns:
+                face = line.colour if kind == kinds[0] else "white"
+                bars = columns[stderr][own]
+                style = {"color": line.colour, "markerfacecolor": face}
+                draw_points(ax, x[own], columns[kind][own], bars, **style)
+    known = any(columns[stderr].any() for stderr in measured.values())
     draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' if known else ''}")
     if left.any():
         where = ", ".join(f"{dim} {columns[dim][left].tolist()[0]}" for dim in told_apart)

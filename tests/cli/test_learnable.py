@@ -42,6 +42,8 @@ def test_optimum(capsys, tmp_path):
     assert theory(f"optimum {STEP} --alpha 1 --lam .1 --out {tmp_path / 'a.csv'}") == 0
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["lam"]) == 0.1
+    assert theory(f"optimum {STEP} --alpha 1 --eta 3 --out {tmp_path / 'b.csv'}") == 0
+    assert "eta" not in (tmp_path / "b.csv").read_text()  # held: no column of nothing
     capsys.readouterr()
 
 

@@ -35,6 +35,10 @@ def test_own_points_lie_beside_the_lines():
         one = {name: values[:1] for name, values in points.items()} | odd
         with pytest.raises(replica.InvalidArgument, match=said):
             plotting.plot_curve(curve, points={k: v for k, v in one.items() if v is not None})
+    points |= {"train_error": [0.1, 0.05, 0.2], "train_stderr": [0.01, 0.01, 0.02]}
+    test, train, *_ = plotting.plot_curve(curve, points=points).containers
+    assert (test.lines[0].get_ydata(), train.lines[0].get_ydata()) == ([0.4], [0.2])
+    assert [one.lines[0].get_markerfacecolor() == "white" for one in (test, train)] == [False, True]
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
     ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
     assert len(ax.containers) == 2
@@ -52,6 +56,7 @@ WIDE = np.linspace(0.5, 3, 12)
         ({}, {"alpha": [1.0, 2.0], "test_error": [0.1]}, "one length"),
         ({}, {"alpha": [1.0], "test_error": ["x"]}, "of numbers"),
         ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [-1.0]}, "0 or more"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "train_stderr": [-1.0]}, "train_stderr"),
         ({}, {"alpha": [1.0], "test_error": [0.1], "lam": [5.0]}, "on the lines"),
         ({}, 3, "a data frame"),
         ({"student": ["tanh", "erf"]}, {"alpha": [1], "test_error": [1], "student": [3]}, "lines"),

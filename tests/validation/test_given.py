@@ -101,6 +101,15 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     assert found.plot().get_legend() is not None
 
 
+def test_alpha_of_a_layer_is_a_number_of_samples():
+    by_alpha, by_number = (
+        simulate(LAYER, lam=0.1, seeds=2, rng=3, **asked)
+        for asked in ({"alpha": [0.52, 1]}, {"samples": [10, 20]})
+    )
+    assert by_alpha.axes["samples"].tolist() == [10, 20]
+    np.testing.assert_array_equal(by_alpha.test_error, by_number.test_error)
+
+
 def test_another_layer_is_another_cell(tmp_path):
     options = dict(samples=10, lam=0.1, seeds=2, rng=3, store=tmp_path)
     for weights in (WEIGHTS, WEIGHTS * (1 + 1e-12)):
@@ -136,7 +145,9 @@ def test_a_first_layer_is_the_one_that_simulations_draw():
         (LAYER, {"samples": 0}, "samples"),
         (LAYER, {"samples": [10, 2.5]}, "samples"),
         (LAYER, {"samples": []}, "samples"),
-        (LAYER, {"samples": 10, "alpha": 1}, "alpha"),
+        (LAYER, {"samples": 10, "alpha": 1}, "samples"),
+        (LAYER, {"alpha": -1}, "alpha"),
+        (features(60), {"alpha": 1}, "alpha"),
         (LAYER, {"samples": 10, "dimension": 20}, "dimension"),
         (LAYER, {"samples": 10, "beta": 1}, "beta"),
         (LAYER, {"samples": 10, "simulated": "srf"}, "simulated"),

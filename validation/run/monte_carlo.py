@@ -70,7 +70,7 @@ def simulate(
     alpha : float or array
         Readout samples over input dimension, n/d; n is rounded.
     samples : int or array
-        n, in the place of ``alpha`` and ``dimension``, where a layer or features are given.
+        n, in the place of ``alpha``, where a layer or features are given; the answer is along n.
     lam : float or array
         Ridge penalties of (1.2).  All alpha and lam share the draw of a seed: errors of one
         seed are correlated.

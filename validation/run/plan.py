@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer
+from replica.given import FeatureSample, FirstLayer, asked, samples_of
 from replica.observables import LABELS_NEEDED
 from replica.problem import Problem, check_device, positive
 
@@ -37,8 +37,8 @@ def plan(
     """The arguments of :func:`simulate` that its cells need, checked."""
     root, of = seed_sequence(rng), as_loss(loss)
     if isinstance(problem, FirstLayer | FeatureSample):
-        sizes = {"alpha": alpha, "dimension": dimension, "beta": beta}
-        known = _given(problem, samples, simulated, test_samples, sizes)
+        sizes = {"dimension": dimension, "beta": beta}
+        known = _given(problem, alpha, samples, simulated, test_samples, sizes)
     elif samples is not None:
         allowed = "left out unless a first layer or features are given: alpha says how many"
         raise InvalidArgument("samples", samples, allowed)
@@ -92,6 +92,7 @@ def _drawn(
 
 def _given(
     problem: FirstLayer | FeatureSample,
+    alpha: ArrayLike | None,
     samples: ArrayLike | None,
     simulated: str,
     test_samples: int | None,
@@ -100,14 +101,15 @@ def _given(
     """What an experiment is of a given first layer, or of given features."""
     for name, value in sizes.items():
         if value is not None:
-            allowed = "left out of what is given: samples=n says how many there are to fit"
+            allowed = "left out of what is given, which has a size of its own"
             raise InvalidArgument(name, value, allowed)
     if simulated != "network":
         allowed = "left out: a given layer, or given features, are simulated as they are"
         raise InvalidArgument("simulated", simulated, allowed)
     known: dict[str, Any] = {"alpha": (), "beta": None}
-    if samples is None:
-        raise InvalidArgument("samples", samples, "given: how many the readout is trained on")
+    name, samples = asked(problem, alpha, samples)
+    if name == "alpha":
+        samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
     most, rows = MOST, 0
     if isinstance(problem, FeatureSample):
         rows = len(problem.labels)
