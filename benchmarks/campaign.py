@@ -8,7 +8,6 @@ What came of each point is kept in a file of its kind, in a folder of the last c
 the library, so that a run goes on where one was stopped: after ``--minutes``, or by Ctrl-C.
 """
 
-import argparse
 import collections
 import contextlib
 import json
@@ -19,9 +18,11 @@ import time
 import warnings
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
+from typer import Option
 
 import replica
 from replica.documents import write_file
@@ -30,6 +31,7 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 
 from . import second
+from .pages import paragraphs, table
 from .random_points import KINDS, broken, drawn
 
 CAMPAIGN_PAGE = Path(__file__).with_name("CAMPAIGN.md")
@@ -108,12 +110,12 @@ def read(file: Path) -> dict[int, Record]:
     return {record["number"]: record for record in records}
 
 
-def run(kind: str, file: Path, options: argparse.Namespace, executor: Any, end: float) -> None:
+def run(kind: str, numbers: range, file: Path, executor: Any, workers: int, end: float) -> None:
     """Measure what the file lacks, until the end of the time; each point is written at once."""
     records, waiting = read(file), set()
-    left = (n for n in range(round(COUNTS[kind] * options.part)) if n not in records)
+    left = (n for n in numbers if n not in records)
     while True:
-        while len(waiting) < options.workers and time.monotonic() < end:
+        while len(waiting) < workers and time.monotonic() < end:
             number = next(left, None)
             if number is None:
                 break
@@ -128,7 +130,7 @@ def run(kind: str, file: Path, options: argparse.Namespace, executor: Any, end: 
         write_file(file, json.dumps(list(records.values()), indent=0).encode())
 
 
-def row(kind: str, records: list[Record]) -> str:
+def row(kind: str, records: list[Record]) -> list[str]:
     """The line of a kind."""
     count, outcomes = len(records), collections.Counter(r["outcome"] for r in records)
     seconds, peak = [r["seconds"] for r in records], max(r["bytes"] for r in records)
@@ -140,16 +142,14 @@ def row(kind: str, records: list[Record]) -> str:
     cells += [str(sum(s > LONGEST for s in seconds))]
     cells += [str(sum(r["bytes"] > LARGEST for r in records))]
     cells += [f"{middle:.3f}, {most:.1f}, {max(seconds):.1f} s", f"{peak / 1e6:.0f} MB"]
-    cells += [str(len(compared)), str(sum(r["off"] for r in compared))]
-    return "| " + " | ".join(cells) + " |"
+    return [*cells, str(len(compared)), str(sum(r["off"] for r in compared))]
 
 
 def page(commit: str, records: dict[str, list[Record]]) -> str:
     """The page: a line for every kind, the causes of flags, and the points to look at."""
     heads = "kind, points, converged, flagged, exceptions, NaN or worse without a flag, above 20 s"
     heads += ", above 1 GB, median; 99 %; longest, largest, solved again, off"
-    columns = heads.replace(";", ",").split(", ")
-    columns[8:11] = ["median, 99 %, longest"]
+    columns = [head.replace(";", ",") for head in heads.split(", ")]
     causes = collections.Counter(
         (kind, r["cause"]) for kind in records for r in records[kind] if r["outcome"] == "flagged"
     )
@@ -166,40 +166,40 @@ def page(commit: str, records: dict[str, list[Record]]) -> str:
         for kind in records
         for r in sorted(records[kind], key=lambda r: -r["seconds"])[:LISTED]
     ]
-    lines = [
-        "# Campaign", "",
+    rows = [row(kind, found) for kind, found in records.items() if found]
+    flagged = [[kind, str(n), cause] for (kind, cause), n in causes.most_common()]
+    return paragraphs(
+        "# Campaign",
         f"Written by `python -m benchmarks.campaign`: the library of commit {commit}, version "
         f"{replica.__version__}. Random points over all the ranges that are promised "
         "(`random_points.py`, where a kind and a number draw a point), a part of them solved again "
-        "(`second.py`). Seconds are the processor's, of one thread, tables included.", "",
-        "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
-        *[row(kind, found) for kind, found in records.items() if found], "",
-        "## Why points were flagged", "", "| kind | points | status |", "|---|---|---|",
-        *[f"| {kind} | {n} | {cause} |" for (kind, cause), n in causes.most_common()], "",
-        "## Outside of what is promised", "", *(bad or ["None."]), "",
-        "## The longest", "", *slow, "",
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Measure what is missing, and write CAMPAIGN.md from all that is there."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "(`second.py`). Seconds are the processor's, of one thread, tables included.",
+        table(columns, rows),
+        "## Why points were flagged",
+        table(["kind", "points", "status"], flagged),
+        "## Outside of what is promised",
+        "\n".join(bad or ["None."]),
+        "## The longest",
+        "\n".join(slow),
     )
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--part", type=float, default=1.0, help="of the points, the first ones")
-    parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="stop after so long")
-    parser.add_argument("--store", type=Path, default="results/campaign", help="of what is known")
-    options = parser.parse_args()
-    end, commit = time.monotonic() + 60 * options.minutes, library_commit()
-    folder = options.store / commit.replace(" ", "-")
+
+
+def main(
+    kinds: str = ",".join(KINDS),
+    part: Annotated[float, Option(help="Of the points, the first ones.")] = 1.0,
+    workers: Annotated[int, Option(help="Processes, of one thread each.")] = 2,
+    minutes: Annotated[float, Option(help="Stop after so long.")] = np.inf,
+    store: Annotated[Path, Option(help="Of what is known.")] = Path("results/campaign"),
+) -> None:
+    """Measure what is missing, and write CAMPAIGN.md from all that is there."""
+    end, commit = time.monotonic() + 60 * minutes, library_commit()
+    folder = store / commit.replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.workers, mp_context=context, initializer=warm) as executor:
-        for kind in options.kinds.split(","):
-            run(kind, folder / f"{kind}.json", options, executor, end)
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=warm) as executor:
+        for kind in kinds.split(","):
+            numbers = range(round(COUNTS[kind] * part))
+            run(kind, numbers, folder / f"{kind}.json", executor, workers, end)
     records = {kind: list(read(folder / f"{kind}.json").values()) for kind in KINDS}
     text = page(commit, records)
     CAMPAIGN_PAGE.write_text(text, encoding="utf-8")
@@ -207,4 +207,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

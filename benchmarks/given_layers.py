@@ -8,23 +8,26 @@ what a change of the theory may have changed is to be deleted there.  Writes GIV
 file.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
 from numpy.random import SeedSequence
+from typer import Option
 
 import replica
 from replica.documents import write_file
+from replica.problem import choice
 from validation import first_layer, simulate
 from validation.comparisons import extrapolate
 
 from .given_limits import LIMITS
-from .networks import Setting, mean_and_error, one, several
+from .networks import TWO_VALUES, Setting, one, several
+from .pages import file_of, kept, mean_and_error, paragraphs, shares, table
 from .trained_layers import HEADS, SIZES, drawn, trained
 
 GIVEN_PAGE = Path(__file__).with_name("GIVEN.md")
@@ -39,7 +42,6 @@ COMPARED = {  # errors of a readout by its loss: as theory and simulation have t
     "logistic": {"classification_error": "classification_error", "train_loss": "train_loss"},
 }
 HEAVY = "z1 + z2**2 - 1"
-TWO_VALUES = [1.5, 0.5]
 NETWORKS = [
     one("relu", HEAVY, 1, 2, 1, 1.5, 0.1, noise=0.1),
     several("relu", HEAVY, [(1, 2), (2, 1)], 1, 1.5, 0.1, noise=0.1),
@@ -65,23 +67,6 @@ class Scale(NamedTuple):
     networks: Sequence[Setting] = NETWORKS
     layers: dict[int, int] = LAYERS
     limits: int = 2000
-
-
-def table(heads, rows):
-    """Lines of a table."""
-    return ["| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows)]
-
-
-def shares(z):
-    """How many of some z, an array, are within two standard errors, and the largest."""
-    return f"{np.mean(np.abs(z) <= 2):.0%}, {np.abs(z).max():.1f}"
-
-
-def kept(file, compute):
-    """What ``compute`` returned when the file was not there yet."""
-    if not file.exists():
-        write_file(file, json.dumps(compute()).encode())
-    return json.loads(file.read_text())
 
 
 def theory(layer, names, **at):
@@ -131,41 +116,35 @@ def trained_layers(scale, store):
             beyond.append(np.maximum(np.abs(own) - expected / setting.samples / error, 0))
         else:
             flagged.append(f"{number} ({status}, {accuracy:.1e})")
-        cells = setting.cells
-        cells += [
-            f"{t:.5f}; {m:.5f} ± {e:.5f}" for t, m, e in zip(expected, mean, error, strict=True)
-        ]
-        cells += [
-            f"{accuracy:.0e}",
-            str(len(errors)),
-            "{:+.1f}, {:+.1f}".format(*own),
-        ]
+        each = zip(expected, mean, error, strict=True)
+        cells = [*setting.cells, *(f"{t:.5f}; {m:.5f} ± {e:.5f}" for t, m, e in each)]
+        cells += [f"{accuracy:.0e}", str(len(errors)), "{:+.1f}, {:+.1f}".format(*own)]
         rows.append(cells)
         print(" | ".join(cells), flush=True)
     z, beyond = np.array(z).reshape(-1, 2), np.array(beyond).reshape(-1, 2)
     known = ", ".join(f"{part:.1%}" for part in np.max(relative, axis=0))
     heads = [*HEADS, "test error", "training error", "quadrature", "draws", "z"]
-    return [
-        "## Layers after training", "",
+    return paragraphs(
+        "## Layers after training",
         "Networks in PyTorch's conventions, trained by optimisers written in numpy; then readouts "
         "on fresh data, of the same first layer. A number draws a setting and the layer. Theory; "
         "simulation and its standard error. For Huber's loss the training error is the mean loss, "
         "for the logistic loss it is, too, and the test error is the share of wrong labels. The "
         "theory is for large n: it is off by a few 1/n. Quadrature: what finer strata, or one more "
-        "special direction, change of an error, relative to it.", "",
+        "special direction, change of an error, relative to it.",
         f"Of {len(scale.settings)} settings, {len(z)} have a theory that converged"
         + (f" (without one: {', '.join(flagged)})" if flagged else "")
         + f". Within 2 standard errors, and the largest |z|: test errors {shares(z[:, 0])}; "
         f"training errors {shares(z[:, 1])}. Beside the 1/n that the theory may be off by: "
         f"{shares(beyond[:, 0])}; {shares(beyond[:, 1])}. The largest relative standard errors: "
-        f"{known}.", "",
-        *table(heads, rows), "",
-    ]  # fmt: skip
+        f"{known}.",
+        table(heads, rows),
+    )
 
 
 def theory_of_draws(network: Setting, d, count, store):
     """Test and training errors of the layers that a network draws, (S, 2), NaN where unknown."""
-    file = store / ("".join(c if c.isalnum() else "_" for c in f"{network.name} {d}") + ".json")
+    file = file_of(store, f"{network.name} {d}")
     known = json.loads(file.read_text()) if file.exists() else []
     for seed in range(len(known), count):
         rng = SeedSequence(3, spawn_key=(NETWORKS.index(network), d, seed))
@@ -201,16 +180,16 @@ def drawn_layers(scale, store):
     known = ", ".join(f"{count} layers at d = {d}" for d, count in scale.layers.items())
     heads = ["network", "alpha", "lam", "test error", "training error", "z"]
     z = np.array(z)
-    return [
-        "## Layers of drawn networks", "",
+    return paragraphs(
+        "## Layers of drawn networks",
         "Networks after giant steps: the theory of their limit; the mean theory of the very layers "
         f"that they draw, {known}, and the line in 1/d through these means at d = infinity, with "
         "its z. Only the first layer is drawn, so that no noise of a readout is left. A network is "
-        "student/target, its steps, beta, noise.", "",
+        "student/target, its steps, beta, noise.",
         f"Within 2 standard errors, and the largest |z|: test errors {shares(z[:, 0])}; training "
-        f"errors {shares(z[:, 1])}. Layers without an answer: {flagged}.", "",
-        *table(heads, rows), "",
-    ]  # fmt: skip
+        f"errors {shares(z[:, 1])}. Layers without an answer: {flagged}.",
+        table(heads, rows),
+    )
 
 
 def limits(scale, store):
@@ -224,8 +203,8 @@ def limits(scale, store):
         rows.append([name, *values, f"{off:.1e}", f"{bar:.0e}", "yes" if off <= bar else "NO"])
         print(" | ".join(rows[-1]), flush=True)
     heads = ["limit", "given layer", "known otherwise", "apart", "at most", "holds"]
-    return ["## Limits", "", "Test and training error, and the largest relative difference.", "",
-            *table(heads, rows), ""]  # fmt: skip
+    said = "Test and training error, and the largest relative difference."
+    return paragraphs("## Limits", said, table(heads, rows))
 
 
 SECTIONS = {"trained": trained_layers, "drawn": drawn_layers, "limits": limits}
@@ -234,27 +213,20 @@ SECTIONS = {"trained": trained_layers, "drawn": drawn_layers, "limits": limits}
 def page(scale, store, sections=tuple(SECTIONS)):
     """The page, or some of its sections."""
     (store / "cells").mkdir(parents=True, exist_ok=True)
-    lines = ["# Given first layers", "", "Written by `python -m benchmarks.given_layers`.", ""]
-    for name in sections:
-        lines += SECTIONS[name](scale, store)
-    return "\n".join(lines)
+    parts = ["# Given first layers\n", "Written by `python -m benchmarks.given_layers`.\n"]
+    return "\n".join(parts + [SECTIONS[name](scale, store) for name in sections])
 
 
-def main():
+def main(
+    store: Annotated[Path, Option(help="Folder of finished cells.")] = Path("results/given"),
+    only: Annotated[str, Option(help=f"Compute one of {[*SECTIONS]}, leave the page.")] = "",
+):
     """Compute what the store lacks, and write GIVEN.md."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--store", type=Path, default="results/given", help="folder of finished cells"
-    )
-    parser.add_argument("--only", choices=SECTIONS, help="compute this section, leave the page")
-    options = parser.parse_args()
-    if options.only:
-        page(Scale(), options.store, [options.only])
+    if only:
+        page(Scale(), store, [choice("only", only, [*SECTIONS])])
     else:
-        GIVEN_PAGE.write_text(page(Scale(), options.store), encoding="utf-8")
+        GIVEN_PAGE.write_text(page(Scale(), store), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

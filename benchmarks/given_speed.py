@@ -12,6 +12,7 @@ the largest p, both in elapsed time of one thread.
 
 import sys
 import time
+import timeit
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -30,12 +31,7 @@ NOISE = 0.1
 
 def seconds(call: Callable[[], object], repeats: int = 1) -> float:
     """The least processor time of a call."""
-    taken = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        taken.append(time.process_time() - start)
-    return min(taken)
+    return min(timeit.repeat(call, number=1, repeat=repeats, timer=time.process_time))
 
 
 def after_step(student: str, target: str, p: int, **options: str) -> replica.FirstLayer:

@@ -7,26 +7,27 @@ Cells are kept in a store, so that a run goes on where one was stopped.  Writes 
 this file.
 """
 
-import argparse
-import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.random import SeedSequence
+from typer import Option
 
 import replica
 from replica.convex import loss
-from replica.documents import write_file
 from solvers.resources import one_thread
 from validation import simulate
 from validation.draws import trajectory
 from validation.fit import fit_readout, squared_errors
 from validation.run.cells import Samples, repeatable
+
+from .pages import file_of, kept, mean_and_error, paragraphs, table
 
 NETWORKS_PAGE = Path(__file__).with_name("NETWORKS.md")
 SEEDS = {2000: 16}  # draws at each input dimension d: there the theory's own error is below theirs
@@ -167,109 +168,89 @@ def theories(setting):
 
 def paired(setting, d, executor, store):
     """The errors of ``pair``, (S, 2, 2), kept in a file of the store."""
-    name = "".join(c if c.isalnum() else "_" for c in f"{setting.name} {d}") + ".json"
-    kept = store / name
-    if not kept.exists():
-        errors = list(executor.map(partial(pair, setting, d), range(PAIRED_SEEDS)))
-        write_file(kept, json.dumps(errors).encode())
-    return np.array(json.loads(kept.read_text()))
+
+    def compute():
+        return list(executor.map(partial(pair, setting, d), range(PAIRED_SEEDS)))
+
+    return np.array(kept(file_of(store, f"{setting.name} {d}"), compute))
 
 
-def mean_and_error(samples):
-    """The mean over seeds, the first axis, and its standard error."""
-    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-
-
-class Page:
-    """The tables, a line for every setting, and what they come to."""
-
-    def __init__(self):
-        self.one_step, self.several, self.pairs = [], [], []
-        self.z, self.z_pairs = [], []  # z: sizes x (network, sRF) x (test, training)
-
-    def add(self, setting, runs, pairs):
-        """The lines of one setting."""
+def page(found):
+    """The tables, a line for every setting with its simulations and paired errors, and what they
+    come to."""
+    one_step, several_steps, differences, z, z_pairs = [], [], [], [], []
+    for setting, runs, pairs in found:
         theory = np.array(theories(setting))
-        found = [
+        each = [
             np.array([mean_and_error(e.ravel()) for e in (r.test_error, r.train_error)]).T
             for r in runs
         ]
-        z = np.array([(mean - theory) / error for mean, error in found])
+        z.append([(mean - theory) / error for mean, error in each])
         cells = [setting.name, f"{setting.alpha:g}", f"{setting.lam:g}"]
         cells += [f"{test:.5f}, {train:.5f}" for test, train in theory]
-        cells += [", ".join(f"{m:.5f} ± {e:.5f}" for m, e in each.T) for each in found]
-        cells += [f"{test:+.1f}, {train:+.1f}" for test, train in z[-1]]
-        table = self.several if setting.fields.get("steps") else self.one_step
-        table.append("| " + " | ".join(cells) + " |")
-        self.z.append(z)
+        cells += [", ".join(f"{m:.5f} ± {e:.5f}" for m, e in one.T) for one in each]
+        cells += [f"{test:+.1f}, {train:+.1f}" for test, train in z[-1][-1]]
+        (several_steps if setting.fields.get("steps") else one_step).append(cells)
         for d, errors in zip(PAIRED_SIZES, pairs, strict=False):
             change = (errors[:, 1] - errors[:, 0]) / errors[:, 0].mean(axis=0)
             mean, error = mean_and_error(change)
             expected = theory[1] / theory[0] - 1
-            self.z_pairs.append((mean - expected) / error)
-            cells = [setting.name, str(d)]
-            cells += [
+            z_pairs.append((mean - expected) / error)
+            cells = [
                 f"{t:+.4f}; {m:+.4f} ± {e:.4f}"
                 for t, m, e in zip(expected, mean, error, strict=True)
             ]
-            cells.append("{:+.1f}, {:+.1f}".format(*self.z_pairs[-1]))
-            self.pairs.append("| " + " | ".join(cells) + " |")
-
-    def text(self):
-        """The page."""
-        z, pairs = np.abs(self.z), np.abs(self.z_pairs)
-        counts = np.hstack([(z[:, :, 0] <= 2).mean(axis=0), (z[:, :, 1] > 3).mean(axis=0)])
-        heads = ["setting", "alpha", "lam", "network's theory", "sRF's theory"]
-        heads += [f"simulated, d = {d}" for d in SEEDS] + ["z of the network", "z of the sRF"]
-        head = "| " + " | ".join(heads) + " |\n|" + "---|" * len(heads)
-        lines = [
-            "# Networks", "",
-            "Written by `python -m benchmarks.networks`.  Test and training errors of the "
-            "network's own theory, of the sRF's, and of simulated networks, with standard errors; "
-            f"z is of d = {max(SEEDS)}.  A setting is student/target, alpha0, eta, beta, noise.",
-            "", f"Of {len(z)} settings:", "",
-            "| d | draws | within 2 standard errors: test errors | training errors "
-            "| the sRF's outside 3: test errors | training errors |",
-            "|---|---|---|---|---|---|",
-            *(
-                f"| {d} | {draws} | " + " | ".join(f"{share:.0%}" for share in shares) + " |"
-                for (d, draws), shares in zip(SEEDS.items(), counts, strict=True)
-            ), "",
-            "## One step", "", head, *self.one_step, "",
-            "## Several steps", "", head, *self.several, "",
-            "## Paired differences", "",
-            "Relative change of an error from the network's rows to isotropic ones, with the same "
-            f"spike, first weights, batch and data: theory; simulated, {PAIRED_SEEDS} draws.", "",
-            f"Within 2 standard errors: {np.mean(pairs <= 2):.0%} of {pairs.size}.", "",
-            "| setting | d | test error | training error | z |", "|---|---|---|---|---|",
-            *self.pairs, "",
-        ]  # fmt: skip
-        return "\n".join(lines)
-
-
-def main():
-    """Simulate what the store lacks, and write NETWORKS.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--store", type=Path, default="results/networks", help="folder of finished cells"
+            own = "{:+.1f}, {:+.1f}".format(*z_pairs[-1])
+            differences.append([setting.name, str(d), *cells, own])
+    z, z_pairs = np.abs(z), np.abs(z_pairs)  # z: settings x sizes x (network, sRF) x (test, train)
+    within, outside = (z[:, :, 0] <= 2).mean(axis=0), (z[:, :, 1] > 3).mean(axis=0)
+    shares = [
+        [str(d), str(draws), *(f"{share:.0%}" for share in own)]
+        for (d, draws), own in zip(SEEDS.items(), np.hstack([within, outside]), strict=True)
+    ]
+    heads = ["setting", "alpha", "lam", "network's theory", "sRF's theory"]
+    heads += [f"simulated, d = {d}" for d in SEEDS] + ["z of the network", "z of the sRF"]
+    counted = ["d", "draws", "within 2 standard errors: test errors", "training errors"]
+    counted += ["the sRF's outside 3: test errors", "training errors"]
+    return paragraphs(
+        "# Networks",
+        "Written by `python -m benchmarks.networks`.  Test and training errors of the "
+        "network's own theory, of the sRF's, and of simulated networks, with standard errors; "
+        f"z is of d = {max(SEEDS)}.  A setting is student/target, alpha0, eta, beta, noise.",
+        f"Of {len(z)} settings:",
+        table(counted, shares),
+        "## One step",
+        table(heads, one_step),
+        "## Several steps",
+        table(heads, several_steps),
+        "## Paired differences",
+        "Relative change of an error from the network's rows to isotropic ones, with the same "
+        f"spike, first weights, batch and data: theory; simulated, {PAIRED_SEEDS} draws.",
+        f"Within 2 standard errors: {np.mean(z_pairs <= 2):.0%} of {z_pairs.size}.",
+        table(["setting", "d", "test error", "training error", "z"], differences),
     )
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only-simulate", action="store_true", help="leave the page as it is")
-    options = parser.parse_args()
-    page = Page()
-    (options.store / "cells").mkdir(parents=True, exist_ok=True)
+
+
+def main(
+    store: Annotated[Path, Option(help="Folder of finished cells.")] = Path("results/networks"),
+    workers: int = 2,
+    only_simulate: Annotated[
+        bool, Option("--only-simulate", help="Leave the page as it is.")
+    ] = False,
+):
+    """Simulate what the store lacks, and write NETWORKS.md."""
+    found = []
+    (store / "cells").mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.workers, mp_context=context) as executor:
+    with ProcessPoolExecutor(workers, mp_context=context) as executor:
         for setting in SETTINGS:
-            runs = [simulated(setting, d, executor, options.store) for d in SEEDS]
+            runs = [simulated(setting, d, executor, store) for d in SEEDS]
             sizes = PAIRED_SIZES if setting.paired else ()
-            pairs = [paired(setting, d, executor, options.store) for d in sizes]
+            found.append((setting, runs, [paired(setting, d, executor, store) for d in sizes]))
             print(setting.name, flush=True)
-            if not options.only_simulate:
-                page.add(setting, runs, pairs)
-    if not options.only_simulate:
-        NETWORKS_PAGE.write_text(page.text(), encoding="utf-8")
+    if not only_simulate:
+        NETWORKS_PAGE.write_text(page(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -8,6 +8,7 @@ import datetime
 import os
 import platform
 import time
+import timeit
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -37,6 +38,7 @@ from .benchmarks import (
     python_first_run,
 )
 from .network_theory import TIMED_MODELS, TIMED_STEPS, Network
+from .pages import paragraphs
 from .structured_inputs import SETTINGS
 
 ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times the baseline
@@ -52,12 +54,7 @@ RESULTS_PAGE = Path(__file__).with_name("RESULTS.md")
 
 def seconds(function, repeats=1):
     """Median time of ``repeats`` calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return median(times)
+    return median(timeit.repeat(function, number=1, repeat=repeats))
 
 
 def measure(eigenvalues):
@@ -136,20 +133,15 @@ def speed_table(times, set_up):
     def times_over(one, other):
         return median(a / b for a, b in zip(times[one], times[other], strict=True))
 
-    pairs = zip(times["literal"], times["curve"], strict=True)
-    ratio = median(slow / (fast / len(MANY_ALPHAS)) for slow, fast in pairs)
-    pairs = {
-        step: zip(times[step, "network"], times[step, "srf"], strict=True) for step in TIMED_STEPS
-    }
-    heavier = {step: median(slow / fast for slow, fast in pairs[step]) for step in TIMED_STEPS}
+    ratio = times_over("literal", "curve") * len(MANY_ALPHAS)
     network = []
-    for step, over in heavier.items():
+    for step in TIMED_STEPS:
         name = f"the network's, {step}, a point of 1 000"
+        over = times_over((step, "network"), (step, "srf"))
         network += [(name, middle[step, "network"] * 1e3, "µs", None)]
         network += [("that over its sRF's", over, "times", 5)]
     for step in TIMED_MODELS:
-        pairs = zip(times[step, "solve"], times[step, "its sRF"], strict=True)
-        over = median(slow / fast for slow, fast in pairs)
+        over = times_over((step, "solve"), (step, "its sRF"))
         network += [
             (f"a network's model, {step}, and a point", middle[step, "model"], "s", 0.3),
             (f"its `replica.solve`, warm, {step}", middle[step, "solve"] * 1e3, "ms", None),
@@ -164,25 +156,16 @@ def speed_table(times, set_up):
         ]
         grid = f"{loss}: a point of a grid of 25 x 3"
         losses += [(grid, middle[loss] / 75 * 1e3, "ms", GRID_BARS.get(loss))]
-    warm = times_over("process", "numpy"), "times", 2
-    first = times_over("first run", "numpy, first"), "times", 2.5
+    mixture = "on two components of two coordinates, sRF"
+    mixed = times_over(("mixture", "network"), ("mixture", "srf"))
+    warm, first = times_over("process", "numpy"), times_over("first run", "numpy, first")
     rows = [
         ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 3),
         ("the same with its residuals on two such tables", middle["checked"] * 1e3, "µs", None),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
         *network,
-        (
-            "on two components of two coordinates, sRF, a point of a curve of 1 000",
-            middle["mixture", "srf"] * 1e3,
-            "µs",
-            10,
-        ),
-        (
-            "its network's over that",
-            times_over(("mixture", "network"), ("mixture", "srf")),
-            "times",
-            5,
-        ),
+        (f"{mixture}, a point of a curve of 1 000", middle["mixture", "srf"] * 1e3, "µs", 10),
+        ("its network's over that", mixed, "times", 5),
         ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", 0.3),
@@ -198,9 +181,9 @@ def speed_table(times, set_up):
         ("relu network, 16 readout values, a point", middle["16 values"], "s", 1),
         ("tanh network, box readout, 16 points", middle["box"], "s", 2),
         ("`replica curve`, five points, whole process, warm", middle["process"], "s", 1.3),
-        ("that over `import numpy, scipy.optimize, scipy.special`", *warm),
+        ("that over `import numpy, scipy.optimize, scipy.special`", warm, "times", 2),
         ("`replica curve`, five points, first run ever", middle["first run"], "s", 12),
-        ("that over the same import, first", *first),
+        ("that over the same import, first", first, "times", 2.5),
         ("`import replica`, whole process", middle["import"], "s", None),
     ]
     yield f"| measure | here | where a literal point takes {BARS_LITERAL:g} s | bar | |"
@@ -221,16 +204,10 @@ def accuracy_table(baseline):
     for alpha, typed in zip(ROUND_ALPHAS, baseline, strict=True):
         exact = reference.solve(MODEL, alpha=alpha, lam=POINT["lam"])
         ours = replica.solve(MODEL, alpha=alpha, lam=POINT["lam"])
-        cells = (
-            f"{alpha:g}",
-            f"{float(exact.test_error):.10f}",
-            f"{off_by(ours, exact):.0e}",
-            f"{ours.residual:.0e}",
-            f"{off_by(typed, exact):.0e}",
-            f"{typed.iterations}",
-            f"{typed.residual:.0e}",
-        )
-        yield f"| {' | '.join(cells)} |"
+        known = f"{alpha:g} | {float(exact.test_error):.10f}"
+        own = f"{off_by(ours, exact):.0e} | {ours.residual:.0e}"
+        other = f"{off_by(typed, exact):.0e} | {typed.iterations} | {typed.residual:.0e}"
+        yield f"| {known} | {own} | {other} |"
 
 
 def off_by(solution, exact):
@@ -257,34 +234,25 @@ def main():
     spectra = []
     set_up = seconds(lambda: spectra.append(literal.spectrum(MODEL.c, MODEL.beta)))
     times, baseline = measure(spectra[0])
-    lines = [
+    text = paragraphs(
         "# Results",
-        "",
         "Written by `python -m benchmarks.report`. tanh student, sin target, alpha0 = 20, "
-        "eta = 3, beta = 1, lam = 0.1; the rows on label noise: tanh target, alpha0 = 0.5.",
+        "eta = 3, beta = 1, lam = 0.1; the rows on label noise: tanh target, alpha0 = 0.5.\n"
         f"Medians over {len(ROUND_ALPHAS)} rounds, each of which times the library and the literal "
         "baseline (`literal.py`) in turn.  The bars are those of a machine on which a point of the "
         f"baseline takes {BARS_LITERAL:g} s, and times are compared as they would be there: by how "
         "much the baseline differs in the same run.",
-        "",
         machine(),
-        "",
         "## Speed",
-        "",
-        *speed_table(times, set_up),
-        "",
+        "\n".join(speed_table(times, set_up)),
         "In a first run every cache is empty: all modules are compiled anew, numpy's and the "
         "compiled kernel included.",
-        "",
         "## Accuracy",
-        "",
         "The larger relative error of test and training error, against `replica.reference`.",
-        "",
-        *accuracy_table(baseline),
-        "",
-    ]
-    RESULTS_PAGE.write_text("\n".join(lines), encoding="utf-8")
-    print("\n".join(lines))
+        "\n".join(accuracy_table(baseline)),
+    )
+    RESULTS_PAGE.write_text(text, encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ resident size, children included, is read when it ends.  Writes SIMULATION.md be
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import numpy as np
 from validation import draw, simulate
 
 from .benchmarks import MODEL
+from .pages import mean_and_error, paragraphs, table
 from .report import machine
 
 SIMULATED_ALPHAS = (0.2, 0.6, 1.0, 1.4, 1.8, 2.4, 3.0)
@@ -51,23 +53,19 @@ def library(workers, memory):
     ).test_error[:, :, 0]  # fmt: skip
 
 
-def usage():
-    """CPU seconds of this process with its children, and the peak resident bytes of the largest."""
-    import resource
-
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in both), max(u.ru_maxrss for u in both) * 1024
-
-
-WAYS = {
-    "plain": plain,
-    "library": lambda: library(None, "4GB"),
-    "one process": lambda: library(1, "600MB"),
+WAYS = {  # what they are called on the page, and their test errors
+    "plain": ("plain way, BLAS threads on all cores", plain),
+    "library": ("`simulate`, its own choice of processes", lambda: library(None, "4GB")),
+    "one process": (
+        "`simulate(workers=1, memory='600MB')`, one thread",
+        lambda: library(1, "600MB"),
+    ),
 }
 
 
 def measured(way):
-    """What ``run`` prints of one way: seconds, CPU seconds, peak bytes, errors and their bars."""
+    """What ``run`` prints of one way: seconds, CPU seconds with children, peak resident bytes of
+    the largest process, errors and their bars."""
     command = [sys.executable, "-m", "benchmarks.simulation", way]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
@@ -75,49 +73,40 @@ def measured(way):
 def run(way):
     """Print what ``measured`` returns."""
     start = time.perf_counter()
-    errors = WAYS[way]()
+    errors = WAYS[way][1]()
     seconds = time.perf_counter() - start
-    stderr = errors.std(axis=0, ddof=1) / np.sqrt(SEEDS)
-    print(json.dumps([seconds, *usage(), errors.mean(axis=0).tolist(), stderr.tolist()]))
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    busy, size = sum(u.ru_utime + u.ru_stime for u in both), max(u.ru_maxrss for u in both) * 1024
+    mean, error = mean_and_error(errors)
+    print(json.dumps([seconds, busy, size, mean.tolist(), error.tolist()]))
 
 
 def main():
     """Measure all ways and write SIMULATION.md."""
     results = {way: measured(way) for way in WAYS}
     ratio, cpu = (results["plain"][i] / results["library"][i] for i in (0, 1))
-    names = {
-        "plain": "plain way, BLAS threads on all cores",
-        "library": "`simulate`, its own choice of processes",
-        "one process": "`simulate(workers=1, memory='600MB')`, one thread",
-    }
-    lines = [
-        "# The Monte Carlo beside the plain way",
-        "",
-        "Written by `python -m benchmarks.simulation`. sRF of tanh / sin, alpha0 = 20, eta = 3, "
-        f"d = p = {D}, {len(SIMULATED_ALPHAS)} alpha, {SEEDS} seeds, lam = {PENALTY}, "
-        f"{TEST_COUNT} test inputs.",
-        "",
-        machine() + f" OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'unset')}.",
-        "",
-        "| way | time | CPU time | largest process | mean relative standard error |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for way, (seconds, busy, size, mean, stderr) in results.items():
         relative = np.mean(np.divide(stderr, mean))
-        cells = f"{seconds:.0f} s | {busy:.0f} s | {size / 1e9:.2f} GB | {relative:.1%}"
-        lines.append(f"| {names[way]} | {cells} |")
+        cells = [f"{seconds:.0f} s", f"{busy:.0f} s", f"{size / 1e9:.2f} GB", f"{relative:.1%}"]
+        rows.append([WAYS[way][0], *cells])
+    heads = ["way", "time", "CPU time", "largest process", "mean relative standard error"]
     verdict = "met" if ratio >= 4 else "**not met**"
     apart = np.subtract(results["plain"][3], results["library"][3])
     z = np.abs(apart) / np.hypot(results["plain"][4], results["library"][4])
-    lines += [
-        "",
+    text = paragraphs(
+        "# The Monte Carlo beside the plain way",
+        "Written by `python -m benchmarks.simulation`. sRF of tanh / sin, alpha0 = 20, eta = 3, "
+        f"d = p = {D}, {len(SIMULATED_ALPHAS)} alpha, {SEEDS} seeds, lam = {PENALTY}, "
+        f"{TEST_COUNT} test inputs.",
+        machine() + f" OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'unset')}.",
+        table(heads, rows),
         f"The plain way takes {ratio:.1f} times as long (bar: 4 times, {verdict}), "
         f"and {cpu:.1f} times the CPU time. The two ways' "
         f"mean errors differ by {z.mean():.1f} joint standard errors on average.",
-        "",
-    ]
-    SIMULATION_PAGE.write_text("\n".join(lines), encoding="utf-8")
-    print("\n".join(lines))
+    )
+    SIMULATION_PAGE.write_text(text, encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

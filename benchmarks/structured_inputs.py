@@ -7,16 +7,19 @@ STRUCTURED.md beside this file.
     python -m benchmarks.structured_inputs --store results/structured
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
+from typer import Option
 
 import replica
 from validation import simulate
 
-from .given_layers import shares, table
+from .given_layers import COMPARED
+from .pages import mean_and_error, paragraphs, shares, table
 
 PAGE = Path(__file__).with_name("STRUCTURED.md")
 SIZES = {500: 32, 1000: 32}  # dimension: draws
@@ -145,31 +148,22 @@ def compared(name, what, dimension, draws, store):
         step, beta=beta, alpha=alpha, lam=lam, loss=loss, dimension=dimension, seeds=draws,
         rng=seed, simulated=what, workers=2, store=store,
     )  # fmt: skip
-    test = "classification_error" if loss == "logistic" else "test_error"
-    train = "train_error" if loss == "square" else "train_loss"
-    found = []
-    for measure in (test, train):
-        own = {"test_error": simulation.test_error, "train_error": simulation.train_error}
-        values = (own | simulation.measured)[measure].ravel()
-        error = values.std(ddof=1) / np.sqrt(draws)
-        found.append((getattr(point, measure), values.mean(), error))
-    return np.array(found)
+    each = [
+        (getattr(point, known), *mean_and_error(simulation.errors[measured].ravel()))
+        for known, measured in COMPARED[loss].items()
+    ]
+    return np.array(each)
 
 
-def main():
+def main(
+    store: Annotated[Path, Option(help="Folder of finished cells.")] = Path("results/structured"),
+):
     """Compute what the store lacks, and write STRUCTURED.md."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--store", type=Path, default="results/structured", help="folder of finished cells"
-    )
-    options = parser.parse_args()
     rows, every = [], []
     for dimension, draws in SIZES.items():
         for name in SETTINGS:
             for what in ("srf", "network"):
-                both = compared(name, what, dimension, draws, options.store)
+                both = compared(name, what, dimension, draws, store)
                 theory, mean, error = both.T
                 z = (mean - theory) / error
                 every.append((dimension, what, z, error / mean))
@@ -178,7 +172,7 @@ def main():
                 rows.append(row)
                 print(" | ".join(row), flush=True)
     heads = ["setting", "theory of", "d", "test error", "training error", "z"]
-    summary = ["Within 2 standard errors, and the largest |z|; the largest standard error:", ""]
+    summary = []
     for dimension in SIZES:
         for what in ("srf", "network"):
             own = [(z, e) for d, w, z, e in every if (d, w) == (dimension, what)]
@@ -187,13 +181,18 @@ def main():
                 f"- {what}, d = {dimension}: test errors {shares(z[:, 0])}; "
                 f"training errors {shares(z[:, 1])}; {e.max():.1%}."
             )
-    lines = ["# Structured inputs", "", "Written by `python -m benchmarks.structured_inputs`.", "",
-             "Theory; simulation and its standard error. The theory is taken at that dimension "
-             "d, and still off by a few 1/d. Of the logistic loss the errors are the share of "
-             "wrong labels and the mean training loss, of Huber's the training error is its mean.",
-             "", *summary, "", *table(heads, rows), ""]  # fmt: skip
-    PAGE.write_text("\n".join(lines), encoding="utf-8")
+    text = paragraphs(
+        "# Structured inputs",
+        "Written by `python -m benchmarks.structured_inputs`.",
+        "Theory; simulation and its standard error. The theory is taken at that dimension "
+        "d, and still off by a few 1/d. Of the logistic loss the errors are the share of "
+        "wrong labels and the mean training loss, of Huber's the training error is its mean.",
+        "Within 2 standard errors, and the largest |z|; the largest standard error:",
+        "\n".join(summary),
+        table(heads, rows),
+    )
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

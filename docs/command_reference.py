@@ -42,7 +42,7 @@ def described(name: str, command: Any) -> str:
         "\n".join([f"**{title}**\n", "| option | meaning |", "|---|---|", *rows])
         for title, rows in panels.items()
     ]
-    examples = "\n".join(line for line in (command.epilog or "").split("\n\n")[1:])
+    examples = "\n".join((command.epilog or "").split("\n\n")[1:])
     parts = [f"## {name}", about, f"```sh\n{examples}\n```", *tables]
     return "\n\n".join(parts)
 

@@ -124,12 +124,6 @@ html_title = f"{project} {release}"
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "_static"]
 
 
-def described() -> list[Any]:
-    """The functions and classes that have a page of their own."""
-    parts = [name.rpartition(".") for name in REFERENCE]
-    return [getattr(importlib.import_module(module), name) for module, _, name in parts]
-
-
 def for_readers(_app: Any, _what: str, _name: str, _one: Any, _options: Any, lines: Any) -> None:
     """Let |x| in a docstring be the size of x, where reStructuredText has a substitution, and what
     it cites of these pages be links: docs/theory.md 4, 6 those to sections."""
@@ -160,7 +154,8 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", for_readers, priority=900)  # after numpydoc
     app.connect("doctree-resolved", name_in_parts)
     floors.draw(DOCS / "figures" / "floors.svg")
-    public = described()
+    parts = [name.rpartition(".") for name in REFERENCE]
+    public = [getattr(importlib.import_module(module), name) for module, _, name in parts]
 
     def skip(_app: Any, what: str, _name: str, member: Any, skipped: bool, _options: Any) -> bool:
         field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple, which its docstring has

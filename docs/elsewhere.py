@@ -34,17 +34,12 @@ ALIASES = {  # what docstrings call them
     "Generator": "numpy.random.Generator",
     "SeedSequence": "numpy.random.SeedSequence",
     "Axes": "matplotlib.axes.Axes",
-    "SpikedRandomFeatures": "replica.SpikedRandomFeatures",
-    "GradientStep": "replica.GradientStep",
-    "FirstLayer": "replica.FirstLayer",
-    "FeatureSample": "replica.FeatureSample",
-    "GaussianMixture": "replica.GaussianMixture",
-    "Activation": "replica.Activation",
-    "MultiIndex": "replica.MultiIndex",
-    "Loss": "replica.Loss",
-    "Solution": "replica.Solution",
-    "Staircase": "replica.Staircase",
 }
+OWN = (
+    "SpikedRandomFeatures", "GradientStep", "FirstLayer", "FeatureSample", "GaussianMixture",
+    "Activation", "MultiIndex", "Loss", "Solution", "Staircase",
+)  # fmt: skip
+ALIASES |= {name: f"replica.{name}" for name in OWN}
 
 
 def mapping(folder: Path) -> dict[str, tuple[str, str]]:

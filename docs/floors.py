@@ -15,11 +15,6 @@ from matplotlib.patches import FancyBboxPatch
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = ("solvers", "replica", "validation")  # from the ground up
 COLOURS = {"solvers": "#8c8c8c", "replica": "#3b75af", "validation": "#c2703d"}
-# modules of a few lines that only give another name to what a package holds
-BESIDE = {
-    "replica.__main__": "replica.cli",
-    "validation.__main__": "validation.cli",
-}
 
 
 def modules() -> dict[str, Path]:
@@ -31,9 +26,7 @@ def modules() -> dict[str, Path]:
 
 def box(module: str) -> str:
     """The row of the picture that a module belongs to: its package, or itself."""
-    if module in BESIDE:
-        return BESIDE[module]
-    library, *rest = module.split(".")
+    library, *rest = module.replace("__main__", "cli").split(".")  # which is all that it runs
     return library if library == "solvers" or not rest else f"{library}.{rest[0]}"
 
 

@@ -48,13 +48,13 @@ FIGURES = {
     "mixtures/4": Entry("mixtures", "Generalisation error over alpha_s and beta_s.", 1),
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
-    "classification": Entry("classification", "Logistic, hinge and square loss on labels.", 5),
+    "classification": Entry("losses", "Logistic, hinge and square loss on labels.", 5),
     "inputs": Entry("inputs", "What structure in the inputs buys networks.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
     "network-students": Entry("networks", "relu networks beside their sRF.", 4),
-    "robust-losses": Entry("robust_losses", "Ridge, Huber and absolute loss, wild labels.", 3),
+    "robust-losses": Entry("losses", "Ridge, Huber and absolute loss, wild labels.", 3),
     "steps": Entry("steps", "Several giant steps: test error, and the spike.", 3),
 }
 

@@ -40,10 +40,10 @@ def model_of(kind: str, step: GradientStep, beta: float = 1.0, dimension: float 
     return replace(model, dimension=np.inf if kind == "limit" else dimension)
 
 
-def simulated_point(problem: Problem, **how: Any) -> tuple[float, float]:
-    """The test error simulated at one alpha and lam, from the seed 0: mean and standard error."""
+def simulated(problem: Problem, **how: Any) -> Array:
+    """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
     found = simulate(problem, rng=0, **how)
-    return found.test_mean.item(), found.test_stderr.item()
+    return np.hstack([found.test_mean, found.test_stderr])
 
 
 def kept(

@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from replica.plotting import (
     BARS,
     ERROR_LABELS,
     REFERENCE,
     add_legend,
-    colours,
     draw_points,
     letter_panels,
     nudged,
-    setting,
 )
+from solvers.results import Array
 
-DIFFERENCE = "off by (%)"  # the ordinate of differences from a theory
+Values = Sequence[float] | Array
 
 
 def panels_with_differences(picture: Figure, count: int, **options: Any) -> Any:
@@ -29,57 +27,26 @@ def panels_with_differences(picture: Figure, count: int, **options: Any) -> Any:
     axes = picture.subplots(2, count, sharex="col", height_ratios=(2.6, 1), **options)
     for below in axes[1]:
         below.axhline(0, **REFERENCE)
-    axes[1, 0].set_ylabel(DIFFERENCE)
+    axes[1, 0].set_ylabel("off by (%)")
     return axes
 
 
-def draw_curve(
+def draw_simulated(
     column: Any,
-    x: ArrayLike,
-    theory: ArrayLike,
-    at: ArrayLike,
-    mean: ArrayLike,
-    stderr: ArrayLike,
-    *,
-    color: str,
-    label: str = "",
-    places: float = 0.0,
-) -> None:
-    """A theory over ``x`` and the simulated points at ``at`` in the upper of two Axes; in the
-    lower, what the points are off by, in per cent, ``nudged`` by ``places``."""
-    column[0].plot(x, theory, color=color, label=label)
-    draw_points(column[0], at, mean, stderr, color=color)
-    draw_differences(column[1], x, theory, at, mean, stderr, places, color=color)
-
-
-def draw_differences(
-    ax: Axes,
-    x: ArrayLike,
-    theory: ArrayLike,
-    at: ArrayLike,
-    mean: ArrayLike,
-    stderr: ArrayLike,
+    x: Values,
+    theory: Values,
+    at: Values,
+    mean: Values,
+    stderr: Values,
     places: float = 0.0,
     **style: Any,
 ) -> None:
-    """What simulated points are off by from a theory, in per cent of it."""
-    where = np.asarray(at, dtype=float)
-    unit = np.interp(where, np.asarray(x, dtype=float), np.asarray(theory, dtype=float)) / 100
+    """Simulated points at ``at`` in the upper of two Axes; in the lower, what they are off by from
+    a theory over ``x``, in per cent of it, ``nudged`` by ``places``."""
+    draw_points(column[0], at, mean, stderr, **style)
+    unit = np.interp(at, x, theory) / 100
     off, bars = np.asarray(mean) / unit - 100, np.asarray(stderr) / unit
-    draw_points(ax, nudged(where, places), off, bars, **style)
-
-
-def draw_losses(axes: Any, data: dict[str, Any], names: list[str], over: Sequence[str]) -> None:
-    """A curve for each loss in every column, over alpha and over something else; they share their
-    draws."""
-    losses = [curve["loss"] for curve in data["curves"]]
-    each = zip(data["curves"], names, colours(losses), strict=True)
-    for i, (curve, name, color) in enumerate(each):
-        for column, x in zip(axes.T, over, strict=True):
-            label = name if x == "lam" else f"{name}, {setting('lam', curve['lam'])}"
-            values = [data[x], curve[f"theory_{x}"], data[f"few_{x}"]]
-            values += [curve[f"{part}_{x}"] for part in ("simulated", "stderr")]
-            draw_curve(column, *values, color=color, label=label, places=i - 1)
+    draw_points(column[1], nudged(np.asarray(at, dtype=float), places), off, bars, **style)
 
 
 def add_legend_entry(
@@ -134,11 +101,9 @@ def draw_theories(
             shown = line | {"color": color, "label": label if kind == "theory" else ""}
             column[0].plot(x, curve[kind], **shown)
             column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
-    at = data["simulated_at"]
-    dots: dict[str, Any] = {"color": color, "markerfacecolor": "white"}
     mean, stderr = np.array(curve["simulated"]).T
-    draw_points(column[0], at, mean, stderr, **dots)
-    draw_differences(column[1], x, own, at, mean, stderr, places, **dots)
+    points = data["simulated_at"], mean, stderr, places
+    draw_simulated(column, x, own, *points, color=color, markerfacecolor="white")
 
 
 def theory_legend(

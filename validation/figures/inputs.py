@@ -17,24 +17,23 @@ from replica.documents import plain
 from replica.plotting import COLOURS, settings
 from solvers.results import Array
 
-from ..run import simulate
-from .computing import Progress, model_of, tracked
+from .computing import Progress, model_of, simulated, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 STEP: dict[str, Any] = {"student": "relu", "alpha0": 1.0, "eta": 2.0}
 FIT: dict[str, Any] = {"alpha": 2.0, "lam": 0.1}
 KINDS = ("theory", "srf")
+# Of the curves of two classes the variances along the means and across, and the label.
+CLASSES: dict[str, tuple[tuple[float, float], str]] = {
+    "round": ((1.0, 1.0), "isotropic classes"),
+    "along": ((5.0, 1.0), "variance 5 along the means"),
+    "across": ((1.0, 5.0), "variance 5 across them"),
+}
 # Of each panel what is varied, between what, and its curves.
 PANELS: dict[str, tuple[str, tuple[float, float], tuple[str, ...]]] = {
-    "separation": ("separation of the classes $s$", (0.0, 3.0), ("round", "along", "across")),
+    "separation": ("separation of the classes $s$", (0.0, 3.0), tuple(CLASSES)),
     "variance": ("variance of the data spike", (1.0, 9.0), ("spike",)),
     "angle": ("angle between target and spike (degrees)", (0.0, 90.0), ("spike",)),
-}
-VARIANCES = {"round": (1.0, 1.0), "along": (5.0, 1.0), "across": (1.0, 5.0)}
-LABELS = {
-    "round": "isotropic classes",
-    "along": "variance 5 along the means",
-    "across": "variance 5 across them",
 }
 
 
@@ -42,7 +41,7 @@ def step_at(panel: str, curve: str, x: float) -> GradientStep:
     """The step of a curve at one abscissa."""
     if panel == "separation":
         means = np.array([[x, 0.0], [-x, 0.0]])
-        law = GaussianMixture(means=means, covariances=np.diag(VARIANCES[curve]))
+        law = GaussianMixture(means=means, covariances=np.diag(CLASSES[curve][0]))
         return GradientStep(**STEP, target="classes:1,-1", inputs=law)
     variance, angle = (x, 45.0) if panel == "variance" else (5.0, x)
     along, beside = np.cos(np.radians(angle)), np.sin(np.radians(angle))
@@ -68,9 +67,9 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         for kind in KINDS:
             models = [model_of(kind, step_at(panel, curve, float(at))) for at in x]
             found[kind] = [solve(model, **FIT).test_error for model in models]
-        options: dict[str, Any] = {**FIT, **size, "beta": 1.0, "rng": 0, "store": store}
-        cells = [simulate(step_at(panel, curve, float(at)), **options) for at in few]
-        found["simulated"] = [[one.test_mean.item(), one.test_stderr.item()] for one in cells]
+        options: dict[str, Any] = {**FIT, **size, "beta": 1.0, "store": store}
+        points = [simulated(step_at(panel, curve, float(at)), **options) for at in few]
+        found["simulated"] = np.concatenate(points)
         curves.append(found)
     return dict(plain({"figure": "inputs", **size, "curves": curves}))
 
@@ -84,7 +83,7 @@ def draw(data: dict[str, Any]) -> Figure:
     for column, panel in zip(axes.T, PANELS, strict=True):
         own = [curve for curve in data["curves"] if curve["panel"] == panel]
         for color, curve in zip(COLOURS, own, strict=False):
-            label = LABELS.get(curve["curve"], "")
+            label = CLASSES[curve["curve"]][1] if panel == "separation" else ""
             draw_theories(column, curve, curve, color=color, label=label)
         column[0].set_ylim(bottom=0)
         column[1].set_xlabel(PANELS[panel][0])

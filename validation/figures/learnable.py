@@ -42,7 +42,7 @@ from solvers.results import Array
 
 from ..measure import measured_function
 from ..run import standard_error
-from .computing import Progress, kept, model_of, simulated_point, tracked
+from .computing import Progress, kept, model_of, simulated, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
@@ -64,21 +64,21 @@ def data(
 ) -> dict[str, Any]:
     """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
     size = {"dimension": 150, "seeds": 3} if quick else {"dimension": 500, "seeds": 6}
-    compute = bounds_values if panel == "3" else learned_values
-    return dict(plain({"panel": panel, **size, **compute(panel, quick, size, progress, store)}))
+    if panel == "3":
+        found = bounds_values(quick, size, progress, store)
+    else:
+        found = learned_values(panel, size, progress, store)
+    return dict(plain({"panel": panel, **size, **found}))
 
 
 def learned_values(
-    panel: str, quick: bool, size: dict[str, int], progress: Progress, store: Path | None
+    panel: str, size: dict[str, int], progress: Progress, store: Path | None
 ) -> dict[str, Any]:
     """Mean outputs of simulated networks at KAPPA and their standard deviations over inputs, with
     the theory's."""
-    del quick  # the size says it
-    cases = (
-        [(STEP, LARGE_PENALTY)] if panel == "7" else [(one, READOUT) for one in LEARNERS.values()]
-    )
+    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNERS.values()], READOUT)
     learners = []
-    for problem, fit in tracked(cases, progress):
+    for problem in tracked(problems, progress):
         mean, stderr, spread = measured(problem, fit, size, store)
         learned = replica.learned_function(srf_of(problem), **fit)
         theory = {"theory": learned.mean(KAPPA), "theory_spread": learned.variance(KAPPA) ** 0.5}
@@ -109,7 +109,7 @@ def srf_of(problem: Any) -> Any:
 
 
 def bounds_values(
-    panel: str, quick: bool, size: dict[str, int], progress: Progress, store: Path | None
+    quick: bool, size: dict[str, int], progress: Progress, store: Path | None
 ) -> dict[str, Any]:
     """Bounds and best errors over the rate, and simulated networks at a few."""
     few = np.array([1.0, 10.0] if quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
@@ -135,8 +135,7 @@ def bounds_values(
             fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
             curve["theory"].append(solve(network, **fit).test_error)
             if rate in few:
-                point = simulated_point(step, beta=1.0, store=store, **fit | size)
-                curve["simulated"].append(point)
+                curve["simulated"] += list(simulated(step, beta=1.0, store=store, **fit | size))
     shared = {"x": rates, "simulated_at": few, "bounds": bounds}
     return shared | {"linear": found.linear, "curves": curves}
 

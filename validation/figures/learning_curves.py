@@ -25,11 +25,11 @@ from replica.observables import sweep
 from replica.plotting import COLOURS, LABELS, REFERENCE, colours, setting, settings
 from replica.problem import Problem
 
-from ..run import simulate
-from .computing import Progress, simulated_point, tracked
+from .computing import Progress, simulated, tracked
 from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
 
 SIZES = {True: {"dimension": 200, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
+PENALTY = 0.1
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 LENGTHS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
 
@@ -47,11 +47,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves at one penalty, and the settings that they share."""
+    """Curves, and the settings that they share."""
 
     shared: dict[str, Any]
     curves: Sequence[Curve]
-    lam: float = 0.1
     title: str = ""
 
 
@@ -66,29 +65,31 @@ def over(name: str, values: Sequence[float], title: str = "", **shared: Any) -> 
             own["eta"] = shared["rate"] / beta
         problem = GradientStep(**(step | own))
         curves.append(Curve(setting(name, value), problem, color, beta))
-    return Panel(shared, curves, title=title)
+    return Panel(shared, curves, title)
 
 
-SPIKED = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+SINE: dict[str, Any] = {"student": "tanh", "target": "sin"}
+STEP = SINE | {"alpha0": 20, "eta": 3.0}
+SPIKED = GradientStep(**STEP)
 SRF = SPIKED.srf(beta=1.0)
 WIDTHS = (0.5, 1.0, 2.0, 4.0)
 SAME_STEP = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
 SAME_RATE = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
 PANELS: dict[str, Sequence[Panel]] = {
     "2": (
-        over("alpha0", (1.0, 2.0, 5.0, 20.0), student="tanh", target="sin", eta=3.0, beta=1.0),
+        over("alpha0", (1.0, 2.0, 5.0, 20.0), **SINE, eta=3.0, beta=1.0),
         over("alpha0", (0.5, 1.0, 2.0, 5.0), student="tanh", target="tanh", eta=1.0, beta=1.0),
     ),
     "4": (
         Panel(
-            {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0, "beta": 1.0},
+            STEP | {"beta": 1.0},
             (
                 Curve("without its spike: sRF, $r = 0$", replace(SRF, r=0.0), COLOURS[4]),
                 Curve(f"network, {setting('r', SRF.r)}", SPIKED, COLOURS[0]),
             ),
         ),
         Panel(
-            {"student": "tanh", "target": "sin", "c": SRF.c, "gamma": SRF.gamma, "beta": 1.0},
+            SINE | {"c": SRF.c, "gamma": SRF.gamma, "beta": 1.0},
             [
                 Curve(setting("alpha", alpha), SRF, color, alpha=alpha)
                 for alpha, color in zip((0.5, 2.0), colours((0.5, 2.0)), strict=True)
@@ -96,8 +97,8 @@ PANELS: dict[str, Sequence[Panel]] = {
         ),
     ),
     "5": (
-        over("beta", WIDTHS, SAME_STEP, student="tanh", target="sin", alpha0=20, rate=3.0),
-        over("beta", WIDTHS, SAME_RATE, student="tanh", target="sin", alpha0=20, eta=3.0),
+        over("beta", WIDTHS, SAME_STEP, **SINE, alpha0=20, rate=3.0),
+        over("beta", WIDTHS, SAME_RATE, **STEP),
     ),
 }  # fmt: skip
 
@@ -109,16 +110,14 @@ def data(
     size = SIZES[quick]
     panels = PANELS[panel]
     found: list[list[dict[str, Any]]] = [[] for _ in panels]
-    every = [
-        (own, one, curve) for own, one in zip(found, panels, strict=True) for curve in one.curves
-    ]
-    for own, one, curve in tracked(every, progress):
+    every = [(own, curve) for own, one in zip(found, panels, strict=True) for curve in one.curves]
+    for own, curve in tracked(every, progress):
         compute = over_alpha if np.isnan(curve.alpha) else over_length
-        own.append(compute(curve, one.lam, quick, size | {"store": store}))
+        own.append(compute(curve, quick, size | {"store": store}))
     return dict(plain({"panel": panel, **size, "panels": found}))
 
 
-def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+def over_alpha(curve: Curve, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
     """Theories over alpha, of a step both that of its network and that of its sRF."""
     alpha = np.linspace(0.1, ALPHAS[-1] + 0.2, 12 if quick else 60)
     few = ALPHAS[1::2] if quick else ALPHAS
@@ -128,30 +127,31 @@ def over_alpha(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> d
         models = {"theory": step.network(beta=beta), "srf": step.srf(beta=beta)}
         size = size | {"beta": beta}
     lines = {
-        kind: sweep(model, alpha=alpha, lam=lam, grids={}).columns["test_error"]
+        kind: sweep(model, alpha=alpha, lam=PENALTY, grids={}).columns["test_error"]
         for kind, model in models.items()
     }
-    found = simulate(curve.problem, alpha=few, lam=lam, rng=0, **size)
-    points = np.column_stack([found.test_mean, found.test_stderr])
+    points = simulated(curve.problem, alpha=few, lam=PENALTY, **size)
     linear = replica.bounds(models[max(models)]).linear
     return {"x": alpha, **lines, "simulated_at": few, "simulated": points, "linear": linear}
 
 
-def over_length(curve: Curve, lam: float, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+def over_length(curve: Curve, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
     """Theory of an sRF over the length of its spike, in the limit and at the simulated d."""
     few = LENGTHS[2::3] if quick else LENGTHS
     # close where the error falls steeply from its value without a spike, with slope 0
     lengths = LENGTHS[-1] * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2
-    lines = {
-        kind: sweep(model, alpha=curve.alpha, lam=lam, grids={"r": lengths}).columns["test_error"]
-        for kind, model in (
-            ("theory", replace(curve.problem, dimension=size["dimension"])),
-            ("limit", curve.problem),
-        )
+    at: dict[str, Any] = {"alpha": curve.alpha, "lam": PENALTY}
+    models = {
+        "theory": replace(curve.problem, dimension=size["dimension"]),
+        "limit": curve.problem,
     }
-    at = {"alpha": curve.alpha, "lam": lam}
-    points = [simulated_point(replace(curve.problem, r=length), **at, **size) for length in few]
+    lines = {
+        kind: sweep(model, grids={"r": lengths}, **at).columns["test_error"]
+        for kind, model in models.items()
+    }
+    each = [simulated(replace(curve.problem, r=length), **at, **size) for length in few]
     linear = replica.bounds(curve.problem).linear
+    points = np.concatenate(each)
     return {"x": lengths, **lines, "simulated_at": few, "simulated": points, "linear": linear}
 
 
@@ -165,7 +165,7 @@ def draw(data: dict[str, Any]) -> Figure:
             shown = {"color": curve.color, "label": curve.label}
             draw_theories(column, own, own, places=i - (len(values) - 1) / 2, **shown)
         column[0].axhline(values[0]["linear"], **REFERENCE, label="best linear predictor")
-        stated = ", ".join(settings(panel.shared | {"lam": panel.lam}))
+        stated = ", ".join(settings(panel.shared | {"lam": PENALTY}))
         column[0].set_title("\n".join(filter(None, [panel.title, stated])))
         column[1].set_xlabel(LABELS["alpha" if np.isnan(panel.curves[0].alpha) else "r"])
     kinds = [kind for kind in THEORIES if any(kind in own for one in data["panels"] for own in one)]

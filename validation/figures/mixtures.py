@@ -205,15 +205,25 @@ def order_of(data_spread: float) -> int:
         return needed_order(data_spread, largest=LARGEST_ORDER)
 
 
-def sweep(
-    panel: str, quick: bool, progress: Progress, folder: Path | None, draws: int | None, path: str
+def data(
+    panel: str,
+    quick: bool,
+    progress: Progress = None,
+    *,
+    store: Path | None = None,
+    draws: int | None = None,
+    images: str = "",
 ) -> dict[str, Any]:
-    """Means and standard errors over the draws, at every point of a panel, and the theory."""
+    """Plain values of a panel: means and standard errors over ``draws`` at every point, and the
+    theory; finished cells are kept in ``store``."""
+    if (panel == "3") != bool(images):
+        allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
+        raise InvalidArgument("images", images, allowed)
     plan = SWEEP_PANELS[panel]
     draws = draws or (3 if quick else plan.draws)
     values = plan.few if quick else plan.values
     others = plan.others[:: plan.every if quick else 1]
-    base = replace(plan.setting, images=path, **(plan.small if quick else {}))
+    base = replace(plan.setting, images=images, **(plan.small if quick else {}))
     points: list[dict[str, Any]] = []
     total = len(others) * len(values) * draws
     for other in others:
@@ -230,8 +240,9 @@ def sweep(
                 "order": order_of(setting.data_spread),
                 "proved": proved(setting.data_spread, largest=LARGEST_ORDER),
             }
-            counts = {"layers": plan.layers, "tasks": 0 if quick else plan.tasks}
-            points.append(known | means(setting, task, what, seeds, counts, folder))
+            layers = plan.layers if width_of(setting) <= WIDEST else 0
+            counts = {"mean": draws, "theory": layers, "closed": 0 if quick else plan.tasks}
+            points.append(known | means(setting, task, what, seeds, counts, store))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
@@ -241,11 +252,11 @@ def means(
     what: dict[str, Any],
     seeds: Iterable[int],
     counts: dict[str, int],
-    folder: Path | None,
+    store: Path | None,
 ) -> dict[str, Any]:
-    """Means of the errors over the ``seeds``, their standard errors, the theory given the first
-    layers, and the closed form of the first tasks, so many as are in ``counts``: each a dict of
-    (students, 2)."""
+    """Means of the errors over the ``seeds``, of the theory given their first layers, and of the
+    closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
+    the first: each a dict of (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
     positive, unknown = (0.0, np.inf), (np.nan, np.nan)
     wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
@@ -255,45 +266,26 @@ def means(
         tuple(np.array([first, positive, wrong]).T[:, :, None, None])
         for first in (positive, objective)
     )
-    nothing = np.full(shape, np.nan)
-    errors, theory, closed = [], [nothing], [nothing]
-    for seed in seeds:
-        one, compute = what | {"seed": seed}, partial(cell, setting, task, seed)
-        errors.append(kept(folder, one, partial(compute, side_by_side), shape, simulated))
-        if seed < counts["layers"] and width_of(setting) <= WIDEST:
-            drawn = one | {"theory": True}
-            theory.append(kept(folder, drawn, partial(compute, in_theory), shape, given))
-        if seed < counts["tasks"]:
-            alone = one | {"theory": "closed form"}
-            closed.append(kept(folder, alone, partial(compute, of_task), shape, given))
-    found = {
-        "mean": np.mean(errors, axis=0),
-        "stderr": standard_error(np.array(errors)),
-        "theory": np.mean(theory[1:] or theory, axis=0),
-        "closed": np.mean(closed[1:] or closed, axis=0),
+    kinds: dict[str, tuple[Callable[..., Errors], dict[str, Any], Any]] = {
+        "mean": (side_by_side, {}, simulated),
+        "theory": (in_theory, {"theory": True}, given),
+        "closed": (of_task, {"theory": "closed form"}, given),
     }
-    return {name: dict(zip(Errors._fields, each, strict=True)) for name, each in found.items()}
+    each: dict[str, list[Array]] = {name: [] for name in kinds}
+    for seed in seeds:
+        for name, (errors, mark, bounds) in kinds.items():
+            if seed < counts[name]:
+                compute = partial(cell, setting, task, seed, errors)
+                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape, bounds))
+    nothing = [np.full(shape, np.nan)]
+    found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
+    found["stderr"] = standard_error(np.array(each["mean"]))
+    return {name: dict(zip(Errors._fields, one, strict=True)) for name, one in found.items()}
 
 
 def of_task(task: Any, *, rng: Any, **asked: Any) -> Errors:
     """The closed form, to 1e-3, which draws nothing."""
     return closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
-
-
-def data(
-    panel: str,
-    quick: bool,
-    progress: Progress = None,
-    *,
-    store: Path | None = None,
-    draws: int | None = None,
-    images: str = "",
-) -> dict[str, Any]:
-    """Plain values of a panel, means over ``draws``; finished cells are kept in ``store``."""
-    if (panel == "3") != bool(images):
-        allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
-        raise InvalidArgument("images", images, allowed)
-    return sweep(panel, quick, progress, store, draws, images)
 
 
 def draw(data: dict[str, Any]) -> Figure:

@@ -1,7 +1,6 @@
 """Pictures of the figures on mixtures: network and Hermite model together, and the heat map."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ from matplotlib.figure import Figure
 from replica.documents import plain
 from replica.plotting import BARS, colours, draw_heat_map, letter_panels
 from solvers.results import Array
+
+from .drawing import legend_below
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",
@@ -30,18 +31,27 @@ SYMBOLS = {  # of the settings in a title
     "lam": r"\lambda",
 }
 
-
 # Of the network and of the Hermite model: the theory given the first layers that were drawn, known
 # where points are and no line between them, and the closed form, which knows of no draw.
 LEARNERS = "network", "Hermite model"
-GIVEN: tuple[dict[str, Any], ...] = (
-    {"marker": "_", "markersize": 14, "markeredgewidth": 1.4, "linestyle": ""},
-    {"marker": "_", "markersize": 7, "markeredgewidth": 2.6, "linestyle": ""},
-)
-CLOSED: tuple[dict[str, Any], ...] = (
-    {"linestyle": "-", "linewidth": 1.0},
-    {"linestyle": "--", "linewidth": 1.0},
-)
+THEORIES: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+    "theory": (
+        "given its first layer",
+        (
+            {"marker": "_", "markersize": 14, "markeredgewidth": 1.4, "linestyle": ""},
+            {"marker": "_", "markersize": 7, "markeredgewidth": 2.6, "linestyle": ""},
+        ),
+    ),
+    "closed": (
+        "in closed form",
+        ({"linestyle": "-", "linewidth": 1.0}, {"linestyle": "--", "linewidth": 1.0}),
+    ),
+}
+
+
+def of_points(points: Sequence[dict[str, Any]], name: str, error: str) -> Array:
+    """The ``error`` at every point, (N, students, 2): its "mean", "stderr" or theory."""
+    return np.array([one[name][error] for one in points], dtype=float)
 
 
 def draw_map(data: dict[str, Any]) -> Figure:
@@ -50,22 +60,16 @@ def draw_map(data: dict[str, Any]) -> Figure:
     ax = picture.subplots()
     spreads = np.unique([one["x"] for one in data["points"]])
     splits = np.unique([one["other"]["split"] for one in data["points"]])
-    mean = np.array([one["mean"]["generalisation"] for one in data["points"]])
-    theory = np.array([one["closed"]["generalisation"] for one in data["points"]], dtype=float)
-    # points of one split after the other
-    mean, theory = (each.reshape(len(splits), len(spreads)).T for each in (mean, theory))
-    draw_heat_map(
-        ax,
-        splits,
-        spreads,
-        mean,
-        "generalisation error",
-        contours=theory if np.isfinite(theory).any() else None,
+    mean, theory = (  # points of one split after the other
+        of_points(data["points"], name, "generalisation").reshape(len(splits), len(spreads)).T
+        for name in ("mean", "closed")
     )
+    contours = theory if np.isfinite(theory).any() else None
+    draw_heat_map(ax, splits, spreads, mean, "generalisation error", contours=contours)
     ax.set_xlabel(AXIS_LABELS["split"])
     ax.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
-    lines = "\ncontours: theory in closed form" if np.isfinite(theory).any() else ""
+    lines = "\ncontours: theory in closed form" if contours is not None else ""
     ax.set_title(f"relu, {_pieces(fixed, data['draws'])}{lines}", fontsize="small")
     return picture
 
@@ -85,21 +89,13 @@ def draw_sweep(
     size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * rows
     picture = Figure(figsize=size, layout="constrained")
     shared = "split" in others[0]  # the same data but for that: one scale
-    axes = picture.subplots(
-        rows, columns, squeeze=False, sharey="row" if shared else "none"
-    ).ravel()
+    grid = picture.subplots(rows, columns, squeeze=False, sharey="row" if shared else "none")
+    axes = grid.ravel()
     for ax, (other, error) in zip(axes, panels, strict=True):
         points = [one for one in data["points"] if one["other"] == plain(other)]
         values = np.array([one["x"] for one in points], dtype=float)
-        mean = np.array([one["mean"][error] for one in points], dtype=float)
-        theories = [
-            (np.array([one[theory][error] for one in points], dtype=float), styles, of)
-            for theory, styles, of in (
-                ("theory", GIVEN, "given its first layer"),
-                ("closed", CLOSED, "in closed form"),
-            )
-        ]
-        bars = BARS * np.array([one["stderr"][error] for one in points], dtype=float)
+        mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+        theories = {name: of_points(points, name, error) for name in THEORIES}
         good = np.array([one["proved"] for one in points])
         for i, (student, colour) in enumerate(zip(students, colours(students), strict=True)):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "label": student}
@@ -107,8 +103,9 @@ def draw_sweep(
                 values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, markerfacecolor="white",
                 **style,
             )  # fmt: skip
-            for (theory, styles, _), j in product(theories, range(len(LEARNERS))):
-                ax.plot(values, theory[:, i, j], color=colour, **styles[j])
+            for name, (_, styles) in THEORIES.items():
+                for line, own in zip(theories[name][:, i].T, styles, strict=True):
+                    ax.plot(values, line, color=colour, **own)
             for chosen, marker in ((good, "x"), (~good, "s")):
                 style = {"color": colour, "markersize": 9, "markerfacecolor": "none"}
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
@@ -116,9 +113,10 @@ def draw_sweep(
         of_any = {"color": "0.3", "markerfacecolor": "white", "label": f"network (±{BARS} s.e.)"}
         ax.errorbar([], [], [], fmt="o", markersize=5, capsize=2, **of_any)
         ax.plot([], [], "x", color="0.3", markersize=9, label="Hermite model")
-        for (theory, styles, of), (j, name) in product(theories, enumerate(LEARNERS)):
-            if np.isfinite(theory).any():
-                ax.plot([], [], color="0.3", label=f"theory of the {name}, {of}", **styles[j])
+        for name, (of, styles) in THEORIES.items():
+            for learner, own in zip(LEARNERS, styles, strict=True):
+                if np.isfinite(theories[name]).any():
+                    ax.plot([], [], color="0.3", label=f"theory of the {learner}, {of}", **own)
         if not good.all():
             label = "Hermite model, not proved"
             ax.plot([], [], "s", color="0.3", markersize=9, markerfacecolor="none", label=label)
@@ -137,9 +135,7 @@ def draw_sweep(
     picture.suptitle(_pieces(own, data["draws"]), fontsize="small")
     named = [ax.get_legend_handles_labels() for ax in axes]
     handles = {label: handle for own in named for handle, label in zip(*own, strict=True)}
-    below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
-    shape = {"ncols": 6 if columns > 1 else 2}
-    picture.legend(handles=handles.values(), **shape, **below)
+    legend_below(picture, list(handles.values()), ncols=6 if columns > 1 else 2)
     return picture
 
 
@@ -154,11 +150,9 @@ def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
 
     A Hermite model may be far off where nothing is proved: it does not count there.
     """
-    shown: list[Array] = []
-    for one in points:
-        mean, stderr = (np.array(one[name][error], float) for name in ("mean", "stderr"))
-        shown += [mean[:, 0] - BARS * stderr[:, 0], mean[:, 0] + BARS * stderr[:, 0]]
-        shown += [mean[:, 1]] if one["proved"] else []
+    mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+    hermite = mean[[one["proved"] for one in points], :, 1]
+    shown = np.concatenate([(mean - bars)[..., 0], (mean + bars)[..., 0], hermite])
     low, high = np.nanmin(shown), np.nanmax(shown)
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 

@@ -20,8 +20,7 @@ from replica.documents import plain
 from replica.observables import sweep
 from replica.plotting import COLOURS, LABELS, settings
 
-from ..run import simulate
-from .computing import Progress, model_of, tracked
+from .computing import Progress, model_of, simulated, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "alpha0": 10, "eta": 3.0}
@@ -55,9 +54,8 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
             grid = sweep(model, alpha=alpha, lam=PENALTY, grids={})
             curve[name] = grid.columns["test_error"]
         if kind != "+-1":  # the same problem as equal, for an odd student
-            size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0}
-            found = simulate(step, alpha=few, lam=PENALTY, beta=1.0, store=store, **size)
-            curve["simulated"] = np.column_stack([found.test_mean, found.test_stderr])
+            at: dict[str, Any] = {"alpha": few, "lam": PENALTY, "beta": 1.0, "store": store}
+            curve["simulated"] = simulated(step, dimension=dimension, seeds=seeds, **at)
         curves.append(curve)
     axes = {"x": alpha, "simulated_at": few}
     shared = {"step": PROBLEM, "lam": PENALTY, "dimension": dimension, "seeds": seeds, **axes}

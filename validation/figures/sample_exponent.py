@@ -35,17 +35,17 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     curves = []
     for preprocess, x in tracked(list(product(TREATMENTS, EXPONENTS)), progress):
         draws = 4 if x < 2 else 2  # the last takes ten times as long
-        shared: dict[str, Any] = {"dimension": d, "samples": int(d**x), "preprocess": preprocess}
+        how: dict[str, Any] = {"samples": int(d**x), "preprocess": preprocess}
+        size = {"test_samples": test_samples}
         each = []
         for seed in range(draws):
-            cell = {"single step": shared, "test_samples": test_samples, "seed": seed}
-            each.append(kept(store, cell, partial(_one_draw, test_samples, seed, **shared), (4,)))
+            cell = {"single step": {"dimension": d} | how, **size, "seed": seed}
+            each.append(kept(store, cell, partial(_one_draw, d, seed, **size, **how), (4,)))
         error, honest, beyond, along = np.transpose(each)
         curves.append(
             {
-                "preprocess": preprocess,
                 "exponent": x,
-                "samples": shared["samples"],
+                **how,
                 "draws": draws,
                 "error": error.mean(),
                 "deviation": error.std(),
@@ -57,22 +57,11 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
 
 
-def _one_draw(
-    test_samples: int, seed: int, *, dimension: int, samples: int, preprocess: bool
-) -> Array:
+def _one_draw(d: int, seed: int, **how: Any) -> Array:
     """Both test errors of one step, and the mean squares of the neurons' cosines with (w1 - w2) /
     sqrt(2), which C_1 does not give, and with (w1 + w2) / sqrt(2)."""
-    layer, readout = initial_layer(
-        student="relu", target=TWO_TEACHERS, dimension=dimension, width=2 * dimension, rng=0
-    )
-    one = single_step(
-        layer,
-        readout,
-        samples=samples,
-        test_samples=test_samples,
-        preprocess=preprocess,
-        rng=seed,
-    )
+    of: dict[str, Any] = {"student": "relu", "target": TWO_TEACHERS}
+    one = single_step(*initial_layer(**of, dimension=d, width=2 * d, rng=0), rng=seed, **how)
     beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
     return np.array([one.published_test_error, one.test_error, beyond, along])
 
@@ -83,13 +72,12 @@ def draw(data: dict[str, Any]) -> Figure:
     left, right = picture.subplots(1, 2)
     for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
         own = [point for point in data["curves"] if point["preprocess"] is preprocess]
-        x = [point["exponent"] for point in own]
-        bars = [point["deviation"] for point in own]
+        names = ("exponent", "error", "deviation", "along", "beyond")
+        x, errors, bars, along, beyond = ([point[name] for point in own] for name in names)
         style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
-        errors = [point["error"] for point in own]
         left.errorbar(x, errors, bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
-        right.plot(x, [point["along"] for point in own], "o--", color=colour, markersize=4)
-        right.plot(x, [point["beyond"] for point in own], "s-", color=colour, markersize=4)
+        right.plot(x, along, "o--", color=colour, markersize=4)
+        right.plot(x, beyond, "s-", color=colour, markersize=4)
     if data["dimension"] == 512:
         x = [np.log(n) / np.log(512) for n in PUBLISHED]
         means, deviations = zip(*PUBLISHED.values(), strict=True)

@@ -27,19 +27,10 @@ from .computing import Progress, kept, tracked
 from .drawing import legend_below
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
+BOTH_SIGNS = "\n$\\tilde a = \\pm 1$; theory: step 1"
 TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
-    (
-        STUCK,
-        "rademacher",
-        (1, 2),
-        "$\\frac{1}{2}(4z_1 + z_1^2 + z_2)$\n$\\tilde a = \\pm 1$; theory: step 1",
-    ),
-    (
-        ESCAPES,
-        "rademacher",
-        (1, 2),
-        "$\\frac{1}{2}(z_1 + z_1^2 + z_2 - z_2^2)$\n$\\tilde a = \\pm 1$; theory: step 1",
-    ),
+    (STUCK, "rademacher", (1, 2), r"$\frac{1}{2}(4z_1 + z_1^2 + z_2)$" + BOTH_SIGNS),
+    (ESCAPES, "rademacher", (1, 2), r"$\frac{1}{2}(z_1 + z_1^2 + z_2 - z_2^2)$" + BOTH_SIGNS),
     (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$; theory: all"),
 ]
 STEP_COUNT = 6
@@ -51,19 +42,16 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     dimension, width = (256, 128) if quick else (4096, 1024)
     panels = []
     for target, readout, pair, _ in tracked(TARGET_ROWS, progress):
-        step = GradientStep(
-            student="relu", target=target, readout=readout, steps=[pair] * STEP_COUNT
-        )
+        schedule = [pair] * STEP_COUNT
+        step = GradientStep(student="relu", target=target, readout=readout, steps=schedule)
         size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
         cell = {"cosines of": describe(step), **size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed = kept(
-            store, cell, partial(_cosines, step, size), shape, (-1.0 - 1e-9, 1.0 + 1e-9)
-        )
+        bounds = (-1.0 - 1e-9, 1.0 + 1e-9)
+        followed = kept(store, cell, partial(_cosines, step, size), shape, bounds)
         signs = followed[0, :, 0]
-        shown = np.concatenate(
-            [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
-        )
+        either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
+        shown = np.concatenate(either)
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
         if readout == 1.0:
@@ -113,14 +101,11 @@ def draw(data: dict[str, Any]) -> Figure:
                     ax.plot(*own, linestyle="", color=colour, markersize=3, **styles[kind])
                 if step < len(predicted):
                     ax.plot(*np.array(predicted[step]).T, cross, markersize=8, zorder=3)
-            ax.set_aspect("equal")
-            ax.set_xticks([-1, 0, 1])
-            ax.set_yticks([-1, 0, 1])
+            ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
         row[0].set_ylabel(f"{label}\ncosine with $w_2$")
-    for step, ax in enumerate(grid[0], start=1):
-        ax.set_title(f"step {step}", fontsize="medium")
-    for ax in grid[-1]:
-        ax.set_xlabel("cosine with $w_1$")
+    for step, (top, *_, bottom) in enumerate(grid.T, start=1):
+        top.set_title(f"step {step}", fontsize="medium")
+        bottom.set_xlabel("cosine with $w_1$")
     letter_panels(grid[:, 0])
     ax = grid[0][0]
     dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}

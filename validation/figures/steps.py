@@ -30,11 +30,12 @@ from solvers.results import Array
 
 from ..draws import trajectory
 from ..measure import spike
-from ..run import simulate, standard_error
-from .computing import Progress, kept, tracked
-from .drawing import add_legend_entry, draw_curve, panels_with_differences
+from ..run import standard_error
+from .computing import Progress, kept, simulated, tracked
+from .drawing import add_legend_entry, draw_simulated, panels_with_differences
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin"}
+PENALTY = 0.05
 STEP_COUNTS = (0, 1, 2, 3)  # whose learning curves are shown
 
 
@@ -50,31 +51,19 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     curves = []
     for count in tracked(STEP_COUNTS, progress):
         problem = after(count)
-        theory = sweep(problem.srf(beta=1.0), alpha=alpha, lam=0.05, grids={})
+        grid = sweep(problem.srf(beta=1.0), alpha=alpha, lam=PENALTY, grids={})
         size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "store": store}
-        simulation = simulate(problem, alpha=few, lam=0.05, beta=1.0, rng=0, **size)
-        curves.append(
-            {
-                "steps": count,
-                "theory": theory.columns["test_error"],
-                "simulated": simulation.test_mean[:, 0],
-                "stderr": simulation.test_stderr[:, 0],
-            }
-        )
+        mean, stderr = simulated(problem, alpha=few, lam=PENALTY, beta=1.0, **size).T
+        theory = grid.columns["test_error"]
+        curves.append({"steps": count, "theory": theory, "simulated": mean, "stderr": stderr})
     long = after(6)
     predicted = [(now.r, now.c, now.gamma[0]) for now in after_each_step(long)]
-    measured = np.array(
-        [
-            kept(
-                store,
-                {"spike of": describe(long), "dimension": dimension, "seed": seed},
-                partial(_measured, long, dimension, seed),
-                (len(predicted), 3),
-                (-np.inf, np.inf),
-            )
-            for seed in range(seeds)
-        ]
-    )
+    each = []
+    for seed in range(seeds):
+        cell = {"spike of": describe(long), "dimension": dimension, "seed": seed}
+        compute = partial(_measured, long, dimension, seed)
+        each.append(kept(store, cell, compute, (len(predicted), 3), (-np.inf, np.inf)))
+    measured = np.array(each)
     shared = {"dimension": dimension, "seeds": seeds, "alpha": alpha, "simulated_alpha": few}
     means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}
     return dict(plain({**shared, "curves": curves, "predicted": predicted, **means}))
@@ -89,7 +78,7 @@ def _measured(problem: GradientStep, dimension: int, seed: int) -> Array:
 def draw(data: dict[str, Any]) -> Figure:
     """Learning curves on the left, and below what points are off by; on the right the spike."""
     picture = Figure(figsize=(9.5, 4.8), layout="constrained")
-    fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": 0.05})
+    fixed = settings(PROBLEM | {"eta": 1.0, "beta": 1.0, "lam": PENALTY})
     picture.suptitle(", ".join([*fixed, r"$\alpha_t = 2$"]), fontsize="small")
     curves, rows = picture.subfigures(1, 2, squeeze=False)[0]
     axes = panels_with_differences(curves, 1, squeeze=False)
@@ -98,9 +87,10 @@ def draw(data: dict[str, Any]) -> Figure:
     for curve in data["curves"]:
         count = curve["steps"]
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
-        points = (data["simulated_alpha"], curve["simulated"], curve["stderr"])
-        shown: dict[str, Any] = {"color": shades[count], "label": label}
-        draw_curve(axes[:, 0], data["alpha"], curve["theory"], *points, **shown, places=count - 1.5)
+        line = data["alpha"], curve["theory"]
+        points = data["simulated_alpha"], curve["simulated"], curve["stderr"]
+        left.plot(*line, color=shades[count], label=label)
+        draw_simulated(axes[:, 0], *line, *points, places=count - 1.5, color=shades[count])
     steps = np.arange(1, len(data["predicted"]) + 1)
     predicted, measured = np.array(data["predicted"]), np.array(data["measured"])
     stderr = np.array(data["measured_stderr"])

@@ -2,13 +2,7 @@
 
 from .closed_form import closed_form
 from .gradient_norms import Parts, gradient_parts, gradient_slopes, predicted_slopes
-from .hermite_expansion import (
-    EquivalenceWarning,
-    HermiteExpansion,
-    expand,
-    needed_order,
-    proved,
-)
+from .hermite_expansion import EquivalenceWarning, HermiteExpansion, expand, needed_order, proved
 from .hermite_model import Errors, in_theory, side_by_side
 from .image_files import ImageSet, images
 from .image_tasks import ImageTask, image_task

@@ -27,7 +27,7 @@ from solvers.results import Array
 
 from ..draws import seed_count, seed_sequence
 from .hermite_expansion import expand
-from .hermite_model import bulk_scale, initial
+from .hermite_model import bulk_scale, initial, stepped
 from .tasks import LearningTask
 
 
@@ -53,14 +53,14 @@ def gradient_parts(
     >>> norms.spike > norms.bulk
     True
     """
-    sigma = activation(student) if isinstance(student, str) else student
+    sigma = activation(student)
     layer, inputs = seed_sequence(rng).spawn(2)
-    before = initial(task, width, layer)
+    F, w = initial(task, width, layer)
     X, y = batch = task.draw(samples, default_rng(inputs))
     b = bulk_scale(task)
     slope = expand(sigma, order=2, b=b).coefficients[1] / b  # E z sigma(b z) = b E sigma'(b z)
-    u, v = slope * before.second / np.sqrt(width), X.T @ y / samples
-    rest = before.stepped(batch, sigma, 1.0) - before.first - np.outer(u, v)
+    u, v = slope * w / np.sqrt(width), X.T @ y / samples
+    rest = stepped(F, w, batch, sigma, 1.0) - F - np.outer(u, v)
     return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
 
 

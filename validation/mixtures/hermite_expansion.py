@@ -103,18 +103,20 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     >>> (relu.coefficients.round(6) + 0.0).tolist(), round(relu.residual, 6)
     ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
     """
-    sigma = activation(student) if isinstance(student, str) else student
+    sigma = activation(student)
     if isinstance(order, bool) or order not in range(1, MAX_ORDER + 1):
         raise InvalidArgument("order", order, f"an integer from 1 to {MAX_ORDER}")
     b = float(b)
     if not (b > 0 and np.isfinite(b)):
         raise InvalidArgument("b", b, "a finite number above 0")
 
+    norms = np.sqrt(factorial(np.arange(order)))
+
     def compute(rule: Rule) -> tuple[Array, Array]:
         """h_j / sqrt(j!) and (h_l*)^2 by one rule, and what their errors are relative to."""
         z, w = rule
         f = sigma(b * z)
-        basis = normalised(z, order)
+        basis = hermite_e.hermevander(z, order - 1).T / norms[:, None]
         unit = basis @ (w * f)
         rest = f - unit @ basis
         power = max(float(w @ f**2), 1e-300)
@@ -125,16 +127,8 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
     breaks = np.asarray(sigma.kinks) / b
     integral = refine(compute, breaks, rule=rules, tol=1e-13)
-    h = integral.value[:-1] * np.sqrt(factorial(np.arange(order)))
+    h = integral.value[:-1] * norms
     return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
-
-
-def normalised(z: Array, order: int) -> Array:
-    """He_j(z) / sqrt(j!) for j < order, (order, N), by their three-term recurrence."""
-    rows = [np.ones_like(z), z]
-    for j in range(1, order - 1):
-        rows.append((z * rows[j] - np.sqrt(j) * rows[j - 1]) / np.sqrt(j + 1))
-    return np.stack(rows[:order])
 
 
 def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
@@ -150,7 +144,7 @@ def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
     if not 0 < beta < 1 - ON_BOUNDARY:
         return False
     order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
-    nearest = max(1, round(order))
+    nearest = round(order)
     return order <= largest and abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
 
 

@@ -65,25 +65,20 @@ def bulk_scale(task: LearningTask) -> float:
     return float(np.sqrt(task.dimension / task.trace))
 
 
-class Layers(NamedTuple):
-    """Those before the step: F (k, n) and w (k,)."""
-
-    first: Array
-    second: Array
-
-    def stepped(self, batch: tuple[Array, Array], student: Activation, rate: float) -> Array:
-        """F^ (k, n), of a batch of inputs (m, n) and labels (m,)."""
-        F, w = self
-        k = len(w)
-        # in the letters of (1.1): the rate over k, and readouts a~ = sqrt(k) w
-        return gradient_step(F, [batch], student=student, eta=rate / k, readout=np.sqrt(k) * w)
-
-
-def initial(task: LearningTask, width: int, seed: SeedSequence) -> Layers:
-    """Draw F and w."""
+def initial(task: LearningTask, width: int, seed: SeedSequence) -> tuple[Array, Array]:
+    """Draw the layers before the step: F (k, n) and w (k,)."""
     rng = default_rng(seed)
     F = rng.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
-    return Layers(F, rng.standard_normal(width) / np.sqrt(width))
+    return F, rng.standard_normal(width) / np.sqrt(width)
+
+
+def stepped(
+    F: Array, w: Array, batch: tuple[Array, Array], student: Activation, rate: float
+) -> Array:
+    """F^ (k, n), of a batch of inputs (m, n) and labels (m,)."""
+    k = len(w)
+    # in the letters of (1.1): the rate over k, and readouts a~ = sqrt(k) w
+    return gradient_step(F, [batch], student=student, eta=rate / k, readout=np.sqrt(k) * w)
 
 
 def models(
@@ -104,9 +99,9 @@ def models(
     layer, data = seed_sequence(rng).spawn(2)
     before, batch = initial(task, k, layer), task.draw(m, default_rng(data))
     for student in students:
-        sigma = activation(student) if isinstance(student, str) else student
+        sigma = activation(student)
         expansions = [expand(sigma, order=order, b=bulk_scale(task)) for order in orders]
-        F = before.stepped(batch, sigma, rate)
+        F = stepped(*before, batch, sigma, rate)
         hermite = [Model(F, one.student, one.residual**2) for one in expansions]
         yield [Model(F, sigma, 0.0), *hermite]
 

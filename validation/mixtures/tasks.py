@@ -8,13 +8,7 @@ from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
-from replica.problem import (
-    Activation,
-    GaussianMixture,
-    LabelLaw,
-    activation,
-    class_labels,
-)
+from replica.problem import Activation, GaussianMixture, LabelLaw, activation, class_labels
 from solvers.results import Array
 
 from .mixtures import Mixture
@@ -114,7 +108,7 @@ def regression(
     """
     if not 0 <= noise < np.inf:
         raise InvalidArgument("noise", noise, "a variance of 0 or more")
-    sigma = activation(target) if isinstance(target, str) else target
+    sigma = activation(target)
     xi = default_rng(rng).standard_normal(mixed.dimension)
     if aligned:
         spikes = mixed.directions.sum(axis=(0, 1))
