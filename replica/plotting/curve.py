@@ -121,8 +121,8 @@ def draw_line(
 def _draw_measured(
     ax: "Axes", points: Any, abscissa: str, kinds: Sequence[str], lines: Sequence[Line]
 ) -> None:
-    """A user's points, each set in the colour of its line; of several ``kinds`` of errors those that
-    are there, and the first must be."""
+    """A user's points, each set in the colour of its line: errors of the first of the ``kinds``,
+    and of the others as far as they are there."""
     try:
         columns = {str(one): np.asarray(points[one]) for one in points}
     except (TypeError, KeyError, IndexError):
