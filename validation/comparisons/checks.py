@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
-from replica.given import FeatureSample, FirstLayer
 from solvers.results import Array
 
 from ..run import Simulation
@@ -58,12 +57,6 @@ class Check(NamedTuple):
         """(simulated - theory) / stderr."""
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
             return np.asarray((self.simulated - self.theory) / self.stderr)
-
-    @property
-    def off(self) -> Array:
-        """simulated / theory - 1, 0 where both are 0."""
-        scale = np.where(self.theory == 0, 1.0, self.theory)
-        return np.asarray((self.simulated - self.theory) / scale)
 
     def agrees(self, allowance: float, seeds: int) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
@@ -132,12 +125,13 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.1g}")
+    off = abs((simulated - theory) / (theory or 1.0))
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
         f"the {NAMES[name]} at {place} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {error:g} simulated: {abs(check.off[at]):.1%} or "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {off:.1%} or "
         f"{z:.1f} standard errors)"
     )
 
@@ -173,9 +167,8 @@ def lean(z: Array, seeds: int) -> bool:
 def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
     shape = [axis.size for axis in simulation.axes.values()]
-    given = isinstance(model, FirstLayer | FeatureSample)
-    axes = {"samples": simulation.samples, "lam": simulation.lam} if given else simulation.axes
-    theory = solved(model, axes, simulation.loss)
+    # of the first layer of a draw samples are needed, where the axes have alpha
+    theory = solved(model, simulation.axes | {"samples": simulation.samples}, simulation.loss)
     columns = {"test": "test_error", "train": "train_error"}
     columns |= {name: name for name in simulation.measured}
     return {name: theory[of].reshape(shape) for name, of in columns.items()}

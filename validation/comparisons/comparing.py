@@ -1,6 +1,6 @@
 """Simulations beside the theory: at one dimension, and at several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,13 @@ from replica.display import Progress, told
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer
 from replica.problem import FINITE, Problem, number
-from solvers.results import Array
 
 from ..draws import as_given, seed_count, whole
 from ..run import Simulation, draw_layer, simulate, standard_error
 from .checks import ALLOWANCE, Check, theory_at
 from .comparison import Comparison
-from .extrapolation import Extrapolation, extrapolate
-from .theory import Theory, theory_of
+from .extrapolation import extrapolate
+from .theory import theory_of
 
 
 def compare(
@@ -115,12 +114,13 @@ def compare(
         allowance = float(size)
     if theory.of_draws:
         checks = beside_draws(simulation)
-        return Comparison(simulation.axes, checks, [simulation], [theory], allowance)
-    means = {
-        name: (errors.mean(axis=0), standard_error(errors))
-        for name, errors in simulation.errors.items()
-    }
-    return beside(theory, [simulation], means, allowance)
+    else:
+        expected = theory_at(theory.model, simulation)
+        checks = {
+            name: Check(expected[name], errors.mean(axis=0), standard_error(errors))
+            for name, errors in simulation.errors.items()
+        }
+    return Comparison(simulation.axes, checks, [simulation], [theory], allowance)
 
 
 def ladder(
@@ -200,22 +200,10 @@ def ladder(
         )
         for name in simulations[0].errors
     }
-    means = {name: (line.limit, line.stderr) for name, line in lines.items()}
-    return beside(theory, simulations, means, (ALLOWANCE / sizes[0]) ** 2, lines)
-
-
-def beside(
-    theory: Theory,
-    simulations: list[Simulation],
-    means: Mapping[str, tuple[Array, Array]],
-    allowance: float,
-    lines: dict[str, Extrapolation] | None = None,
-) -> Comparison:
-    """The ``theory`` beside ``means`` with their standard errors."""
-    first = simulations[0]
-    expected = theory_at(theory.model, first)
-    checks = {name: Check(expected[name], *of) for name, of in means.items()}
-    return Comparison(first.axes, checks, simulations, [theory], allowance, lines or {})
+    expected = theory_at(theory.model, simulations[0])
+    checks = {name: Check(expected[name], of.limit, of.stderr) for name, of in lines.items()}
+    allowance = (ALLOWANCE / sizes[0]) ** 2
+    return Comparison(simulations[0].axes, checks, simulations, [theory], allowance, lines)
 
 
 def beside_draws(simulation: Simulation) -> dict[str, Check]:

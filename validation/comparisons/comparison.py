@@ -149,8 +149,7 @@ class Comparison(Displayed):
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
         document = self.simulation.document(self.columns())
-        varied = {name: axis.tolist() for name, axis in self._varied.items()}
-        document["problem"] |= varied
+        document["problem"] |= self._varied
         document["theory"] = self.note
         if self.lines:
             each = [one.document() for one in self._sizes]

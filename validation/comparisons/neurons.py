@@ -13,7 +13,7 @@ from solvers.results import Array
 
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
-from ..run import standard_error
+from ..run import rows_of, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,19 +61,14 @@ class AlignmentComparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for every step and direction, with standard errors over the seeds."""
-        S, T = self.predicted_weights.shape
-        rows = []
-        for step, direction in np.ndindex(S, T):
-            row: dict[str, Any] = {"step": step + 1, "direction": direction + 1}
-            for name in ("weights", "gradients"):
-                drawn = getattr(self, name)[:, step, direction]
-                row[f"predicted_{name}"] = float(
-                    getattr(self, f"predicted_{name}")[step, direction]
-                )
-                row[f"simulated_{name}"] = float(drawn.mean())
-                row[f"stderr_{name}"] = float(standard_error(drawn))
-            rows.append(row)
-        return rows
+        step, direction = np.indices(self.predicted_weights.shape) + 1
+        columns: dict[str, Any] = {"step": step, "direction": direction}
+        for name in ("weights", "gradients"):
+            drawn = getattr(self, name)
+            columns[f"predicted_{name}"] = getattr(self, f"predicted_{name}")
+            columns[f"simulated_{name}"] = drawn.mean(axis=0)
+            columns[f"stderr_{name}"] = standard_error(drawn)
+        return rows_of(columns)
 
     def plot(
         self, ax: "Axes | None" = None, *, described: Mapping[str, Any] | None = None

@@ -35,23 +35,15 @@ def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> in
 
 
 def seed_count(seeds: Any, least: int = 1) -> int:
-    """How many independent draws ``seeds`` asks for, from ``least``, 1 or 2, to a million.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """How many independent draws ``seeds`` asks for, from ``least``, 1 or 2, to a million, or
+    InvalidArgument."""
     meaning = "independent draws" if least == 1 else "a standard error needs two draws"
     return whole("seeds", seeds, least, meaning, MOST_SEEDS)
 
 
 def size(name: str, ratio: float, dimension: int) -> int:
-    """round(ratio d): how many samples or neurons a ratio to the input dimension means.
-
-    Raises
-    ------
-    InvalidArgument
-        If that is none.
+    """round(ratio d): how many samples or neurons a ratio to the input dimension means, or
+    InvalidArgument if that is none or too many.
 
     Examples
     --------
@@ -65,19 +57,13 @@ def size(name: str, ratio: float, dimension: int) -> int:
         allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension} ({need} at least)"
         raise InvalidArgument(name, ratio, allowed)
     if count < 1:
-        raise InvalidArgument(
-            name, ratio, f"at least 1/d, to mean one or more at dimension d = {dimension}"
-        )
+        allowed = f"at least 1/d, to mean one or more at dimension d = {dimension}"
+        raise InvalidArgument(name, ratio, allowed)
     return count
 
 
 def check_array(rows: int, columns: int) -> None:
-    """Refuse, before it is made, an array that no memory of this machine holds.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Refuse, before it is made, an array that no memory of this machine holds: InvalidArgument."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if 8.0 * rows * columns > memory:
         need = takes(8.0 * rows * columns, 1e-9 * rows * columns)
@@ -86,14 +72,11 @@ def check_array(rows: int, columns: int) -> None:
 
 
 def seed_sequence(rng: Any) -> SeedSequence:
-    """A root of random numbers, from None, an int, a SeedSequence or a Generator.
+    """A root of random numbers, from None, an int, a SeedSequence or a Generator, or
+    InvalidArgument.
 
     A SeedSequence is copied, so that spawning from the root leaves the caller's as it was;
     a Generator is asked for 128 bits.
-
-    Raises
-    ------
-    InvalidArgument
 
     Examples
     --------

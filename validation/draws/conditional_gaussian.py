@@ -9,7 +9,7 @@ activation acts on kappa alone, through the moments (3.2), taken at the kappa of
 no table and no interpolation.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,5 @@ def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> G
     layer = draw(model, dimension=dimension, rng=rng)
     g = model.geometry
     group = shares(np.arange(len(g.c)), g.fractions, len(layer.W))
-    W = layer.W
-    W[:, : g.r.shape[1]] -= g.r[group]
-    known = {f.name: getattr(layer, f.name) for f in fields(layer)}
-    return GaussianInstance(**known | {"W": W}, model=model, group=group)
+    layer.W[:, : g.r.shape[1]] -= g.r[group]
+    return GaussianInstance(**vars(layer), model=model, group=group)

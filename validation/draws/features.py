@@ -159,7 +159,6 @@ def draw(
     least = spikes + L.shape[1]
     d = whole("dimension", dimension, max(2, least), "the input dimension d")
     rows = default_rng(seed_sequence(rng).spawn(1)[0])
-    check_array(size("beta", model.beta, d), d)
     W = sphere_rows(size("beta", model.beta, d), d, rows)
     axes = np.eye(least, d)
     directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
@@ -169,8 +168,8 @@ def draw(
     bias = groups.bias[own]
     label = model.target, model.noise, model.label_noise
     known = directions[: model.target.dimension]
-    layer = Instance(W, bias, known, model.student, *label, model.inputs, directions)
-    return replace(layer, feature_noise=model.feature_noise)
+    law = model.inputs, directions, model.feature_noise
+    return Instance(W, bias, known, model.student, *label, *law)
 
 
 def trajectory(
@@ -197,7 +196,6 @@ def trajectory(
     d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
-    check_array(size("beta", beta, d), d)
     W = sphere_rows(size("beta", beta, d), d, rows)
     if problem.initialisation == "gaussian":
         W *= np.sqrt(rows.chisquare(d, (len(W), 1)) / d)
@@ -266,7 +264,8 @@ def spread(law: Law, count: int) -> Array:
 
 
 def sphere_rows(p: int, d: int, rng: Generator) -> Array:
-    """p rows uniform on the unit sphere in d dimensions."""
+    """p rows uniform on the unit sphere in d dimensions; InvalidArgument if they fit no memory."""
+    check_array(p, d)
     rows = rng.standard_normal((p, d))
     rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return rows

@@ -22,16 +22,8 @@ MAX_STEPS = 100  # of either method; the gap says whether they were enough
 
 @dataclass(frozen=True)
 class Fitted:
-    """A readout of a convex loss, and how near its objective is to the minimum.
-
-    Attributes
-    ----------
-    readout : (p,)
-    intercept : float
-    objective : float
-    gap : float
-        A bound on the objective's distance from its minimum.
-    """
+    """A readout (p,) of a convex loss, and how near its objective is to the minimum: ``gap`` is a
+    bound on the distance."""
 
     readout: Array
     intercept: float

@@ -21,14 +21,8 @@ def mean_losses(
     """Mean loss and share of y f < 0, with half of those of f = 0, over the first ``sizes[a]``
     samples, (A, L) each.
 
-    Parameters
-    ----------
-    blocks : callable, bias -> blocks
-        As for :func:`validation.fit.readout.fit_readout`.
-    fits : Fits
-        At A sizes and L penalties.
-    sizes : (A,) of int
-    loss : Loss
+    ``blocks``, of a bias, are as for :func:`validation.fit.readout.fit_readout`; ``fits`` are at A
+    sizes and L penalties.
     """
     losses, wrong = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):

@@ -172,7 +172,5 @@ def _box(y: Array, loss: Loss) -> tuple[Array, Array]:
     assert loss.pieces is not None
     slopes = [b for _, b, _ in loss.pieces.coefficients]
     ends = np.array([min(slopes), max(slopes)])
-    if loss.kind == "residual":
-        return np.full(len(y), ends[0]), np.full(len(y), ends[1])
-    both = -y[:, None] * ends
+    both = np.multiply.outer(np.ones(len(y)) if loss.kind == "residual" else -y, ends)
     return both.min(axis=1), both.max(axis=1)

@@ -43,13 +43,8 @@ def subtract_outer(total: Any, x: Any, scale: float) -> Any:
 
 
 def cholesky(gram: Any, shift: float, *, overwrite: bool = False) -> Any:
-    """The lower factor of gram + shift I, for a symmetric ``gram`` >= 0.
-
-    Raises
-    ------
-    InvalidArgument
-        If the matrix is singular in double precision.
-    """
+    """The lower factor of gram + shift I, for a symmetric ``gram`` >= 0, or InvalidArgument if that
+    is singular in double precision."""
     if not isinstance(gram, np.ndarray):
         return _device_cholesky(gram, shift)
     system = gram if overwrite else gram.copy(order="F")
@@ -98,12 +93,7 @@ def eigen(gram: Any) -> tuple[Array, Any]:
 
 
 def check_shifts(values: Array, shifts: Array) -> None:
-    """Refuse a shift too small beside the eigenvalues it is added to.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Refuse a shift too small beside the eigenvalues it is added to: InvalidArgument."""
     for shift in shifts:
         if not values.min() + shift > EPS * (values.max() + shift):
             raise InvalidArgument("lam", float(shift), SINGULAR)
@@ -111,8 +101,6 @@ def check_shifts(values: Array, shifts: Array) -> None:
 
 def copy(a: Any) -> Any:
     """A copy of a matrix, in the order of this module."""
-    return (
-        a.copy(order="F")
-        if isinstance(a, np.ndarray)
-        else arrays.namespace(a).asarray(a, copy=True)
-    )
+    if isinstance(a, np.ndarray):
+        return a.copy(order="F")
+    return arrays.namespace(a).asarray(a, copy=True)

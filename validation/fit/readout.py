@@ -51,9 +51,8 @@ def fit_readout(
 
     def at(bias: float, sizes: Array, lam: Array) -> Fits:
         """The ridge fits with one common bias."""
-        return fit_ridge(features(bias), sizes, lam, intercept=intercept)._replace(
-            bias=np.full((len(sizes), len(lam)), bias)
-        )
+        fits = fit_ridge(features(bias), sizes, lam, intercept=intercept)
+        return fits._replace(bias=np.full_like(fits.bias, bias))
 
     if not train_bias:
         return at(0.0, sizes, lam)
@@ -83,15 +82,11 @@ def fit_readout(
         )
         found = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):
-            parts = found.readouts, found.intercepts, found.train
-            found = Fits(parts[0] * np.nan, parts[1] * np.nan, found.bias, parts[2] * np.nan)
+            found = Fits(*(part * np.nan for part in found))._replace(bias=found.bias)
         return found
 
     fits = [at_best(a, b) for a in range(len(sizes)) for b in range(len(lam))]
-    xp, shape = arrays.namespace(fits[0].readouts), (len(sizes), len(lam))
-    readouts = xp.reshape(xp.stack([f.readouts for f in fits], axis=1), (-1, *shape))
-    intercepts, bias, train = (
-        np.reshape([getattr(f, name) for f in fits], shape)
-        for name in ("intercepts", "bias", "train")
-    )
-    return Fits(readouts, intercepts, bias, train)
+    readouts, *others = zip(*fits, strict=True)
+    xp, shape = arrays.namespace(readouts[0]), (len(sizes), len(lam))
+    joined = xp.reshape(xp.stack(readouts, axis=1), (-1, *shape))
+    return Fits(joined, *(np.reshape(of, shape) for of in others))

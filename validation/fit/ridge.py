@@ -127,13 +127,10 @@ def fit_ridge(
         eigen = chosen.primal_eigen
         parts.append(_fit_primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
     place = np.argsort(order)
-    intercepts, bias, train = (
-        np.concatenate([part[i] for part in parts])[place] for i in range(1, 4)
-    )
-    xp = arrays.namespace(parts[0].readouts)
-    readouts = xp.concat([part.readouts for part in parts], axis=1)
-    readouts = xp.take(readouts, arrays.like(place, readouts), axis=1)
-    return Fits(readouts, intercepts, bias, train)
+    readouts, *others = zip(*parts, strict=True)
+    xp = arrays.namespace(readouts[0])
+    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(place, readouts[0]), axis=1)
+    return Fits(joined, *(np.concatenate(of)[place] for of in others))
 
 
 def predict(features: Any, fits: Fits) -> Any:
@@ -206,17 +203,14 @@ def _dual_eigen(
 
 def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
     """The first ``count`` rows of the features, and their labels on the host."""
-    Phi, labels, filled = None, np.empty(count), 0
-    for part, y in blocks():
+    Phi, labels = None, np.empty(count)
+    for done, (part, y) in _cut(blocks, np.array([count])):
         if Phi is None:
             xp = arrays.namespace(part)
             Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
-        stop = min(filled + y.shape[0], count)
-        Phi[filled:stop, :] = part[: stop - filled, :]
-        labels[filled:stop] = arrays.to_host(y)[: stop - filled]
-        filled = stop
-        if filled == count:
-            break
+        rows = slice(done - y.shape[0], done)
+        Phi[rows, :] = part
+        labels[rows] = arrays.to_host(y)
     return Phi, labels
 
 

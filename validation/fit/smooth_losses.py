@@ -56,10 +56,7 @@ def newton(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) ->
 
 def _slope(y: Array, loss: Loss, f: Array) -> tuple[Array, Array]:
     """The loss's argument (y f or y - f) and dl/df, (n,) each, at the outputs f."""
-    if loss.kind == "margin":
-        t, sign = y * f, y
-    else:
-        t, sign = y - f, -np.ones(len(y))
+    t, sign = (y * f, y) if loss.kind == "margin" else (y - f, -1.0)
     return t, sign * np.asarray(loss.derivative(t), dtype=float)
 
 

@@ -22,7 +22,7 @@ from replica.problem import target as find_target
 from solvers.results import Array
 
 from ..draws import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
-from ..fit import Fits, fit_ridge, predict
+from ..fit import fit_ridge, predict
 from .neurons import cosines
 
 PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
@@ -157,7 +157,7 @@ def single_step(
         for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
     )
     nothing = LinearPart(0.0, np.zeros(d))
-    part = LinearPart.of(layer, train) if preprocess else nothing
+    part, own = (LinearPart.of(layer, of) if preprocess else nothing for of in (train, test))
     after = gradient_step(
         layer.W,
         ((X, layer.targets(X) - part(X)) for X in train.blocks(p)),
@@ -166,8 +166,11 @@ def single_step(
         readout=readout,
     )
     stepped = replace(layer, W=after)
-    fits = _fit_rest(stepped, train, part, penalty)
-    own = LinearPart.of(layer, test) if preprocess else nothing
+    fits = fit_ridge(
+        lambda: ((stepped.features(X), layer.targets(X) - part(X)) for X in train.blocks(p)),
+        np.array([n]),
+        penalty,
+    )
     squares = np.zeros(2)
     for X in test.blocks(p):
         rest = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
@@ -176,14 +179,3 @@ def single_step(
     return SingleStep(
         float(errors[0]), float(errors[1]), fits.train.item(), cosines(after, layer.directions)
     )
-
-
-def _fit_rest(layer: Instance, batch: SampledInputs, part: LinearPart, lam: Array) -> Fits:
-    """The readout of (1.2) at penalties ``lam`` (L,) for the labels less A + B.x."""
-
-    def blocks() -> Iterator[tuple[Array, Array]]:
-        """Features (b, p) and what A + B.x leaves of their labels (b,)."""
-        for X in batch.blocks(len(layer.W)):
-            yield layer.features(X), layer.targets(X) - part(X)
-
-    return fit_ridge(blocks, np.array([batch.samples]), lam)

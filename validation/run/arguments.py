@@ -8,11 +8,7 @@ from replica.errors import InvalidArgument
 
 
 def byte_count(name: str, value: Any) -> float:
-    """A number of bytes, given as such or with a unit.
-
-    Raises
-    ------
-    InvalidArgument
+    """A number of bytes, given as such or with a unit, or InvalidArgument.
 
     Examples
     --------
@@ -28,11 +24,7 @@ def byte_count(name: str, value: Any) -> float:
 
 
 def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
-    """i and N of "i/N", or of a pair: one part of N, counted from 1.
-
-    Raises
-    ------
-    InvalidArgument
+    """i and N of "i/N", or of a pair: one part of N, counted from 1; or InvalidArgument.
 
     Examples
     --------

@@ -114,11 +114,8 @@ class Experiment:
     @property
     def trained(self) -> dict[str, bool]:
         """What is trained beside the readout's weights."""
-        given = self.problem if self.samples else self.model
-        return {
-            "intercept": given.intercept,
-            "train_bias": not self.samples and self.model.train_bias,
-        }
+        of = self.problem if self.samples else self.model
+        return {"intercept": of.intercept, "train_bias": not self.samples and of.train_bias}
 
     @property
     def sizes(self) -> Array:
@@ -134,10 +131,6 @@ class Experiment:
             return int(self.problem.width)
         return size("beta", self.model.beta, self.dimension)
 
-    def root(self) -> SeedSequence:
-        """The SeedSequence that gives this experiment again when taken as ``rng``."""
-        return SeedSequence(self.entropy, spawn_key=self.spawn_key, pool_size=self.pool_size)
-
     def seed(self, index: int) -> SeedSequence:
         """The seed of one cell."""
         key = (*self.spawn_key, self.dimension, index)
@@ -148,15 +141,8 @@ class Experiment:
 class Samples:
     """Samples of a drawn layer, in blocks that come out the same every time they are asked for.
 
-    Attributes
-    ----------
-    layer : Instance
-    count : int
-    inputs, features, noise : SeedSequence
-        Of the inputs, of features that are noisy, and of the label noise; without the last,
-        labels are noiseless.
-    device : str
-        Where features and labels are put.
+    The seeds are those of the inputs, of features that are noisy, and of the label noise; without
+    the last, labels are noiseless.  Features and labels are put on the ``device``.
     """
 
     layer: Instance

@@ -11,7 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from dataclasses import fields
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,56 +27,36 @@ from .cells import METHOD, Experiment
 # quadrature goes, where large steps lead.
 FAR = np.geomspace(6.13, 256, 80)
 POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
+Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
 LIBRARIES = {"numpy", "scipy", "solvers", "replica", "validation", *sys.stdlib_module_names}
 
 
 def describe_cells(
     experiment: Experiment, indices: Iterable[int], key: str | None = None
 ) -> dict[int, dict[str, Any]]:
-    """Of each cell, everything its errors depend on, and the versions of library and method.
+    """Of each cell, by the index of its seed, everything its errors depend on, and the versions of
+    library and method.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    indices : iterable of int
-        Of the seeds.
-    key : str, optional
-        What stands for functions that do not return the same twice.
-
-    Raises
-    ------
-    InvalidArgument
-        If there are such functions and no key.
+    The ``key`` stands for functions that do not return the same twice; InvalidArgument if there
+    are such functions and no key.
     """
     problem, loss = experiment.problem, experiment.loss
     each = {f.name: getattr(problem, f.name) for f in fields(problem)}
     several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
     each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
-    values = {
-        name: _known(name, of, key)
-        for name, of in each.items()
-        if _values.dispatch(type(of)) is not _values.dispatch(object)
-    }
-    shared = {
+    values = {name: _known(name, of, key) for name, of in each.items() if isinstance(of, Part)}
+    shared = vars(experiment) | {
         "version": __version__,
         "method": METHOD,
         "problem": experiment.described,
         "kind": type(problem).__name__,
         "values": values,
         "key": key,
-        "simulated": str(experiment.simulated),
-        "beta": experiment.beta,
-        "dimension": experiment.dimension,
-        "alpha": list(experiment.alpha),
-        "lam": list(experiment.lam),
-        "test_samples": experiment.test_samples,
-        "entropy": experiment.entropy,
-        "spawn_key": list(experiment.spawn_key),
-        "pool_size": experiment.pool_size,
-        "device": experiment.device,
         "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
     }
-    if experiment.samples:
+    if not experiment.samples:
+        del shared["samples"]  # so that cells stored before there were any are found
+    else:
         law = getattr(problem, "inputs", None)
         parts = [problem] if law is None else [problem, law]
         # fields alone: a model that has been solved also keeps what the theory made of them
@@ -84,11 +64,11 @@ def describe_cells(
         given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
         given.pop("strata", None)  # of which simulations know nothing
         hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
-        shared |= {"samples": list(experiment.samples), "given": hashes}
+        shared["given"] = hashes
     return {index: shared | {"seed": index} for index in indices}
 
 
-def _known(name: str, of: Any, key: str | None) -> list[str]:
+def _known(name: str, of: Part, key: str | None) -> list[str]:
     """A hash of the values of a part of the problem, and one of the lines of its functions; nothing
     where ``key`` has to say it."""
     values = fingerprint(of)
@@ -127,7 +107,7 @@ def source(function: Any) -> str:
         return ""
 
 
-def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
+def fingerprint(of: Part) -> str:
     """A hash of the values of a function or a law, to nine digits.
 
     Examples
@@ -142,46 +122,27 @@ def fingerprint(of: Activation | MultiIndex | Law | LabelNoise | Loss) -> str:
     return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
 
 
-@singledispatch
-def _values(of: Any) -> list[Any]:
+def _values(of: Part) -> list[Any]:
     """Sequences of numbers that tell one function, or law, from another of its kind."""
-    raise TypeError(f"no values are known for {of!r}")
-
-
-@_values.register
-def _(of: Activation) -> list[Any]:
-    slope: Any = [] if of.derivative is None else of.slope(POINTS)
-    exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
-    return [of(POINTS), slope, of.kinks, *exact]
-
-
-@_values.register
-def _(of: MultiIndex) -> list[Any]:
-    at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
-    return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
-
-
-@_values.register
-def _(of: ClassLabels) -> list[Any]:
-    return [of.values]
-
-
-@_values.register
-def _(of: Law) -> list[Any]:
-    if of.continuous is None:
-        return [of.values, of.fractions]
-    tail = np.array([1e-9, 1e-6, 1e-3])
-    shares = np.concatenate([tail, np.linspace(0.01, 0.99, 99), 1 - tail])
-    return [of.distribution.ppf(shares)]
-
-
-@_values.register
-def _(of: LabelNoise) -> list[Any]:
-    return [of.parameters]
-
-
-@_values.register
-def _(of: Loss) -> list[Any]:
-    curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
-    prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
-    return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]
+    match of:
+        case Activation():
+            slope: Any = [] if of.derivative is None else of.slope(POINTS)
+            exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
+            return [of(POINTS), slope, of.kinks, *exact]
+        case MultiIndex():
+            at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
+            return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
+        case ClassLabels():
+            return [of.values]
+        case Law(continuous=None):
+            return [of.values, of.fractions]
+        case Law():
+            tail = np.array([1e-9, 1e-6, 1e-3])
+            shares = np.concatenate([tail, np.linspace(0.01, 0.99, 99), 1 - tail])
+            return [of.distribution.ppf(shares)]
+        case LabelNoise():
+            return [of.parameters]
+        case Loss():
+            curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
+            prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
+            return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,13 +27,12 @@ from .arguments import byte_count, fraction
 from .cells import SQUARED_ERRORS, Experiment, run_cell
 from .identity import describe_cells
 from .plan import plan
-from .resources import bytes_needed, check_memory, check_time, cost
+from .resources import bytes_needed, check_resources, seconds_needed
 from .simulation import Simulation
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
-CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
 POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
@@ -161,14 +160,15 @@ def simulate(
     if store is not None and rng is None:
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
-    check_memory(experiment, limit)
-    check_time(len(indices) * cost(experiment) / CORE_SPEED)
+    check_resources(experiment, len(indices), limit)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
     with told(progress, "draws") as advance:
         cells = run_cells(
             experiment,
-            [int(index) for index in indices],
-            Machine(executor, processes, limit),
+            indices.tolist(),
+            executor=executor,
+            workers=processes,
+            memory=limit,
             folder=None if store is None else cell_store.open_folder(store),
             key=key,
             progress=advance,
@@ -178,47 +178,44 @@ def simulate(
     return Simulation(experiment, indices, test, train, variance, measured)
 
 
-class Machine(NamedTuple):
-    """Where cells run: in an executor, or in so many ``workers`` (None: as many as pay), each with
-    its part of ``memory`` in bytes."""
-
-    executor: Executor | None
-    workers: int | None
-    memory: float
-
-
 def run_cells(
     experiment: Experiment,
     indices: list[int],
-    machine: Machine,
     *,
+    executor: Executor | None,
+    workers: int | None,
+    memory: float,
     folder: Path | None,
     key: str | None,
     progress: Progress | None,
 ) -> Array:
-    """What is measured on the cells (S, M, A, L), read from the store where it is there."""
+    """What is measured on the cells (S, M, A, L), read from the store where it is there.
+
+    They run in an ``executor``, or in so many ``workers`` (None: as many as pay), each with its
+    part of ``memory`` in bytes.
+    """
     measured: dict[int, Array] = {}
     if folder is not None:
         described, bounds = describe_cells(experiment, indices, key), experiment.bounds
         shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
         measured = cell_store.read(folder, described, shape, bounds)
-    left = [index for index in indices if index not in measured]
-    if folder is not None:
+        missing = len(indices) - len(measured)
         logger.info(
-            "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, len(left)
+            "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, missing
         )
-        if left:
-            cell_store.check_writable(folder, len(left))
+        if missing:
+            cell_store.check_writable(folder, missing)
     if progress is not None:
         progress(len(measured), len(indices))
+    left = [index for index in indices if index not in measured]
     processes = 1
-    if machine.executor is None:
-        processes = machine.workers or pool_size(experiment, len(left))
-        fitting = int(machine.memory // bytes_needed(experiment, keep=False))
+    if executor is None:
+        processes = workers or pool_size(experiment, len(left))
+        fitting = int(memory // bytes_needed(experiment, keep=False))
         processes = min(processes, max(1, fitting))
-    keep = processes * bytes_needed(experiment, keep=True) <= machine.memory
+    keep = processes * bytes_needed(experiment, keep=True) <= memory
     task = partial(run_cell, experiment, keep=keep)
-    for index, errors in executors.results(task, left, machine.executor, processes):
+    for index, errors in executors.results(task, left, executor, processes):
         if folder is not None:
             cell_store.write(folder, described[index], errors, bounds)
         measured[index] = errors
@@ -229,6 +226,6 @@ def run_cells(
 
 def pool_size(experiment: Experiment, cells: int) -> int:
     """How many processes to run so many cells in: 1 where starting more does not pay."""
-    if experiment.device != "cpu" or cells * cost(experiment) / CORE_SPEED < POOL_SECONDS:
+    if experiment.device != "cpu" or cells * seconds_needed(experiment) < POOL_SECONDS:
         return 1
     return max(1, min(executors.cores(), cells))

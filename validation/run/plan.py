@@ -38,12 +38,16 @@ def plan(
     root, of = seed_sequence(rng), as_loss(loss)
     if isinstance(problem, FirstLayer | FeatureSample):
         sizes = {"dimension": dimension, "beta": beta}
-        known = _given(problem, alpha, samples, simulated, test_samples, sizes)
+        known = _given(problem, alpha, samples, simulated, sizes)
     elif samples is not None:
         allowed = "left out unless a first layer or features are given: alpha says how many"
         raise InvalidArgument("samples", samples, allowed)
     else:
-        known = _drawn(problem, alpha, dimension, beta, simulated, test_samples)
+        known = _drawn(problem, alpha, dimension, beta, simulated)
+    if test_samples is not None:
+        most = known["test_samples"] if isinstance(problem, FeatureSample) else MOST
+        meaning = "inputs a test error is averaged over"
+        known["test_samples"] = whole("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
         problem=problem,
         lam=tuple(map(float, positive("lam", lam))),
@@ -70,22 +74,20 @@ def _drawn(
     dimension: int | None,
     beta: float | None,
     simulated: str,
-    test_samples: int | None,
 ) -> dict[str, Any]:
-    """What an experiment is of a problem whose first layer is drawn."""
+    """What an experiment is of a problem whose first layer is drawn, unless said otherwise."""
     spiked_model(problem, beta)  # refuses what the theory does
     d = whole("dimension", dimension, 2, "the input dimension d")
     if alpha is None:
         raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     ratios = positive("alpha", alpha)
-    largest = max(d, size("alpha", float(ratios.max()), d))
+    tests = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
     try:
         kind = Simulated(simulated)
     except ValueError:
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
     if kind is Simulated.network and not problem.schedule:
         kind = Simulated.srf
-    tests = _tests(test_samples, TEST_INPUTS * largest)
     sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
     return {"simulated": kind, "test_samples": tests, **sizes}
 
@@ -95,10 +97,9 @@ def _given(
     alpha: ArrayLike | None,
     samples: ArrayLike | None,
     simulated: str,
-    test_samples: int | None,
     sizes: dict[str, Any],
 ) -> dict[str, Any]:
-    """What an experiment is of a given first layer, or of given features."""
+    """What an experiment is of a given first layer, or of given features, unless said otherwise."""
     for name, value in sizes.items():
         if value is not None:
             allowed = "left out of what is given, which has a size of its own"
@@ -106,30 +107,18 @@ def _given(
     if simulated != "network":
         allowed = "left out: a given layer, or given features, are simulated as they are"
         raise InvalidArgument("simulated", simulated, allowed)
-    known: dict[str, Any] = {"alpha": (), "beta": None}
     name, samples = asked(problem, alpha, samples)
     if name == "alpha":
         samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
-    most, rows = MOST, 0
-    if isinstance(problem, FeatureSample):
-        rows = len(problem.labels)
-        most = rows - 1
+    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else MOST
     meaning = "samples of the readout"
     counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
     if not counts:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     if isinstance(problem, FeatureSample):
-        left = rows - max(counts)
-        tests = _tests(test_samples, left, left)
-        kind, d = Given.features, problem.width
+        kind, d, tests = Given.features, problem.width, len(problem.labels) - max(counts)
     else:
         kind, d = Given.layer, problem.dimension
-        tests = _tests(test_samples, TEST_INPUTS * max(d, *counts))
-    return known | {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
-
-
-def _tests(asked: int | None, usual: int, most: int = MOST) -> int:
-    """How many inputs a test error is averaged over: as many as ``asked``, or the ``usual``."""
-    if asked is None:
-        return usual
-    return whole("test_samples", asked, 1, "inputs a test error is averaged over", most)
+        tests = TEST_INPUTS * max(d, *counts)
+    known = {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
+    return {"alpha": (), "beta": None} | known

@@ -9,27 +9,29 @@ from ..fit import CHOLESKY_COST, GRAM_COST, routes
 from .cells import Experiment, Given, Simulated
 
 PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
+CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
 LONGEST = 3e7 * 1000  # seconds of one core: a year of a thousand of them
 CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
 BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
 
 
-def cost(experiment: Experiment) -> float:
-    """Time of one cell, in multiply-adds of a matrix product."""
+def seconds_needed(experiment: Experiment) -> float:
+    """Time of one cell on one core, an estimate."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     step = 0.0
     if experiment.simulated is Simulated.network:
         batches = sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
         step = 2 * batches * d * d * p
     samples = 2 * float(sizes[-1]) + experiment.test_samples
-    if not experiment.loss.is_square:
+    if experiment.loss.is_square:
+        # of a common bias, a scan and its refinement
+        tries = 50 if experiment.trained["train_bias"] else 1
+        fits = tries * routes(sizes, p, len(experiment.lam)).cost
+    else:
         small = np.minimum(sizes, p).astype(float)
         each = float((GRAM_COST * sizes * p * small + CHOLESKY_COST * small**3).sum())
-        return step + samples * d * p + CONVEX_STEPS * len(experiment.lam) * each
-    ways = routes(sizes, p, len(experiment.lam)).cost
-    # of a common bias, a scan and its refinement
-    tries = 50 if experiment.trained["train_bias"] else 1
-    return step + samples * d * p + tries * ways
+        fits = CONVEX_STEPS * len(experiment.lam) * each
+    return (step + samples * d * p + fits) / CORE_SPEED
 
 
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
@@ -56,30 +58,18 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     return PROCESS_BYTES + 8 * numbers
 
 
-def check_time(seconds: float) -> None:
-    """Refuse what would take one core longer than anyone waits, with all others.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    if seconds > LONGEST:
-        allowed = f"smaller: all draws would take one core {seconds / 3.15e7:.1e} years or more"
-        raise InvalidArgument("dimension, alpha0, alpha or seeds", None, allowed)
-
-
-def check_memory(experiment: Experiment, limit: float) -> None:
-    """Refuse an experiment of which no cell fits.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+def check_resources(experiment: Experiment, cells: int, memory: float) -> None:
+    """Refuse an experiment of which no cell fits in ``memory``, or whose ``cells`` would take one
+    core, with all others, longer than anyone waits: InvalidArgument."""
     need = bytes_needed(experiment, keep=False)
-    if need > limit:
+    if need > memory:
         raise InvalidArgument(
             "memory",
-            f"{limit / 1e9:.3g}GB",
+            f"{memory / 1e9:.3g}GB",
             f"{need / 1e9:.3g}GB or more for one cell of this size (d = {experiment.dimension}, "
             f"p = {experiment.width}, n up to {experiment.sizes.max()})",
         )
+    seconds = cells * seconds_needed(experiment)
+    if seconds > LONGEST:
+        allowed = f"smaller: all draws would take one core {seconds / 3.15e7:.1e} years or more"
+        raise InvalidArgument("dimension, alpha0, alpha or seeds", None, allowed)

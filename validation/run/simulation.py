@@ -17,13 +17,16 @@ from replica.plotting import plot_comparison
 from replica.problem import Problem, attributes
 from solvers.results import Array
 
-from .cells import Experiment
+from .cells import SQUARED_ERRORS, Experiment
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MEASURE_UNITS = {  # of what is measured beside squared errors
+UNITS = {  # of what is measured
+    "test_error": "mean squared error",
+    "train_error": "mean squared error",
+    "test_variance": "(mean squared error)^2",
     "loss_error": "mean loss",
     "train_loss": "mean loss",
     "classification_error": "share of samples",
@@ -107,7 +110,8 @@ class Simulation(Displayed):
     @property
     def seed_sequence(self) -> SeedSequence:
         """The SeedSequence that gives this simulation again when taken as ``rng``."""
-        return self.experiment.root()
+        of = self.experiment
+        return SeedSequence(of.entropy, spawn_key=of.spawn_key, pool_size=of.pool_size)
 
     @property
     def seeds(self) -> int:
@@ -211,21 +215,11 @@ class Simulation(Displayed):
         """Everything, as an xarray.Dataset with dimensions seed, alpha (or samples), lam."""
         import xarray
 
-        units, dims = "mean squared error", ("seed", *self.axes)
-        each = {
-            name: (dims, getattr(self, name), {"units": unit})
-            for name, unit in (
-                ("test_error", units),
-                ("train_error", units),
-                ("test_variance", f"({units})^2"),
-            )
-        }
-        each |= {
-            name: (dims, values, {"units": MEASURE_UNITS[name]})
-            for name, values in self.measured.items()
-        }
+        dims = ("seed", *self.axes)
+        measured = {name: getattr(self, name) for name in SQUARED_ERRORS} | self.measured
+        each = {name: (dims, of, {"units": UNITS[name]}) for name, of in measured.items()}
         over = {
-            name: (dims[1:], getattr(self, name), {"units": units})
+            name: (dims[1:], getattr(self, name), {"units": UNITS["test_error"]})
             for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
         }
         axes = {

@@ -46,13 +46,8 @@ class StoreError(OSError):
 
 
 def open_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder of a store, made if it is not there; files in it that are no cells are reported.
-
-    Raises
-    ------
-    InvalidArgument
-        If it cannot be made or read.
-    """
+    """The folder of a store, made if it is not there, or InvalidArgument if it cannot be made or
+    read; files in it that are no cells are reported."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,12 +68,7 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def check_writable(folder: Path, missing: int) -> None:
-    """Refuse a folder in which no cell can be kept, before so many are computed.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Refuse a folder that keeps no cells, before so many are computed: InvalidArgument."""
     if not os.access(folder, os.W_OK):
         allowed = f"a folder that can be written to, as {missing} cells are not in it"
         raise InvalidArgument("store", str(folder), allowed)
@@ -97,14 +87,8 @@ def read(
 ) -> dict[Name, Array]:
     """What was measured on those of ``cells`` that are there and to be trusted.
 
-    Parameters
-    ----------
-    folder : Path
-    cells : mapping of name -> description
-    shape : tuple of int
-        Of the numbers of one cell.
-    bounds : (low, high)
-        Between which they lie, each broadcast to ``shape``; NaN where nothing is measured.
+    The numbers of one cell have this ``shape`` and lie between the two ``bounds``, each broadcast
+    to it, which are NaN where nothing is measured.
     """
     found: dict[Name, Array] = {}
     damaged: list[Path] = []
