@@ -34,11 +34,10 @@ def is_list(values: Any) -> bool:
     return not isinstance(values, str) and np.ndim(values) > 0
 
 
-def losses_of(given: Any) -> list[Loss]:
-    """One loss, or each of a list, without two of a name."""
-    if not is_list(given):
-        return [as_loss(given)]
-    return [*named("loss", given, as_loss)]
+def losses_of(given: Any) -> tuple[list[Loss], dict[str, Array]]:
+    """One loss, or each of a list, without two of a name, and the axis of their names."""
+    losses = named("loss", given, as_loss)
+    return losses, {"loss": np.array([one.name for one in losses])} if is_list(given) else {}
 
 
 def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
@@ -78,7 +77,6 @@ def _students(name: str, values: Any) -> Array:
 
 def _kinds(name: str, values: Any) -> Array:
     """Names of theories of a step, (n,)."""
-
     return np.array(named(name, values, lambda value: choice(name, value, MODELS)))
 
 
