@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +95,7 @@ def data_set(
     columns: Mapping[str, Array],
     constants: dict[str, Any],
     single: Sequence[str],
-    also: Mapping[str, Any] = MappingProxyType({}),
+    also: Mapping[str, Any] | None = None,
 ) -> "xarray.Dataset":
     """The ``columns``, (points,) each, and other variables on their ``axes``, with the labels of
     figures.  An axis that was given as a ``single`` number stays one: a coordinate of no
@@ -106,7 +105,7 @@ def data_set(
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
     variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
-    found = xarray.Dataset({**variables, **also}, coordinates, attributes(constants))
+    found = xarray.Dataset(variables | dict(also or {}), coordinates, attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():
         if name in found:
             found[name].attrs["long_name"] = label

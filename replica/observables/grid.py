@@ -167,32 +167,33 @@ def _solved(
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.
     blocks = [
-        partial(evaluate, model, a[i : i + size], b[i : i + size], loss=loss, **settings)
+        partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
         for model in models
         for loss in losses
         for size in [len(a) if loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
-    parts = computed(partial(_columns, blocks, [*shown]), len(blocks), workers, progress)
+    parts = computed(blocks, workers, progress)
     return {name: np.concatenate([part[name] for part in parts]) for name in shown}
 
 
 def computed(
-    task: Callable[[int], Any], count: int, workers: int, progress: Progress | None
+    tasks: Sequence[Callable[[], Any]], workers: int, progress: Progress | None
 ) -> list[Any]:
-    """task(0), task(1), ..., so many, by ``workers`` processes."""
+    """What the ``tasks`` return, by ``workers`` processes."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     done: dict[int, Any] = {}
-    for index, result in executors.results(task, range(count), None, min(workers, count)):
+    cells, count = range(len(tasks)), len(tasks)
+    for index, result in executors.results(lambda i: tasks[i](), cells, None, min(workers, count)):
         done[index] = result
         if progress is not None:
             progress(len(done), count)
-    return [done[index] for index in range(count)]
+    return [done[index] for index in cells]
 
 
-def _columns(blocks: list[partial[Any]], shown: Sequence[str], index: int) -> dict[str, Array]:
+def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
     """What is ``shown`` of the points of one block, (P,) each."""
-    known = blocks[index]().columns
+    known = evaluate(*block, **settings).columns
     columns = {name: known[name] for name in shown}
     return columns | {"status": np.array([status.value for status in columns["status"]])}

@@ -189,10 +189,9 @@ def _at_best(
     search = optimal_lambda if searched == ["lam"] else optimal_eta
     places = places_on_grid(ends)
     check_points("a grid", f"{len(models)} x {len(places)}", len(models) * len(places), 10**5)
-    each = itertools.product(models, places)
-    tasks = [partial(search, one, **place, time_limit=time_limit) for one, place in each]
-    row = partial(_best_row, tasks, [*searched, *shown])
-    rows = computed(row, len(tasks), workers, progress)
+    row = partial(_best_row, [*searched, *shown], search, time_limit=time_limit)
+    tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
+    rows = computed(tasks, workers, progress)
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
     single = given_as_one(**fixed, **points)
     if isinstance(model, Given):
@@ -201,11 +200,11 @@ def _at_best(
 
 
 def _best_row(
-    searches: Sequence[Callable[[], Optimum]], names: list[str], index: int
+    names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
 ) -> dict[str, Any]:
-    """What is known, by its ``names``, of the point that one of the ``searches`` finds."""
+    """What is known, by its ``names``, of the point that a ``search`` finds."""
     try:
-        best = searches[index]()
+        best = search(model, **at)
     except ConvergenceError as error:
         unknown = dict.fromkeys(names, np.nan)
         return unknown | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
