@@ -135,7 +135,7 @@ def curve_given(
     """:func:`replica.learning_curve` of a given layer."""
     name, value = asked(model, alpha, samples)
     axes = {name: positive(name, value), "lam": positive("lam", lam)}
-    losses, named = losses_of(loss)
+    losses, names = losses_of(loss)
     first, second = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
     n, count, done = samples_of(model, name, first), len(first) * len(losses), itertools.count(1)
 
@@ -143,21 +143,20 @@ def curve_given(
         if progress is not None:
             progress(next(done), count)
 
-    limits = quadrature_tol, time_limit
-    each = [_points(model, n, second, one, *limits, advance).columns for one in losses]
+    accuracy = quadrature_tol, time_limit
+    each = [_points(model, n, second, one, *accuracy, advance).columns for one in losses]
     shown = dict.fromkeys(name for one in losses for name in shown_of_layer(model, one))
     columns = {key: np.concatenate([columns[key] for columns in each]) for key in shown}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
-    if not (named or losses[0].is_square):
+    if not (names or losses[0].is_square):
         constants["loss"] = losses[0].name
-    return data_set(named | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
+    return data_set(names | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
 
 
 def left_out(allowed: str, **options: Any) -> None:
     """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
-    usual = {"quadrature_tol": None, "method": "newton", "rule": "auto", "workers": 1}
-    usual["notes"] = False
+    usual = dict(quadrature_tol=None, method="newton", rule="auto", workers=1, notes=False)
     for name, value in options.items():
         if value != usual[name]:
             raise InvalidArgument(name, value, allowed)

@@ -175,7 +175,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     from scipy.optimize import minimize_scalar
 
     def errors(x: ArrayLike) -> Array:
-        found = curve_given(model, at["alpha"], at["samples"], np.exp(x)).test_error.values
+        found = curve_given(model, lam=np.exp(x), **at).test_error.values
         check_time()
         return np.where(np.isfinite(found), found, np.inf)
 
