@@ -96,13 +96,6 @@ class StrataEquations:
         """n / p."""
         return self.samples / self.strata.width
 
-    def posterior(self, field: Field) -> Posterior:
-        """The readout that the scores of a ``field`` make."""
-        mean, slope, square = (part[0] for part in self.scores(field)[:3])
-        G = self.response(slope)
-        a = self.mean(G, mean, slope, field.centre[0])
-        return Posterior(G, self.covariance(G, square), a)
-
     def field(self, posterior: Posterior) -> Field:
         """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
         label."""
@@ -120,7 +113,10 @@ class StrataEquations:
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         """Every unknown from its own equation, at the scores of ``field``."""
-        posterior = self.posterior(field)
+        mean, slope, square = (part[0] for part in self.scores(field)[:3])
+        G = self.response(slope)
+        a = self.mean(G, mean, slope, field.centre[0])
+        posterior = Posterior(G, self.covariance(G, square), a)
         return self.field(posterior), posterior
 
     def variance(self, field: Field, posterior: Posterior) -> float:
@@ -166,7 +162,6 @@ class SampledEquations(StrataEquations):
     labels: StratumLabels
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
-        """Every unknown from its own equation, at the scores of ``field``."""
         mean, slope, square = (part[0] for part in self.scores(field)[:3])
         V, part, spread = field.response[0], self.samples / self.rows, self.labels.spread
         H = part * slope * V

@@ -32,27 +32,26 @@ PRECISION = 1e-11  # of the solutions that are subtracted
 
 
 class ReadoutErrors(NamedTuple):
-    """Errors of one readout: of the target and of the label, in the loss, and of the class; the
-    part of the first that the readout's samples are the reason of; and its squared norm over p."""
+    """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
+    the loss, and of the class; the part of the first that the readout's samples are the reason of;
+    and its squared norm over p.  As a ``ReadoutSolution`` has them."""
 
-    test_error: float
-    train_error: float
-    loss_error: float
-    train_loss: float
-    classification_error: float
-    readout_variance: float
-    squared_norm: float
+    test_error: Any
+    train_error: Any
+    loss_error: Any
+    train_loss: Any
+    classification_error: Any
+    readout_variance: Any
+    squared_norm: Any
 
 
 class ReadoutPoints(NamedTuple):
-    """P points, arrays (P,): their errors, NaN where they are not known, and the account.
+    """P points, arrays (P,), and the account.
 
     Attributes
     ----------
-    test_error, train_error, loss_error, train_loss, classification_error
-        As a ``Solution`` has them.
-    readout_variance, squared_norm
-        As a ``ReadoutSolution`` has them.
+    errors : ReadoutErrors
+        NaN where they are not known.
     residual : of the equations.
     quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
         more special direction, if that is more.
@@ -61,15 +60,11 @@ class ReadoutPoints(NamedTuple):
     status : Status
     last : Posterior or None
         The readout of the last point, over its samples; None where it is not known.
+    given : Stratified
+        The strata of the last point.
     """
 
-    test_error: Array
-    train_error: Array
-    loss_error: Array
-    train_loss: Array
-    classification_error: Array
-    readout_variance: Array
-    squared_norm: Array
+    errors: ReadoutErrors
     residual: Array
     quadrature_error: Array
     iterations: Array
@@ -77,11 +72,18 @@ class ReadoutPoints(NamedTuple):
     directions: Array
     status: Array
     last: Posterior | None
+    given: Stratified
 
     @property
     def converged(self) -> Array:
         """Which are known to the tolerances, (P,)."""
         return np.asarray(self.status == Status.CONVERGED)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """What is known of each point, (P,), by the names that ``ReadoutSolution`` has for it."""
+        account = "converged", "residual", "quadrature_error", "iterations", "strata", "status"
+        return self.errors._asdict() | {name: getattr(self, name) for name in account}
 
 
 @one_thread()
@@ -103,55 +105,10 @@ def evaluate(
         If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
-    return _evaluated(_Levels(model), samples, lam, loss, tol, time_limit, advance)
-
-
-@one_thread()
-def derivatives(
-    model: FirstLayer | FeatureSample,
-    samples: Array,
-    lam: Array,
-    loss: Loss,
-    tol: float = TOLERANCE,
-    time_limit: float = np.inf,
-) -> tuple[ReadoutPoints, Array]:
-    """The theory at one point, arrays (1,), and the derivatives of test and training error in log n
-    and in log lam, (2, 2), NaN where it is not known: differences of fourth order on the strata
-    that have the point."""
-    check_memory(model)
-    levels = _Levels(model)
-    points = _evaluated(levels, samples, lam, loss, tol, time_limit)
-    slopes = np.full((2, 2), np.nan)
-    if points.converged.all():
-        given, start = levels.made[-1], points.last
-        for axis in range(2):
-            differences = np.zeros(2)
-            for steps, weight in STENCIL:
-                n, penalty = samples.item(), lam.item()
-                factor = np.exp(steps * STEP)
-                at = (n * factor, penalty) if axis == 0 else (n, penalty * factor)
-                solved = solve_point(given, loss, *at, start, PRECISION)
-                known = solved.status is Status.CONVERGED
-                errors = errors_at(given, solved, loss) if known else UNKNOWN
-                differences += weight * np.array(errors[:2])
-            slopes[axis] = differences / STEP
-    return points, slopes
-
-
-def _evaluated(
-    levels: "_Levels",
-    samples: Array,
-    lam: Array,
-    loss: Loss,
-    tol: float,
-    time_limit: float,
-    advance: Callable[[], None] = lambda: None,
-) -> ReadoutPoints:
-    """The points on ``levels``, which grow: those of a large penalty need the least, and are first
-    of every number of samples."""
+    levels, level = _Levels(model), 0
     start: Posterior | None = None
     rows: list[Any] = [()] * len(samples)
-    level = 0
+    # strata grow: points of a large penalty need the least, and are first of every n
     for i in np.lexsort((-lam, samples)):
         at = float(samples[i]), float(lam[i])
         # the theory itself is off by about 1 / n
@@ -166,11 +123,29 @@ def _evaluated(
         if point.status is Status.CONVERGED and point.worth > enough:
             point = point._replace(errors=UNKNOWN, status=Status.QUADRATURE)
         error = max(point.change, point.worth)
-        account = point.residual, error, point.iterations, point.strata, levels.directions
-        rows[i] = (*point.errors, *account, point.status)
+        passes = point.iterations, point.strata, levels.directions
+        rows[i] = (point.errors, point.residual, error, *passes, point.status)
         advance()
-    columns = (np.array(column) for column in zip(*rows, strict=True))
-    return ReadoutPoints._make([*columns, start])
+    errors, *account = zip(*rows, strict=True)
+    columns = ReadoutErrors(*np.array(errors).T), *map(np.array, account)
+    return ReadoutPoints._make([*columns, start, levels.made[-1]])
+
+
+@one_thread()
+def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -> Array:
+    """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
+    of ``points``, NaN where it is not known: differences of fourth order on its strata."""
+    if not points.converged.all():
+        return np.full((2, 2), np.nan)
+    slopes = np.zeros((2, 2))
+    for axis, unit in enumerate(np.eye(2)):
+        for steps, weight in STENCIL:
+            n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * unit)
+            solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
+            known = solved.status is Status.CONVERGED
+            errors = errors_at(points.given, solved, loss) if known else UNKNOWN
+            slopes[axis] += weight * np.array(errors[:2])
+    return slopes / STEP
 
 
 def check_memory(model: FirstLayer | FeatureSample) -> None:
@@ -310,22 +285,16 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     moments, labels, field = given.moments, given.labels, solved.field
     s = scores_of_ridge(moments, field)
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
-    # moments of a sample have another readout
-    norm = np.nan if given.rows else squared_norm(solved.posterior, given.intercept)
-    wrong, rest = np.nan, (solved.variance, norm)
+    of_loss = train, (test + moments.noise) / 2, train / 2
+    if given.channel or not loss.is_square:
+        mean = losses(labels, moments.weights, loss, field)
+        of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
+    wrong, norm = np.nan, np.nan
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
-    if loss.is_square and not given.channel:
-        of_loss = train, (test + moments.noise) / 2, train / 2
-        return ReadoutErrors(test, *of_loss, wrong, *rest)
-    mean = losses(labels, moments.weights, loss, field)
-    of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
-    return ReadoutErrors(test, *of_loss, wrong, *rest)
-
-
-def squared_norm(posterior: Posterior, intercept: bool) -> float:
-    """E |a|^2 / p, without the last weight where that is of an ``intercept``."""
-    _, T, a = posterior
-    diagonal = to_host(namespace(T).linalg.diagonal(T))
-    each = to_host(a) ** 2 + diagonal / len(diagonal)
-    return float(each[: len(each) - intercept].sum())
+    if not given.rows:  # moments of a sample have another readout
+        _, T, a = solved.posterior
+        diagonal = to_host(namespace(T).linalg.diagonal(T))
+        each = to_host(a) ** 2 + diagonal / len(diagonal)
+        norm = float(each[: len(each) - given.intercept].sum())
+    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm)

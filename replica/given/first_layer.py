@@ -243,9 +243,8 @@ class FirstLayer:
             values, axes = np.linalg.eigh(whole - along @ np.linalg.pinv(known.T @ along) @ along.T)
             values = np.maximum(values, 0.0)
             random = values[-1] / max(values.sum(), 1e-300)
-            seen, sizes, _ = np.linalg.svd(
-                self.weights @ (axes * np.sqrt(values)), full_matrices=False
-            )
+            spread = self.weights @ (axes * np.sqrt(values))
+            seen, sizes, _ = np.linalg.svd(spread, full_matrices=False)
             vectors = np.linalg.qr(rest.T @ seen[:, :most])[0].T
         # random rows have independent entries
         random = (np.sqrt(random) + 1 / np.sqrt(self.width)) ** 2
@@ -268,11 +267,6 @@ class FirstLayer:
         where they would be too many."""
         count = len(LEVELS) - (self.special.shape[1] > 3)
         return self.cut(LEVELS[level]) if level < count else None
-
-    @property
-    def _noise(self) -> Array:
-        """Variances of the features' noise: (p,), and of the constant one of an intercept 0."""
-        return np.append(np.full(self.width, self.feature_noise), np.zeros(int(self.intercept)))
 
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
@@ -297,15 +291,15 @@ class FirstLayer:
         if said."""
         parts, h = [], []
         arguments = self.special.T @ self.directions  # (K, T)
-        for j, (component, given) in enumerate(
-            zip(self.components, self._conditioned, strict=True)
-        ):
-            if not component.share:
+        for j, given in enumerate(self._conditioned):
+            if not (share := self.components[j].share):
                 continue
             rule = heavy(self._rule(given, level, last))
-            options = component.share, level.k_max, level.rank_tol
-            part = layer_strata(given, self.student, rule, *options)
-            part = part.noisy(self._noise) if self.feature_noise else part
+            part = layer_strata(given, self.student, rule, share, level.k_max, level.rank_tol)
+            if self.feature_noise:
+                variances = np.full(part.width, self.feature_noise)
+                variances[self.width :] = 0.0  # of the constant one of an intercept
+                part = part.noisy(variances)
             parts.append(part.on(self.device))
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)
@@ -315,8 +309,7 @@ class FirstLayer:
         mean, law = np.concatenate(h), self.law
         noise = 0.0 if law.channel else law.variance
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
-        variances, shares = np.array(law.gaussians).T
-        labels = labels_of(mean, variances, shares, binary=law.binary)
+        labels = labels_of(mean, *np.array(law.gaussians).T, binary=law.binary)
         labels = labels._replace(noise=law.added)
         return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)
 

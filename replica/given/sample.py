@@ -54,20 +54,18 @@ class FeatureSample:
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
         labels = finite_array("labels", self.labels, 1)
-        if len(labels) != len(features):
-            allowed = f"one for each of the {len(features)} rows of features"
-            raise InvalidArgument("labels", f"shape {labels.shape}", allowed)
+        object.__setattr__(self, "features", features)
         object.__setattr__(self, "labels", labels)
+        strata = labels if self.strata is None else np.asarray(self.strata)
+        for name, each in (("labels", labels), ("strata", strata)):
+            if each.shape != features.shape[:1]:
+                allowed = f"one for each of the {len(features)} rows of features"
+                raise InvalidArgument(name, f"shape {each.shape}", allowed)
         if self.strata is None and not self.binary:
             allowed = "given where labels are not +-1: bins of the label, or classes"
             raise InvalidArgument("strata", None, allowed)
-        strata = labels if self.strata is None else np.asarray(self.strata)
-        if strata.shape != labels.shape:
-            allowed = f"one for each of the {len(features)} rows of features"
-            raise InvalidArgument("strata", f"shape {strata.shape}", allowed)
         if strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
-        object.__setattr__(self, "features", features)
         object.__setattr__(self, "strata", strata)
         flag("intercept", self.intercept)
 

@@ -92,23 +92,15 @@ def _ridge(
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
     a = equations.mean(G, moments.h * slope, slope, 0.0)
-    T, error, taken = _errors(equations, moments, G, a, slope, start, tol)
+    T, power, taken = _variances(equations, moments, G, a, slope, start, tol)
     posterior = Posterior(G, T, a)
     after = equations.field(posterior)
-    # v is what epsilon has beside the rest of (20.4)
-    power = equations.positive(error - _error(moments, after) + after.power[0])
     solved = after._replace(power=power[None], response=np.exp(found.value))
     account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
     return Solved(solved, posterior, *account, equations.variance(solved, posterior))
 
 
-def _error(moments: StratumLabels, field: Field) -> Array:
-    """epsilon (N,).  Eq. (20.4)"""
-    missed = (moments.h - field.centre[0]) ** 2 + moments.spread + moments.noise
-    return np.asarray(missed - 2 * field.pull[0, :, 0] + field.power[0])
-
-
-def _errors(
+def _variances(
     equations: StrataEquations,
     moments: StratumLabels,
     G: Any,
@@ -117,16 +109,18 @@ def _errors(
     start: Posterior | None,
     tol: float,
 ) -> tuple[Any, Array, int]:
-    """T of ridge regression and the errors epsilon (N,) that it comes from, which solve the linear
-    system (20.4), from the ``start`` of another readout; and how many T were made.
+    """T of ridge regression and the variances v (N,) in the errors epsilon that it comes from,
+    which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
+    made.
 
     By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
     """
     strata, root = equations.strata, np.sqrt(equations.strata.shares) * slope
-    # Eq. (20.4), T apart
+    # Eq. (20.4), v and T apart
     centre, own = strata.mean(a), strata.quadratic(a)
-    seen = (moments.h - centre) ** 2 + moments.spread + moments.noise + own
-    seen -= 2 * strata.along_labels(a)
+    missed = (moments.h - centre) ** 2 + moments.spread + moments.noise
+    missed -= 2 * strata.along_labels(a)
+    seen = missed + own
 
     def covariance(x: Array) -> Any:
         return equations.covariance(G, slope**2 * x / root)
@@ -146,7 +140,7 @@ def _errors(
         x, residual = x + step * direction, residual - step * image
         size, before = residual @ residual, size
         direction, taken = residual + size / before * direction, taken + 1
-    return T, x / root, taken
+    return T, equations.positive(x / root - missed), taken
 
 
 def _first_responses(equations: StrataEquations) -> Array:

@@ -9,9 +9,10 @@ Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, 
 any library that follows the array standard, on a device.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,35 +23,47 @@ from ..convex import ConditionalLabels
 from .labels import StratumLabels
 
 
-class Strata(Protocol):
-    """What the equations ask of N strata of p features."""
+class Strata(ABC):
+    """What the equations ask of N strata of p features.
+
+    Attributes
+    ----------
+    shares : (N,)
+        omega, of sum 1.
+    """
+
+    shares: Array
 
     @property
-    def shares(self) -> Array:
-        """omega, (N,), of sum 1."""
-
-    @property
+    @abstractmethod
     def width(self) -> int:
         """p."""
 
+    @abstractmethod
     def mix(self, weights: Array) -> Any:
         """sum_nu w (S + mu mu^T), (p, p)."""
 
+    @abstractmethod
     def trace(self, matrix: Any) -> Array:
         """tr (S + mu mu^T) X of a symmetric X, (N,)."""
 
+    @abstractmethod
     def quadratic(self, x: Any) -> Array:
         """x S x, (N,)."""
 
+    @abstractmethod
     def mean(self, x: Any) -> Array:
         """mu x, (N,)."""
 
+    @abstractmethod
     def mix_means(self, weights: Array) -> Any:
         """sum_nu w mu, (p,): the adjoint of ``mean``."""
 
+    @abstractmethod
     def along_labels(self, x: Any) -> Array:
         """e x, (N,)."""
 
+    @abstractmethod
     def mix_along_labels(self, weights: Array) -> Any:
         """sum_nu w e, (p,)."""
 
@@ -85,7 +98,7 @@ class Degree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HermiteStrata:
+class HermiteStrata(Strata):
     """Strata of a layer: features expanded in Hermite polynomials of Gaussian pre-activations,
 
         S + mu mu^T = sum_{k=0} (d_k d_k^T) o rho^k + diag(rest),                           (20.1)
@@ -111,11 +124,9 @@ class HermiteStrata:
 
     @property
     def width(self) -> int:
-        """p."""
         return int(self.correlation.shape[0])
 
     def mix(self, weights: Array) -> Any:
-        """sum_nu w (S + mu mu^T), (p, p).  Eq. (20.1)"""
         rho = self.correlation
         xp = namespace(rho)
         total = xp.zeros_like(rho)
@@ -127,7 +138,6 @@ class HermiteStrata:
         return total
 
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
         total = self._of_rest(namespace(matrix).linalg.diagonal(matrix))
         for k, (along, modes) in enumerate(self.degrees):
             if k:
@@ -136,7 +146,6 @@ class HermiteStrata:
         return total
 
     def quadratic(self, x: Any) -> Array:
-        """x S x, (N,)."""
         total, power = self._of_rest(x**2), self.correlation
         for k, (along, modes) in enumerate(self.degrees[1:]):
             scaled = modes * x
@@ -150,12 +159,10 @@ class HermiteStrata:
         return np.asarray(self.rest.along @ to_host(self.rest.modes @ diagonal))
 
     def mean(self, x: Any) -> Array:
-        """mu x, (N,)."""
         along, modes = self.degrees[0]
         return np.asarray(along @ to_host(modes @ x))
 
     def mix_means(self, weights: Array) -> Any:
-        """sum_nu w mu, (p,)."""
         along, modes = self.degrees[0]
         return like(weights @ along, modes) @ modes
 
@@ -182,7 +189,7 @@ class HermiteStrata:
 
 
 @dataclass(frozen=True)
-class MomentStrata:
+class MomentStrata(Strata):
     """Few strata, whose moments are given.
 
     Attributes
@@ -199,89 +206,64 @@ class MomentStrata:
 
     @property
     def width(self) -> int:
-        """p."""
         return int(self.means.shape[1])
 
     def mix(self, weights: Array) -> Any:
-        """sum_nu w (S + mu mu^T), (p, p)."""
         xp, w = namespace(self.means), like(weights, self.means)
         return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
 
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
         xp = namespace(matrix)
         means = xp.sum((self.means @ matrix) * self.means, axis=1)
         return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means)
 
     def quadratic(self, x: Any) -> Array:
-        """x S x, (N,)."""
         return to_host((self.covariances @ x) @ x)
 
     def mean(self, x: Any) -> Array:
-        """mu x, (N,)."""
         return to_host(self.means @ x)
 
     def mix_means(self, weights: Array) -> Any:
-        """sum_nu w mu, (p,)."""
         return like(weights, self.means) @ self.means
 
     def along_labels(self, x: Any) -> Array:
-        """e x, (N,)."""
         return to_host(self.label_covariances @ x)
 
     def mix_along_labels(self, weights: Array) -> Any:
-        """sum_nu w e, (p,)."""
         return like(weights, self.label_covariances) @ self.label_covariances
 
 
-@dataclass(frozen=True)
-class JoinedStrata:
-    """Strata of several kinds side by side: one for each component of the inputs.
+class JoinedStrata(Strata):
+    """Strata of several kinds side by side, one for each component of the inputs: ``parts``, with
+    shares that sum to 1 over all."""
 
-    Attributes
-    ----------
-    parts : sequence of Strata
-        With shares that sum to 1 over all.
-    """
-
-    parts: Sequence[Strata]
-
-    @property
-    def shares(self) -> Array:
-        """omega, (N,)."""
-        return np.concatenate([part.shares for part in self.parts])
+    def __init__(self, parts: Sequence[Strata]) -> None:
+        self.parts = parts
+        self.shares = np.concatenate([part.shares for part in parts])
 
     @property
     def width(self) -> int:
-        """p."""
         return self.parts[0].width
 
     def mix(self, weights: Array) -> Any:
-        """sum_nu w (S + mu mu^T), (p, p)."""
         return self._total("mix", weights)
 
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
         return np.concatenate([part.trace(matrix) for part in self.parts])
 
     def quadratic(self, x: Any) -> Array:
-        """x S x, (N,)."""
         return np.concatenate([part.quadratic(x) for part in self.parts])
 
     def mean(self, x: Any) -> Array:
-        """mu x, (N,)."""
         return np.concatenate([part.mean(x) for part in self.parts])
 
     def mix_means(self, weights: Array) -> Any:
-        """sum_nu w mu, (p,)."""
         return self._total("mix_means", weights)
 
     def along_labels(self, x: Any) -> Array:
-        """e x, (N,)."""
         return np.concatenate([part.along_labels(x) for part in self.parts])
 
     def mix_along_labels(self, weights: Array) -> Any:
-        """sum_nu w e, (p,)."""
         return self._total("mix_along_labels", weights)
 
     def _total(self, operation: str, weights: Array) -> Any:

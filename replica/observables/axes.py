@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,11 +33,10 @@ def is_list(values: Any) -> bool:
     return not isinstance(values, str) and np.ndim(values) > 0
 
 
-def losses_of(given: Any) -> list[Loss]:
-    """One loss, or each of a list, without two of a name."""
-    if not is_list(given):
-        return [as_loss(given)]
-    return [*named("loss", given, as_loss)]
+def losses_of(given: Any) -> tuple[list[Loss], dict[str, Array]]:
+    """One loss, or each of a list, without two of a name, and the axis of their names."""
+    losses = named("loss", given, as_loss)
+    return losses, {"loss": np.array([one.name for one in losses])} if is_list(given) else {}
 
 
 def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
@@ -78,7 +76,6 @@ def _students(name: str, values: Any) -> Array:
 
 def _kinds(name: str, values: Any) -> Array:
     """Names of theories of a step, (n,)."""
-
     return np.array(named(name, values, lambda value: choice(name, value, MODELS)))
 
 
@@ -98,7 +95,7 @@ def data_set(
     columns: Mapping[str, Array],
     constants: dict[str, Any],
     single: Sequence[str],
-    also: Mapping[str, Any] = MappingProxyType({}),
+    also: Mapping[str, Any] | None = None,
 ) -> "xarray.Dataset":
     """The ``columns``, (points,) each, and other variables on their ``axes``, with the labels of
     figures.  An axis that was given as a ``single`` number stays one: a coordinate of no
@@ -108,7 +105,7 @@ def data_set(
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
     variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
-    found = xarray.Dataset({**variables, **also}, coordinates, attributes(constants))
+    found = xarray.Dataset(variables | dict(also or {}), coordinates, attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():
         if name in found:
             found[name].attrs["long_name"] = label

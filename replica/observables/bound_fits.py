@@ -36,9 +36,8 @@ def lower_fit(table: Table) -> Fit:
 def upper_fit(table: Table) -> Fit:
     """The upper bound, without theta and psi.  Eq. (8.1)"""
     m, special = np.split(table.regressors, [len(table.offsets)])
-    return Fit(
-        table, _weighted_fit(table, m), np.zeros((len(table.mu1), len(special) // len(table.mu1)))
-    )
+    none = np.zeros(len(special)).reshape(len(table.mu1), -1)
+    return Fit(table, _weighted_fit(table, m), none)
 
 
 def _weighted_fit(table: Table, columns: Array) -> Array:

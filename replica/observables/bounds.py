@@ -233,25 +233,21 @@ def bounds_of_model(
         with within(time_limit):
             return _bounds(model, quadrature_tol)
     except GivenUp as given_up:
-        table = tabulate(model, next(rules(model)), target=False)
-        A, m, K, rest = (len(x) for x in (table.mu1, table.offsets, table.loadings[0], table.g))
-        shapes = {"coefficients": m + A * K, "offsets": m, "psi": (A, rest)}
-        unknown: dict[str, Any] = {name: np.full(of, np.nan) for name, of in shapes.items()}
-        unknown |= {"lower": np.nan, "upper": np.nan, "linear": linear_error(model)}
-        unknown |= {"bias_lower": 0.0, "bias_upper": 0.0, "quadrature_error": np.inf}
-        return Bounds(model=model, **unknown, status=given_up.status)
+        table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN
+        fits = lower_fit(table), upper_fit(table)
+        return _of_fits(model, fits, (0.0, 0.0), np.inf, given_up.status)
 
 
 def _bounds(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
     """The same, before the deadline."""
     if not model.train_bias:
-        return _at_biases(model, 0.0, 0.0, quadrature_tol)
+        return _at_biases(model, (0.0, 0.0), quadrature_tol)
 
     power = LabelLaw(model.labels.mean).averages(model.inputs).power
 
     @cache
     def at(bias: float) -> Array:
-        found = _at_biases(model, bias, bias, quadrature_tol)
+        found = _at_biases(model, (bias, bias), quadrature_tol)
         return np.array([found.lower, found.upper])
 
     def with_slopes(bias: float) -> Array:
@@ -269,20 +265,19 @@ def _bounds(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
 
     best = best_bias(0), best_bias(1)
     if np.isnan(best).any():
-        failed = _at_biases(model, 0.0, 0.0, quadrature_tol)
+        failed = _at_biases(model, (0.0, 0.0), quadrature_tol)
         return replace(failed, lower=np.nan, upper=np.nan, status=Status.AT_EDGE)
-    return _at_biases(model, *best, quadrature_tol)
+    return _at_biases(model, best, quadrature_tol)
 
 
 def _at_biases(
-    model: SpikedRandomFeatures, bias_lower: float, bias_upper: float, quadrature_tol: float
+    model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
 ) -> Bounds:
     """Both bounds, each with its bias added to all neurons, on tables of growing size.
 
     What attains a bound is fitted on the finer of two tables, and its error measured on both: the
     difference, relative to E y^2, estimates the quadrature error.
     """
-
     check_time()
 
     def change(coarse: tuple[Fit, Fit], fine: tuple[Fit, Fit]) -> float:
@@ -290,27 +285,39 @@ def _at_biases(
         power = fine[0].table.weights @ fine[0].table.power
         return float(np.abs(changes).max() / (power or 1.0))
 
-    both = (tables(model.with_bias(bias)) for bias in (bias_lower, bias_upper))
+    both = (tables(model.with_bias(bias)) for bias in biases)
     settled = settle(
         zip(*both, strict=False),  # as far as there are both
         lambda pair: (lower_fit(pair[0]), upper_fit(pair[1])),
         change,
         quadrature_tol,
     )
-    (lower, upper), met = settled.value, settled.met
+    status = Status.CONVERGED if settled.met else Status.QUADRATURE
+    return _of_fits(model, settled.value, biases, settled.change, status)
+
+
+def _of_fits(
+    model: SpikedRandomFeatures,
+    fits: tuple[Fit, Fit],
+    biases: tuple[float, float],
+    change: float,
+    status: Status,
+) -> Bounds:
+    """The bounds that two ``fits`` attain, known to a relative ``change``."""
+    (lower, upper), known = fits, status is Status.CONVERGED
     theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
     return Bounds(
         model=model,
-        lower=lower.error() if met else np.nan,
-        upper=upper.error() if met else np.nan,
+        lower=lower.error() if known else np.nan,
+        upper=upper.error() if known else np.nan,
         linear=linear_error(model),
         coefficients=np.append(lower.m, theta),
         offsets=upper.m,
         psi=psi,
-        bias_lower=bias_lower,
-        bias_upper=bias_upper,
-        quadrature_error=settled.change,
-        status=Status.CONVERGED if met else Status.QUADRATURE,
+        bias_lower=biases[0],
+        bias_upper=biases[1],
+        quadrature_error=change,
+        status=status,
     )
 
 

@@ -3,6 +3,7 @@
 docs/theory.md 20
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,15 +21,13 @@ from ..given import (
     TOLERANCE,
     FeatureSample,
     Given,
-    Posterior,
     ReadoutPoints,
     asked,
-    derivatives,
     evaluate,
     samples_of,
 )
 from ..problem import limits, one_positive, positive
-from .axes import data_set, given_as_one, is_list, losses_of
+from .axes import data_set, given_as_one, losses_of
 
 if TYPE_CHECKING:
     import xarray
@@ -49,14 +48,8 @@ class ReadoutSolution(Displayed):
     test_error : float
         Of a FirstLayer E (target - prediction)^2 on noiseless targets, of a FeatureSample on
         labels; NaN if not converged.  Eq. (20.5)
-    train_error : float
-        Mean squared training residual.
-    loss_error : float
-        Mean loss on new samples; half the square for the square loss.
-    train_loss : float
-        Mean loss on the training samples.
-    classification_error : float
-        P(y f < 0) on new samples where labels are +-1; NaN elsewhere.
+    train_error, loss_error, train_loss, classification_error : float
+        As a :class:`Solution` has them.
     readout_variance : float
         What the variance of the prediction over the readout's samples adds to the test error: the
         mean of K readouts, each of samples of its own, has 1/K of it.
@@ -111,46 +104,22 @@ class ReadoutSolution(Displayed):
 
 
 def solve_given(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
-) -> tuple[ReadoutSolution, Posterior | None]:
-    """:func:`replica.solve` of a given layer, and the law of its readout; ``options`` are the
-    tolerance and the time limit."""
-    _, at = _one(model, alpha, samples, lam, loss)
-    points = _points(evaluate, model, *at, **options)
-    return _solution(model, points, *at), points.last
-
-
-def gradient_given(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any, **options: Any
-) -> tuple[ReadoutSolution, dict[str, tuple[float, float]]]:
-    """The point of :func:`replica.gradient`, and the derivatives of its test and training error in
-    samples, or alpha, and lam."""
-    asked, at = _one(model, alpha, samples, lam, loss)
-    points, slopes = _points(derivatives, model, *at, **options)
-    values = asked | {"lam": at[1].item()}
-    each = zip(values.items(), slopes, strict=True)
-    return _solution(model, points, *at), {name: tuple(s / value) for (name, value), s in each}
-
-
-def _one(
-    model: Given, alpha: Any, samples: Any, lam: Any, loss: Any
-) -> tuple[dict[str, float], tuple[Array, Array, Loss]]:
-    """What is asked of alpha and samples; n and lam of one point, arrays (1,), and the loss."""
+    model: Given,
+    alpha: Any,
+    samples: Any,
+    lam: Any,
+    loss: Any,
+    quadrature_tol: float | None,
+    time_limit: float,
+) -> tuple[ReadoutSolution, ReadoutPoints]:
+    """:func:`replica.solve` of a given layer, and the points that it is the one of."""
     name, value = asked(model, alpha, samples)
-    given = one_positive(name, value)
-    at = {name: given.item()}
-    return at, (samples_of(model, name, given), one_positive("lam", lam), as_loss(loss))
-
-
-def _solution(
-    model: Given, points: ReadoutPoints, n: Array, penalty: Array, minimised: Loss
-) -> ReadoutSolution:
-    """The one of the ``points``."""
-    more = {"loss_error", "train_loss", "classification_error", "squared_norm", "strata"}
-    shown = {*shown_of_layer(model, minimised), *more}
-    columns = {key: getattr(points, key).item() for key in shown}
+    n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
+    minimised = as_loss(loss)
+    points = _points(model, n, penalty, minimised, quadrature_tol, time_limit)
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
-    return ReadoutSolution(model=model, **at, **columns)
+    columns = {name: column.item() for name, column in points.columns.items()}
+    return ReadoutSolution(model=model, **at, **columns), points
 
 
 def curve_given(
@@ -159,42 +128,46 @@ def curve_given(
     samples: Any,
     lam: Any,
     loss: Any = "square",
+    quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
     progress: Progress | None = None,
-    **options: Any,
 ) -> "xarray.Dataset":
-    """:func:`replica.learning_curve` of a given layer, as ``solve_given``."""
+    """:func:`replica.learning_curve` of a given layer."""
     name, value = asked(model, alpha, samples)
-    axes, losses = {name: positive(name, value), "lam": positive("lam", lam)}, losses_of(loss)
+    axes = {name: positive(name, value), "lam": positive("lam", lam)}
+    losses, names = losses_of(loss)
     first, second = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    at = samples_of(model, name, first), second
-    done, count = 0, len(first) * len(losses)
+    n, count, done = samples_of(model, name, first), len(first) * len(losses), itertools.count(1)
 
     def advance() -> None:
-        nonlocal done
-        done += 1
         if progress is not None:
-            progress(done, count)
+            progress(next(done), count)
 
-    each = [_points(evaluate, model, *at, one, advance=advance, **options) for one in losses]
+    accuracy = quadrature_tol, time_limit
+    each = [_points(model, n, second, one, *accuracy, advance).columns for one in losses]
     shown = dict.fromkeys(name for one in losses for name in shown_of_layer(model, one))
-    columns = {key: np.concatenate([getattr(points, key) for points in each]) for key in shown}
+    columns = {key: np.concatenate([columns[key] for columns in each]) for key in shown}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
-    if is_list(loss):
-        axes = {"loss": np.array([one.name for one in losses])} | axes
-    elif not losses[0].is_square:
+    if not (names or losses[0].is_square):
         constants["loss"] = losses[0].name
-    return data_set(axes, columns, constants, given_as_one(**{name: value}, lam=lam))
+    return data_set(names | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
 
 
-def of_limits_alone(**options: Any) -> None:
-    """Refuse for a given layer what is changed of the options that limits alone have."""
-    usual = {"method": "newton", "rule": "auto", "workers": 1, "notes": False}
+def left_out(allowed: str, **options: Any) -> None:
+    """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
+    usual = dict(quadrature_tol=None, method="newton", rule="auto", workers=1, notes=False)
     for name, value in options.items():
-        if name not in usual:
-            raise InvalidArgument("a grid", name, "over samples (or alpha) and lam of given layers")
         if value != usual[name]:
-            raise InvalidArgument(name, value, "left out of given layers and features")
+            raise InvalidArgument(name, value, allowed)
+
+
+def of_limits_alone(*grids: str, **options: Any) -> None:
+    """Refuse for a given layer what is changed of the options, and ``grids``, that limits alone
+    have."""
+    left_out("left out of given layers and features", **options)
+    if grids:
+        raise InvalidArgument("a grid", grids[0], "over samples (or alpha) and lam of given layers")
 
 
 def shown_of_layer(model: Given, loss: Loss) -> list[str]:
@@ -206,17 +179,16 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
 
 
 def _points(
-    found: Callable[..., Any],
     model: Given,
     samples: Array,
     lam: Array,
     loss: Loss,
-    tol: float | None = None,
-    time_limit: float = TIME_LIMIT,
-    **told: Any,
-) -> Any:
-    """What is ``found`` of the theory at the points (samples[i], lam[i])."""
-    tol, time_limit = limits(tol, time_limit)
+    quadrature_tol: float | None,
+    time_limit: float,
+    advance: Callable[[], None] = lambda: None,
+) -> ReadoutPoints:
+    """The theory at the points (samples[i], lam[i])."""
+    tol, seconds = limits(quadrature_tol, time_limit)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
@@ -226,4 +198,4 @@ def _points(
         if (same & (np.diff(model.labels[order]) != 0)).any():
             allowed = "the square where labels vary within a stratum"
             raise InvalidArgument("loss", loss.name, allowed)
-    return found(model, samples, lam, loss, tol or TOLERANCE, time_limit, **told)
+    return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

@@ -23,11 +23,11 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate_at
 from ..errors import InvalidArgument
-from ..given import Given, needs_alpha
+from ..given import Given, asked, derivatives, needs_alpha
 from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width, limits
-from ..saddle_point import Errors, ridge
+from ..saddle_point import ridge
 from .evaluate import is_ridge
-from .given_layers import ReadoutSolution, gradient_given
+from .given_layers import ReadoutSolution, solve_given
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
@@ -103,8 +103,10 @@ def gradient(
     if isinstance(problem, Given):
         if beta is not None:
             raise InvalidArgument("beta", beta, "left out of given layers, which have a width")
-        accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
-        found, slopes = gradient_given(problem, alpha, samples, lam, loss, **accuracy)
+        found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        name, value = asked(problem, alpha, samples)
+        of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)
+        slopes = {name: tuple(of_n / value), "lam": tuple(of_lam / found.lam)}
         return _gradient(found, slopes, found.status)
     alpha = needs_alpha(alpha, samples)
     check_problem(problem)
@@ -117,8 +119,8 @@ def gradient(
         raise InvalidArgument("model", "network", allowed)
     tol, seconds = limits(quadrature_tol, time_limit)
     with within(seconds):
-        at: dict[str, Any] = {"alpha": alpha, "lam": lam, "loss": loss}
-        point = solve(model, **at, quadrature_tol=tol, time_limit=seconds)
+        accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": seconds}
+        point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
         return _beside(problem, point, tol)
 
 
@@ -151,9 +153,8 @@ def _gradient(
     point: Solution | ReadoutSolution, slopes: dict[str, tuple[float, float]], status: Status
 ) -> Gradient:
     """The derivatives of test and training error, by parameter."""
-    test, train = zip(*slopes.values(), strict=True)
-    by_test, by_train = (dict(zip(slopes, error, strict=True)) for error in (test, train))
-    return Gradient(point, by_test, by_train, status)
+    test, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
+    return Gradient(point, test, train, status)
 
 
 Slopes = Iterator[tuple[str, tuple[float, float]]]  # of both errors, by parameter
@@ -162,43 +163,38 @@ Slopes = Iterator[tuple[str, tuple[float, float]]]  # of both errors, by paramet
 def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: Any) -> Slopes:
     """Derivatives of ridge regression's errors, by complex steps."""
     model, table = point.model, table_of_size(point.model, point.nodes)
-    wider = replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-    at, penalty = np.array([point.alpha]), np.array([point.lam])
+    at, penalty, step = np.array([point.alpha]), np.array([point.lam]), 1j * COMPLEX_STEP
     overlaps = ridge.solve_points(table, at, penalty).overlaps
     V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
-    moved = {
-        "alpha": (table, at + 1j * COMPLEX_STEP, penalty),
-        "lam": (table, at, penalty + 1j * COMPLEX_STEP),
-        "beta": (wider, at, penalty),
-    }
-    for name in ["alpha", "lam", *values]:
-        if name not in moved:
-            tangent = _tangent(problem, model, name, values[name], table)
-            if tangent is None:
-                continue
-            moved[name] = (tangent, at, penalty)
-        test, train = _perturbed(V, *moved[name])
-        yield name, (float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP))
+
+    def slopes(near: Table, alpha: Array, lam: Array) -> tuple[float, float]:
+        """Of both errors, where table, alpha or lam are a step away from those that V solves."""
+        responses = ridge.responses_of(near)
+        residual, slope = responses.analytic_residual(V, alpha, lam)
+        there = V + 1j * solve_rows(slope.real, -residual.imag)
+        test, train = ridge.trained_readout(responses, there, alpha, lam)[2]
+        return float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP)
+
+    yield "alpha", slopes(table, at + step, penalty)
+    yield "lam", slopes(table, at, penalty + step)
+    for name, value in values.items():
+        near = _tangent(problem, model, name, value, table)
+        if near is not None:
+            yield name, slopes(near, at, penalty)
 
 
 def _of_loss(
     problem: Problem, point: Solution, values: dict[str, float], tol: float | None
 ) -> Slopes:
     """Derivatives of the squared errors of any loss, by differences on nodes that are held."""
-    at = Task(
-        point.model,
-        point.loss,
-        np.array([point.alpha]),
-        np.array([point.lam]),
-        tol=LOSS_QUADRATURE_TOLERANCE if tol is None else tol,
-    )
+    tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
+    at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
 
     def near(name: str, value: float) -> Task:
-        if name == "alpha":
-            return at._replace(alpha=np.array([value]))
-        if name == "lam":
-            return at._replace(lam=np.array([value]))
-        return at._replace(model=_moved(problem, point.model, name, value))
+        moved: dict[str, Any] = {name: np.array([value])}
+        if name not in ("alpha", "lam"):
+            moved = {"model": _moved(problem, point.model, name, value)}
+        return at._replace(**moved)
 
     errors = errors_near(at)
     for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
@@ -210,20 +206,13 @@ def _of_loss(
         yield name, (float(slope[0]), float(slope[1]))
 
 
-def _perturbed(V: Array, table: Table, alpha: Array, lam: Array) -> Errors:
-    """Both errors, complex (P,), where table, alpha or lam are a complex step away from those
-    that V (P, D) solves the equations for."""
-    responses = ridge.responses_of(table)
-    residual, slope = responses.analytic_residual(V, alpha, lam)
-    step = solve_rows(slope.real, -residual.imag)
-    return ridge.trained_readout(responses, V + 1j * step, alpha, lam)[2]
-
-
 def _tangent(
     problem: Problem, model: SpikedRandomFeatures, name: str, value: float, table: Table
 ) -> Table | None:
     """``table`` a complex step along the parameter ``name`` of that ``value``; None where it has
     no derivative."""
+    if name == "beta":
+        return replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
     if not _differentiable(name, value):
         return None
     check_time()
@@ -234,11 +223,10 @@ def _tangent(
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
     constant = ("weights", "places", "beta", "dimension", "classes", "signs", "covariance")
-    varying = [f.name for f in fields(table) if f.name not in constant]
-    slopes = {
-        name: sum(weight * getattr(other, name) for weight, other in terms) for name in varying
-    }
-    moved = {name: getattr(table, name) + 1j * COMPLEX_STEP * slopes[name] for name in varying}
+    moved = {}
+    for name in {field.name for field in fields(table)}.difference(constant):
+        slope = sum(weight * getattr(other, name) for weight, other in terms)
+        moved[name] = getattr(table, name) + 1j * COMPLEX_STEP * slope
     if table.covariance is not None:
         tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
         moved["covariance"] = replace(table.covariance, tangent=tangent)
@@ -256,8 +244,7 @@ def _moved(
     problem: Problem, model: SpikedRandomFeatures, name: str, value: float
 ) -> SpikedRandomFeatures:
     """``model``, which ``problem`` makes, with another value of one parameter."""
-    moved: SpikedRandomFeatures = problem.model(**{"beta": model.beta, name: value})
-    return moved
+    return problem.model(**{"beta": model.beta, name: value})
 
 
 def _stencil(name: str, value: float, order: int = 8) -> Iterator[tuple[float, float]]:

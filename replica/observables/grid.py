@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers import executors
-from solvers.quadrature import QuadratureError
 from solvers.results import Array
 
 from ..convex import Loss
@@ -29,8 +28,8 @@ from ..problem import (
     describe,
     positive,
 )
-from .axes import data_set, given_as_one, grid_axes, is_list, losses_of, models_on_grid
-from .solution import columns_shown, error_shown, evaluate, network_of, of_size
+from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
+from .solution import columns_shown, error_shown, evaluate, network_of, of_size, relative_change
 
 if TYPE_CHECKING:
     import xarray
@@ -107,25 +106,14 @@ class Grid:
     def _change(self, other: Callable[[SpikedRandomFeatures], Any], **settings: Any) -> Array:
         """The relative change of the error that matters most, (points,), from each model to the
         ``other`` that is made of it; NaN where either is not known."""
-        at: dict[str, Any] = {
-            "alpha": self.axes["alpha"],
-            "lam": self.axes["lam"],
-            "losses": self.losses,
-        }
-        name, changes = error_shown(self.models[0]), []
-        for model, here in zip(
-            self.models, np.split(self.columns[name], len(self.models)), strict=True
-        ):
-            there = here
-            try:
-                if (changed := other(model)) is not model:
-                    there = _solved([changed], **at, **settings)[name]
-            except (InvalidArgument, QuadratureError):  # there is no such theory
-                there = np.full_like(here, np.nan)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                changes.append(there / here - 1)
-        change = np.concatenate(changes)
-        return np.where(np.isfinite(change), change, np.nan)
+        name, at = error_shown(self.models[0]), (self.axes["alpha"], self.axes["lam"], self.losses)
+
+        def errors(model: SpikedRandomFeatures) -> Array:
+            return _solved([model], *at, **settings)[name]
+
+        here = np.split(self.columns[name], len(self.models))
+        each = zip(self.models, here, strict=True)
+        return np.concatenate([relative_change(one, other, x, errors) for one, x in each])
 
 
 OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
@@ -147,19 +135,15 @@ def sweep(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.solution.evaluate`.
     """
-    axes, losses = grid_axes(problem, grids), losses_of(loss)
-    ends = {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    if is_list(loss):
-        ends = {"loss": np.array([one.name for one in losses])} | ends
+    axes, (losses, names) = grid_axes(problem, grids), losses_of(loss)
+    ends = names | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
     sizes = [values.size for values in (axes | ends).values()]
     most = 10**7  # points, whose results take 5 GB
     check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), most)
     models = models_on_grid(problem, axes)
     single = given_as_one(**grids, alpha=alpha, lam=lam)
-    points = {"alpha": ends["alpha"], "lam": ends["lam"]}
-    columns = _solved(
-        models, **points, losses=losses, workers=workers, progress=progress, **settings
-    )
+    at = ends["alpha"], ends["lam"], losses
+    columns = _solved(models, *at, workers=workers, progress=progress, **settings)
     if failed := int(np.sum(~columns["converged"])):
         logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
     return Grid(problem, axes | ends, models, columns, losses, single)
@@ -167,10 +151,10 @@ def sweep(
 
 def _solved(
     models: Sequence[SpikedRandomFeatures],
-    *,
     alpha: Array,
     lam: Array,
     losses: Sequence[Loss],
+    *,
     workers: int = 1,
     progress: Progress | None = None,
     **settings: Any,
@@ -183,32 +167,33 @@ def _solved(
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.
     blocks = [
-        partial(evaluate, model, a[i : i + size], b[i : i + size], loss=loss, **settings)
+        partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
         for model in models
         for loss in losses
         for size in [len(a) if loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
-    parts = computed(partial(_columns, blocks, [*shown]), len(blocks), workers, progress)
+    parts = computed(blocks, workers, progress)
     return {name: np.concatenate([part[name] for part in parts]) for name in shown}
 
 
 def computed(
-    task: Callable[[int], Any], count: int, workers: int, progress: Progress | None
+    tasks: Sequence[Callable[[], Any]], workers: int, progress: Progress | None
 ) -> list[Any]:
-    """task(0), task(1), ..., so many, by ``workers`` processes."""
+    """What the ``tasks`` return, by ``workers`` processes."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     done: dict[int, Any] = {}
-    for index, result in executors.results(task, range(count), None, min(workers, count)):
+    cells, count = range(len(tasks)), len(tasks)
+    for index, result in executors.results(lambda i: tasks[i](), cells, None, min(workers, count)):
         done[index] = result
         if progress is not None:
             progress(len(done), count)
-    return [done[index] for index in range(count)]
+    return [done[index] for index in cells]
 
 
-def _columns(blocks: list[partial[Any]], shown: Sequence[str], index: int) -> dict[str, Array]:
+def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
     """What is ``shown`` of the points of one block, (P,) each."""
-    known = blocks[index]().columns
+    known = evaluate(*block, **settings).columns
     columns = {name: known[name] for name in shown}
     return columns | {"status": np.array([status.value for status in columns["status"]])}

@@ -21,7 +21,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 from solvers.rules import trapezoid
 
-from ..equivalence import Table, at_points
+from ..equivalence import at_points
 from ..errors import InvalidArgument
 from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
@@ -68,7 +68,7 @@ class LearnedFunction:
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
         """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
         in arrays."""
-        _, averaged, field = self._field(kappa)
+        averaged, field = self._field(kappa)
         z, w = trapezoid(128)
         output = field.centre[0, :, None] + np.sqrt(field.power[0, :, None]) * z
         return averaged(function(output) @ w)
@@ -85,7 +85,7 @@ class LearnedFunction:
 
     def _moments(self, kappa: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of the output."""
-        _, averaged, field = self._field(kappa)
+        averaged, field = self._field(kappa)
         return _mixed(averaged, field.centre[0], field.power[0])
 
     @property
@@ -93,9 +93,9 @@ class LearnedFunction:
         """With the trained bias, where there is one."""
         return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
-    def _field(self, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array], Field]:
-        """The moments at kappa, what averages over the components of the inputs, and the law of the
-        output at the nodes; NaN if not converged."""
+    def _field(self, kappa: ArrayLike) -> tuple[Callable[[Array], Array], Field]:
+        """What averages over the components of the inputs at kappa, and the law of the output at
+        the nodes; NaN if not converged."""
         table, averaged = at_points(self._model, kappa)
         # what groups contribute, summed over those of a kind
         member = np.equal.outer(np.arange(len(table.c)), table.classes)
@@ -105,7 +105,7 @@ class LearnedFunction:
         first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
         of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
         overlaps = Overlaps(*(part[None] for part in of_kinds))
-        return table, averaged, field_on(ridge.responses_of(table), overlaps)
+        return averaged, field_on(ridge.responses_of(table), overlaps)
 
 
 def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> tuple[Array, Array]:
@@ -131,15 +131,16 @@ class LearnedByReadout(LearnedFunction):
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa), of inputs and readouts.  Eq. (20.3)"""
-        strata, readout, shape = self._at(kappa)
-        return np.where(self.point.converged, strata.mean(readout.mean), np.nan).reshape(shape)
+        return self._of_readout(kappa, lambda strata, readout: strata.mean(readout.mean))
 
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa, and over readouts.
         Eq. (20.7)"""
-        strata, readout, shape = self._at(kappa)
-        total = strata.quadratic(readout.mean) + strata.trace(readout.covariance) / strata.width
-        return np.where(self.point.converged, total, np.nan).reshape(shape)
+
+        def total(strata: HermiteStrata, readout: Posterior) -> Array:
+            return strata.quadratic(readout.mean) + strata.trace(readout.covariance) / strata.width
+
+        return self._of_readout(kappa, total)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """E[y | kappa]."""
@@ -150,14 +151,15 @@ class LearnedByReadout(LearnedFunction):
         """0: the target is a function of kappa."""
         return np.zeros(self._places(kappa)[1])
 
-    def _at(self, kappa: ArrayLike) -> tuple[HermiteStrata, Posterior, tuple[int, ...]]:
-        """The features at kappa, the readout, which is NaN where it is not known, and the shape
-        (...)."""
+    def _of_readout(
+        self, kappa: ArrayLike, made: Callable[[HermiteStrata, Posterior], Array]
+    ) -> Array:
+        """What is ``made`` of the features at kappa and the readout; NaN where it is not known."""
         places, shape = self._places(kappa)
         strata = self.point.model.along_target(places)
-        p = strata.width
-        unknown = Posterior(*(np.full(of, np.nan) for of in ((p, p), (p, p), (p,))))
-        return strata, self.readout or unknown, shape
+        if self.readout is None or not self.point.converged:
+            return np.full(shape, np.nan)
+        return made(strata, self.readout).reshape(shape)
 
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""
@@ -201,8 +203,9 @@ def learned_function(
     ([0.0, 0.6931], 0.0124)
     """
     if isinstance(model, FirstLayer):
-        limits = {"tol": quadrature_tol, "time_limit": time_limit}
-        return LearnedByReadout(*solve_given(model, alpha, samples, lam, "square", **limits))
+        limits = quadrature_tol, time_limit
+        point, points = solve_given(model, alpha, samples, lam, "square", *limits)
+        return LearnedByReadout(point, points.last)
     check_model(model)
     model.refuse_channel()
     alpha = needs_alpha(alpha, samples)

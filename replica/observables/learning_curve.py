@@ -19,7 +19,7 @@ from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
 from .evaluate import Scheme
-from .given_layers import curve_given, of_limits_alone, shown_of_layer
+from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
 from .solution import columns_shown
@@ -120,20 +120,22 @@ def learning_curve(
     >>> both.test_error.values.round(6), both.lam.values.round(4)
     (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """
-    options = {"loss": loss, "quadrature_tol": quadrature_tol, "method": method, "rule": rule}
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     values = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
     with told(progress, "points") as advance:
         if searched:
-            _refuse_beside_best(options)
+            allowed = f"left out where {BEST} parameters are searched"
+            if is_list(loss) or not as_loss(loss).is_square:
+                raise InvalidArgument("loss", loss, allowed)
+            left_out(allowed, quadrature_tol=quadrature_tol, method=method, rule=rule)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
             limits |= {"notes": notes, "progress": advance}
             dataset = _at_best(model, searched, at, grids, **limits)
         elif isinstance(model, Given):
-            of_limits_alone(method=method, rule=rule, workers=workers, notes=notes, **grids)
-            accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
-            dataset = curve_given(model, alpha, samples, lam, loss, progress=advance, **accuracy)
+            of_limits_alone(*grids, method=method, rule=rule, workers=workers, notes=notes)
+            accuracy = quadrature_tol, time_limit
+            dataset = curve_given(model, alpha, samples, lam, loss, *accuracy, advance)
         else:
             limits |= {"quadrature_tol": quadrature_tol, "scheme": Scheme(method, rule)}
             grid = sweep(
@@ -153,17 +155,6 @@ def learning_curve(
     return dataset
 
 
-def _refuse_beside_best(options: Mapping[str, Any]) -> None:
-    """Refuse what a search of the best parameters does not take."""
-    usual = {"quadrature_tol": None, "method": "newton", "rule": "auto"}
-    allowed = f"left out where {BEST} parameters are searched"
-    if is_list(options["loss"]) or not as_loss(options["loss"]).is_square:
-        raise InvalidArgument("loss", options["loss"], allowed)
-    for name, value in usual.items():
-        if options[name] != value:
-            raise InvalidArgument(name, options[name], allowed)
-
-
 def _at_best(
     model: Problem | Given,
     searched: Sequence[str],
@@ -181,14 +172,13 @@ def _at_best(
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
-        of_limits_alone(notes=notes, workers=workers, **grids)
+        of_limits_alone(*grids, notes=notes, workers=workers)
         name, value = asked(model, at["alpha"], at["samples"])
         shown = shown_of_layer(model, SQUARE)
     else:
         if "eta" in searched and "rate" in grids:
-            raise InvalidArgument(
-                "rate", grids["rate"], f"left out where the {BEST} eta is searched"
-            )
+            allowed = f"left out where the {BEST} eta is searched"
+            raise InvalidArgument("rate", grids["rate"], allowed)
         name, value = "alpha", needs_alpha(at["alpha"], at["samples"])
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
@@ -199,10 +189,9 @@ def _at_best(
     search = optimal_lambda if searched == ["lam"] else optimal_eta
     places = places_on_grid(ends)
     check_points("a grid", f"{len(models)} x {len(places)}", len(models) * len(places), 10**5)
-    each = itertools.product(models, places)
-    tasks = [partial(search, one, **place, time_limit=time_limit) for one, place in each]
-    row = partial(_best_row, tasks, [*searched, *shown])
-    rows = computed(row, len(tasks), workers, progress)
+    row = partial(_best_row, [*searched, *shown], search, time_limit=time_limit)
+    tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
+    rows = computed(tasks, workers, progress)
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
     single = given_as_one(**fixed, **points)
     if isinstance(model, Given):
@@ -211,11 +200,11 @@ def _at_best(
 
 
 def _best_row(
-    searches: Sequence[Callable[[], Optimum]], names: list[str], index: int
+    names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
 ) -> dict[str, Any]:
-    """What is known, by its ``names``, of the point that one of the ``searches`` finds."""
+    """What is known, by its ``names``, of the point that a ``search`` finds."""
     try:
-        best = searches[index]()
+        best = search(model, **at)
     except ConvergenceError as error:
         unknown = dict.fromkeys(names, np.nan)
         return unknown | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}

@@ -5,7 +5,7 @@ scan over the whole range, on which every basin shows, and polishing to about te
 test error may have several minima; all that were found are reported, the lowest is returned.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.minima import Minimum, minima
+from solvers.minima import minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
 from ..equivalence import table_at
-from ..given import Given, needs_alpha
+from ..given import Given, asked, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
@@ -136,11 +136,8 @@ def optimal_lambda(
     ----------
     model : SpikedRandomFeatures, FirstLayer or FeatureSample
         Of a step: step.srf(beta=...) or step.network(beta=...).
-    alpha : float
-        Readout samples over input dimension, n/d.
-    samples : float
-        Number n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample; its
-        best penalty is known to a hundredth.
+    alpha, samples : float
+        As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.
     lam : (float, float)
         The range searched, on a logarithmic scale.
     time_limit : float
@@ -164,29 +161,25 @@ def optimal_lambda(
     """
     axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
-        for name, value in (("alpha", alpha), ("samples", samples)):
-            if value is not None:
-                one_positive(name, value)
+        one_positive(*asked(model, alpha, samples))
         with within(seconds):
-            return _lowest(model, {"alpha": alpha, "samples": samples}, axis[::2])
+            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::2])
     check_model(model)
     with within(seconds):
         return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
 
 
-def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
+def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam, on a scan of them and then
     between neighbours: errors are not smooth enough for ``minima``, but to their tolerance."""
     from scipy.optimize import minimize_scalar
 
     def errors(x: ArrayLike) -> Array:
-        found = curve_given(model, at["alpha"], at["samples"], np.exp(x)).test_error.values
+        found = curve_given(model, lam=np.exp(x), **at).test_error.values
         check_time()
         return np.where(np.isfinite(found), found, np.inf)
 
     values = errors(axis)
-    if not np.isfinite(values).any():
-        raise ConvergenceError("the equations could be solved nowhere in the range", None)
     around = np.pad(values, 1, constant_values=np.inf)
     local = []
     for i in np.flatnonzero((values <= np.minimum(around[:-2], around[2:])) & np.isfinite(values)):
@@ -202,10 +195,7 @@ def _lowest(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
             place, value = found.x, found.fun
         at_edge = ("lam",) if edge else ()
         local.append(LocalMinimum(float(np.exp(place)), np.nan, float(value), at_edge))
-    local.sort(key=lambda one: one.test_error)
-    best = local[0]
-    point = _in_time(model, lam=best.lam, **at)
-    return Optimum(point.lam, np.nan, point.test_error, best.at_edge, tuple(local), point)
+    return _optimum(sorted(local, key=lambda one: one.test_error), lambda _: model, at)
 
 
 def optimal_eta(
@@ -279,35 +269,37 @@ def _search(
         rows = [_errors(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(rows, [x.size for x in varied])
 
-    level = 1
+    level, unknown = 1, {"lam": np.nan, "eta": np.nan}
     while True:
-        found = minima(partial(errors, level), list(axes.values()))
-        if not found:
-            raise ConvergenceError("the equations could be solved nowhere in the range", None)
-        local = tuple(_local_minimum(one, list(axes)) for one in found)
-        best = local[0]
-        point = _in_time(model(best.eta), alpha=alpha, lam=best.lam if lam is None else lam)
+        local = []
+        for one in minima(partial(errors, level), list(axes.values())):
+            known = unknown | dict(zip(axes, np.exp(one.place).tolist(), strict=True))
+            edge = tuple([*axes][k] for k in one.at_edge)
+            local.append(LocalMinimum(**known, test_error=one.value, at_edge=edge))
+        best = _optimum(local, model, {"alpha": alpha}, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
-        agree = abs(best.test_error - point.test_error) <= 1e-10 * point.test_error
-        last = _is_evaluated(point.model) or table_at(point.model, level + 1) is None
-        if agree or last or not point.converged:
-            return Optimum(point.lam, best.eta, point.test_error, best.at_edge, local, point)
+        agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
+        at = best.point.model
+        if agree or _is_evaluated(at) or table_at(at, level + 1) is None or not best.converged:
+            return best
         level += 1
 
 
-def _in_time(model: Any, **at: Any) -> Any:
-    """The point of a search, before its deadline."""
-    point = solve(model, **at)
+def _optimum(
+    local: Sequence[LocalMinimum],
+    model: Callable[[float], Any],
+    at: dict[str, Any],
+    lam: float | None = None,
+) -> Optimum:
+    """The theory of ``model(eta)`` at the lowest of ``local`` minima, or at ``lam``, before the
+    deadline."""
+    if not local:
+        raise ConvergenceError("the equations could be solved nowhere in the range", None)
+    best = local[0]
+    point = solve(model(best.eta), lam=best.lam if lam is None else lam, **at)
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
-    return point
-
-
-def _local_minimum(one: Minimum, names: list[str]) -> LocalMinimum:
-    """A minimum in the logarithms of ``names``."""
-    place = dict(zip(names, np.exp(one.place).tolist(), strict=True))
-    edge = tuple(names[k] for k in one.at_edge)
-    return LocalMinimum(place.get("lam", np.nan), place.get("eta", np.nan), one.value, edge)
+    return Optimum(point.lam, best.eta, point.test_error, best.at_edge, tuple(local), point)
 
 
 def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:

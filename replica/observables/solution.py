@@ -129,17 +129,15 @@ class Solution(Displayed):
         """The relative change of the error that matters most from here to the ``other`` model that
         is made of this."""
         name = error_shown(self.model)
-        here: float = getattr(self, name)
+
+        def error(model: SpikedRandomFeatures) -> float:
+            return getattr(solve(model, alpha=self.alpha, lam=self.lam, loss=self.loss), name)
+
+        here = getattr(self, name)
         if not here > 0:
             return np.nan
-        try:
-            with within(NETWORK_TIME):
-                there = other(self.model)
-                at: dict[str, Any] = {"alpha": self.alpha, "lam": self.lam, "loss": self.loss}
-                same = there is self.model
-                return 0.0 if same else getattr(solve(there, **at), name) / here - 1
-        except (InvalidArgument, QuadratureError, GivenUp):
-            return np.nan
+        with within(NETWORK_TIME):
+            return float(relative_change(self.model, other, here, error))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -183,6 +181,24 @@ def error_shown(model: SpikedRandomFeatures) -> str:
     return "classification_error" if model.labels.binary else "test_error"
 
 
+def relative_change(
+    model: SpikedRandomFeatures,
+    other: Callable[[SpikedRandomFeatures], SpikedRandomFeatures],
+    here: Any,
+    error: Callable[[SpikedRandomFeatures], Any],
+) -> Array:
+    """The relative change of an ``error``, of any shape, from that ``here``, of a model, to that of
+    the ``other`` that is made of it; NaN where either is not known."""
+    try:
+        changed = other(model)
+        there = here if changed is model else error(changed)
+    except (InvalidArgument, QuadratureError, GivenUp):  # there is no such theory, or it takes long
+        there = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.divide(there, here) - 1
+    return np.where(np.isfinite(change), change, np.nan)
+
+
 def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
     """The names of what tables show of a point."""
     bias = ["trained_bias"] if model.train_bias else []
@@ -201,8 +217,7 @@ def network_of(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     """The network after the steps that made the sRF; what is none of a step, itself."""
     if model.step is None or model.rows is not None:
         return model
-    network: SpikedRandomFeatures = model.step.network(beta=model.beta)
-    return replace(network, dimension=model.dimension)
+    return replace(model.step.network(beta=model.beta), dimension=model.dimension)
 
 
 @overload
@@ -297,8 +312,8 @@ def solve(
     solution: Solution | ReadoutSolution
     if isinstance(model, Given):
         of_limits_alone(method=method, rule=rule)
-        accuracy = {"tol": quadrature_tol, "time_limit": time_limit}
-        solution, _ = solve_given(model, alpha, samples, lam, loss, **accuracy)
+        at = model, alpha, samples, lam, loss
+        solution, _ = solve_given(*at, quadrature_tol, time_limit)
     else:
         check_model(model)
         if alpha is None or samples is not None:
@@ -322,31 +337,15 @@ def solve(
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
             **{name: column.item() for name, column in evaluated.columns.items()},
         )
-    if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure):
-        _raise_unless_converged(solution)
-    return solution
-
-
-def _raise_unless_converged(solution: Solution | ReadoutSolution) -> None:
-    """Say where and how a solution failed, if it did.
-
-    Raises
-    ------
-    ConvergenceError
-    """
-    if not solution.converged:
+    failed = not solution.converged
+    if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:
+        name = "samples" if isinstance(model, Given) else "alpha"
         raise ConvergenceError(
-            f"at {_place(solution)}, lam={solution.lam:g}: {solution.status.value} "
+            f"at {name}={getattr(solution, name):g}, lam={solution.lam:g}: {solution.status.value} "
             f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
             solution,
         )
-
-
-def _place(solution: Solution | ReadoutSolution) -> str:
-    """alpha or samples of a solution, in words."""
-    if isinstance(solution, ReadoutSolution):
-        return f"samples={solution.samples:g}"
-    return f"alpha={solution.alpha:g}"
+    return solution
 
 
 @one_thread()  # more only get into each other's way: the matrices are small

@@ -5,7 +5,7 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given import FeatureSample, FirstLayer, ReadoutErrors
+from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
 from replica.problem import GaussianMixture, activation
 from solvers.rules import gauss_hermite, tensor
@@ -23,7 +23,7 @@ def errors(model, samples, lam, of="square", **options):
     """Those of one point."""
     found = evaluate(model, np.array([samples]), np.array([lam]), loss(of), **options)
     assert found.converged.all(), found.status
-    return {name: float(getattr(found, name)[0]) for name in ReadoutErrors._fields}
+    return {name: float(error[0]) for name, error in found.errors._asdict().items()}
 
 
 def sech2(x):
@@ -220,7 +220,7 @@ def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
     found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-16)
     assert [status.name for status in found.status] == ["QUADRATURE"] * 2
-    assert np.isnan(found.test_error).all()
+    assert np.isnan(found.errors.test_error).all()
     assert (found.quadrature_error > 1e-16).all()
     assert not found.converged.any()
 
@@ -246,7 +246,7 @@ def test_special_directions_are_added_until_the_next_is_worth_little():
     without = evaluate(FirstLayer(**given, **of, beside=0), *at)
     assert [each.directions[0] for each in (found, more, without)] == [2, 3, 1]
     assert found.converged[0]
-    change = abs(more.test_error[0] / found.test_error[0] - 1)
+    change = abs(more.errors.test_error[0] / found.errors.test_error[0] - 1)
     assert change < 5 * found.quadrature_error[0] + 1e-4
     assert without.quadrature_error[0] > 0.0075
     assert not without.converged[0]
@@ -258,7 +258,7 @@ def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refuse
     at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
     found = evaluate(layer, *at, time_limit=1e-9)
     assert [status.name for status in found.status] == ["TIME"] * 2
-    assert np.isnan(found.test_error).all()
+    assert np.isnan(found.errors.test_error).all()
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
         evaluate(many, *at)
@@ -271,7 +271,7 @@ def test_points_are_those_solved_alone(after_step):
     together = evaluate(layer, samples, lam, loss("square"))
     for i in range(3):
         alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
+        assert together.errors.test_error[i] == pytest.approx(alone.errors.test_error[0], rel=1e-4)
 
 
 def test_points_of_features_are_those_solved_alone():
@@ -283,7 +283,7 @@ def test_points_of_features_are_those_solved_alone():
     assert together.converged.all()
     for i in range(3):
         alone = evaluate(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.test_error[i] == pytest.approx(alone.test_error[0], rel=1e-4)
+        assert together.errors.test_error[i] == pytest.approx(alone.errors.test_error[0], rel=1e-4)
 
 
 def test_special_directions_may_be_all_there_are():

@@ -37,7 +37,7 @@ def test_a_point_is_what_the_theory_of_given_layers_says(layer):
     found = evaluate(layer, np.array([100.0]), np.array([0.1]), replica.loss("square"))
     assert point.converged
     for name in ("test_error", "train_error", "quadrature_error", "strata"):
-        assert getattr(point, name) == getattr(found, name)[0]
+        assert getattr(point, name) == found.columns[name][0]
     assert "weights 90 x 120" in repr(point)
     assert replica.solve(layer, alpha=100 / 120, lam=0.1).test_error == point.test_error
 

@@ -29,7 +29,7 @@ def test_readouts_of_a_simulated_layer_have_the_errors_of_its_theory(dimension, 
     assert theory.converged.all()
     for name in ("test", "train"):
         mean, stderr = (getattr(found, f"{name}_{part}")[:, 0] for part in ("mean", "stderr"))
-        expected = getattr(theory, f"{name}_error")
+        expected = getattr(theory.errors, f"{name}_error")
         # errors of order 1/n beside four standard errors
         assert (np.abs(mean - expected) < 4 * stderr + expected / dimension).all()
 
@@ -69,7 +69,7 @@ def test_splits_of_features_have_the_errors_of_their_theory():
     theory = evaluate(sample, samples, np.full(2, 0.1), loss("square"))
     for name in ("test_error", "train_error", "classification_error"):
         each = found.measured.get(name, getattr(found, name, None))[:, :, 0]
-        stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), getattr(theory, name)
+        stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), getattr(theory.errors, name)
         assert (np.abs(each.mean(axis=0) - expected) < 4 * stderr + 0.02 * expected).all()
 
 
@@ -93,7 +93,7 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     samples = np.array([60, 120])
     found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
     expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
-    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.test_error)
+    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.errors.test_error)
     assert found.agrees
     assert "samples = " in found.verdict
     assert found.document()["points"][1]["samples"] == 120
