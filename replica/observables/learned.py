@@ -12,6 +12,7 @@ not tell.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +20,25 @@ from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array
-from solvers.rules import trapezoid
+from solvers.rules import gauss_hermite, tensor, trapezoid
 
-from ..equivalence import at_points
+from ..equivalence import Table, at_points, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
-from ..problem import SpikedRandomFeatures, check_model
+from ..problem import Components, SpikedRandomFeatures, check_model, plain_array
 from ..saddle_point import Field, Overlaps, field_on, ridge
 from .given_layers import solve_given
 from .solution import Solution, solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+NODES = {1: 128, 2: 24, 3: 16, 4: 12}  # of z along each of the spikes, given a direction
+
+# What averages over all that kappa does not tell, and mean and variance of each part of it, (M N,).
+Conditional = tuple[Callable[[Array], Array], Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,35 +75,41 @@ class LearnedFunction:
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
         """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
         in arrays."""
-        averaged, field = self._field(kappa)
+        averaged, centre, power = self._output(kappa)
         z, w = trapezoid(128)
-        output = field.centre[0, :, None] + np.sqrt(field.power[0, :, None]) * z
-        return averaged(function(output) @ w)
+        return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
-        table, averaged = at_points(self._model, kappa)
-        return averaged(table.h)
+        averaged, h, _ = self._target(kappa)
+        return averaged(h)
 
     def target_variance(self, kappa: ArrayLike) -> Array:
         """k - h^2, without the label noise.  Eq. (3.3)"""
-        table, averaged = at_points(self._model, kappa)
-        return _mixed(averaged, table.h, table.spread)[1]
+        return _mixed(*self._target(kappa))[1]
 
     def _moments(self, kappa: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of the output."""
-        averaged, field = self._field(kappa)
-        return _mixed(averaged, field.centre[0], field.power[0])
+        return _mixed(*self._output(kappa))
 
     @property
     def _model(self) -> SpikedRandomFeatures:
         """With the trained bias, where there is one."""
         return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
-    def _field(self, kappa: ArrayLike) -> tuple[Callable[[Array], Array], Field]:
-        """What averages over the components of the inputs at kappa, and the law of the output at
-        the nodes; NaN if not converged."""
+    def _target(self, kappa: ArrayLike) -> Conditional:
+        """Mean and variance of the target given kappa and the component of the input."""
         table, averaged = at_points(self._model, kappa)
+        return averaged, table.h, table.spread
+
+    def _output(self, kappa: ArrayLike) -> Conditional:
+        """The same of the output, which is Gaussian; NaN if not converged."""
+        table, averaged = at_points(self._model, kappa)
+        field = self._field(table)
+        return averaged, field.centre[0], field.power[0]
+
+    def _field(self, table: Table) -> Field:
+        """The law of the output at the nodes of a table."""
         # what groups contribute, summed over those of a kind
         member = np.equal.outer(np.arange(len(table.c)), table.classes)
         o, kinds = self.point.overlaps, np.where(self.point.converged, member, np.nan)
@@ -105,11 +118,42 @@ class LearnedFunction:
         first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
         of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
         overlaps = Overlaps(*(part[None] for part in of_kinds))
-        return averaged, field_on(ridge.responses_of(table), overlaps)
+        return field_on(ridge.responses_of(table), overlaps)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedAlong(LearnedFunction):
+    """The same given the projection kappa on one ``direction`` of the input's coordinates, (D,)."""
+
+    direction: Array
+
+    def _target(self, kappa: ArrayLike) -> Conditional:
+        model, t = self._model, plain_array("kappa", kappa)
+        alone = Components.of(model.inputs, self.direction[:, None], model.labels.target.dimension)
+        places, chance = alone.given(t.reshape(1, -1))
+        found = alone.moments(model.labels.mean, places)
+        return partial(_averaged, chance, t.shape), found.h, found.spread
+
+    def _output(self, kappa: ArrayLike) -> Conditional:
+        model, t = self._model, plain_array("kappa", kappa)
+        inputs = model.components
+        spikes = inputs.slope.shape[2]
+        nodes, weights = tensor(*[gauss_hermite(NODES[spikes])] * spikes)
+        found = inputs.along(self.direction, t.ravel(), nodes)
+        field = self._field(tabulate_at(model, found.places, np.ones(len(found.depth))))
+        pull = (field.pull[0] * found.unit).sum(axis=1)
+        weights = (found.chance[:, None] * weights[:, None]).reshape(-1, t.size)
+        centre = field.centre[0] + pull * found.depth
+        return partial(_averaged, weights, t.shape), centre, field.power[0] - pull**2
+
+
+def _averaged(weights: Array, shape: tuple[int, ...], values: Array) -> Array:
+    """Averages over what is not known at N points, by ``weights`` (M, N), in a ``shape``."""
+    return np.asarray((weights * values.reshape(weights.shape)).sum(axis=0).reshape(shape))
 
 
 def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Mean and variance of a mixture whose parts have these, (J N,)."""
+    """Mean and variance of a mixture whose parts have these, (M N,)."""
     whole = averaged(mean)
     apart = mean - np.tile(whole.ravel(), mean.size // max(whole.size, 1))
     return whole, averaged(variance + apart**2)
@@ -177,10 +221,11 @@ def learned_function(
     alpha: float | None = None,
     samples: float | None = None,
     lam: float,
+    direction: ArrayLike | None = None,
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> LearnedFunction:
-    """What the network has learned along the spikes, at one point.
+    """What the network has learned along the spikes, or along a direction, at one point.
 
     Parameters
     ----------
@@ -188,6 +233,9 @@ def learned_function(
         Of the latter along the target's directions, on inputs N(0, I).
     alpha, samples, lam, quadrature_tol, time_limit : float
         As in :func:`replica.solve`.
+    direction : (D,) array, optional
+        In the coordinates of the target's arguments or, with ``inputs``, of these; of any length
+        but 0.  kappa is then the projection on it, one number.  Not of a FirstLayer.
 
     Raises
     ------
@@ -201,6 +249,10 @@ def learned_function(
     >>> learned = learned_function(model, alpha=1.0, lam=0.1)
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
+    >>> two = GradientStep(student="relu", target="z1 + z1*z2", alpha0=2, eta=2).srf(beta=1.0)
+    >>> along = learned_function(two, alpha=2.0, lam=0.1, direction=[0, 1])  # not learned yet
+    >>> along.mean([-1.0, 1.0]).round(4).tolist()
+    ([0.0, 0.6931], 0.0124)
     """
     if isinstance(model, FirstLayer):
         limits = quadrature_tol, time_limit
@@ -210,4 +262,10 @@ def learned_function(
     model.refuse_channel()
     alpha = needs_alpha(alpha, samples)
     accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    return LearnedFunction(solve(model, alpha=alpha, lam=lam, **accuracy))
+    if direction is None:
+        return LearnedFunction(solve(model, alpha=alpha, lam=lam, **accuracy))
+    along, D = plain_array("direction", direction), len(model.components.basis)
+    if along.shape != (D,) or not (np.isfinite(along).all() and along.any()):
+        raise InvalidArgument("direction", direction, f"{D} finite numbers that are not all 0")
+    along = along / np.linalg.norm(along)
+    return LearnedAlong(solve(model, alpha=alpha, lam=lam, **accuracy), along)

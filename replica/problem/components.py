@@ -42,6 +42,18 @@ class Places(NamedTuple):
         return Places(self.z[:, which], self.component[which])
 
 
+class Along(NamedTuple):
+    """Inputs of N given projections in J components: ``places`` of z at Q nodes of a standard
+    normal rule in each, one component after the other, then one node, (J Q N); there tau has the
+    mean ``unit * depth``, (J Q N, K') times (J Q N,), and no variance along ``unit``; and the
+    chances (J, N) of each component."""
+
+    places: Places
+    unit: Array
+    depth: Array
+    chance: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Components:
     """The J components of the law of inputs, on S = K + K' directions: the spikes, then zeta.
@@ -95,10 +107,30 @@ class Components:
         known = known + 1e-9 * flat[:, None, None] * np.eye(K)
         z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
         size = np.log(self.shares) - np.linalg.slogdet(known)[1]
-        likely = size[:, None] - (z**2).sum(axis=1) / 2
-        chance = np.exp(likely - likely.max(axis=0))
         where = np.repeat(np.arange(len(z)), N)
-        return Places(z.swapaxes(0, 1).reshape(K, -1), where), chance / chance.sum(axis=0)
+        at = Places(z.swapaxes(0, 1).reshape(K, -1), where)
+        return at, _chances(size[:, None] - (z**2).sum(axis=1) / 2)
+
+    def along(self, direction: Array, t: Array, nodes: Array) -> "Along":
+        """What is known of inputs whose first coordinates have the projection t (N,) on a
+        ``direction`` (D,): given that and the component, z and tau are Gaussian."""
+        onto = direction @ self.basis
+        slope, root = onto @ self.slope, onto @ self.root  # of the projection, (J, K), (J, K')
+        size = np.maximum((slope**2).sum(axis=1) + (root**2).sum(axis=1), 1e-18)
+        root = np.where(np.abs(root) > 1e-9 * np.sqrt(size)[:, None], root, 0.0)  # rounding
+        depth = np.linalg.norm(root, axis=1)
+        unit = root / np.where(depth > 0, depth, 1.0)[:, None]
+        away = t - (self.mean @ onto)[:, None]
+        known = slope[:, None, None] * (away / size[:, None])[:, None, :, None]
+        along = (nodes @ slope.T).T / np.maximum((slope**2).sum(axis=1), 1e-18)[:, None]
+        less = (1 - depth / np.sqrt(size))[:, None] * along  # what t leaves of z along its slope
+        z = known + (nodes - less[..., None] * slope[:, None])[:, :, None]  # (J, Q, N, K)
+        left = away[:, None] - np.einsum("jqnk,jk->jqn", z, slope)
+        left /= np.where(depth > 0, depth, np.inf)[:, None, None]
+        where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
+        likely = np.log(self.shares / np.sqrt(size))[:, None] - away**2 / (2 * size[:, None])
+        places = Places(z.reshape(-1, z.shape[-1]).T, where)
+        return Along(places, unit[where], left.ravel(), _chances(likely))
 
     def weights(self, weights: Array) -> Array:
         """Those (J N,) of ``places`` for quadrature weights (N,)."""
@@ -160,6 +192,12 @@ class Components:
             return np.asarray(mean(*z))
         values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
         return np.broadcast_to(values, z.shape[1:])
+
+
+def _chances(likely: Array) -> Array:
+    """Chances of components, (J, N), of these logarithms up to a constant."""
+    chance = np.exp(likely - likely.max(axis=0))
+    return np.asarray(chance / chance.sum(axis=0))
 
 
 def _affine(mean: Array, slope: Array, at: Places) -> Array:
