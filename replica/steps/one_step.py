@@ -58,7 +58,7 @@ def features_after_one_step(
 def readouts(step: Step, count: int) -> tuple[Array, Array]:
     """Values and shares of the readout, ``count`` of a continuous one; one of a step that is not
     made, where it does not matter."""
-    if not step.eta:
+    if not step.made:
         return np.zeros(1), np.ones(1)
     if step.readout.continuous is None:
         return step.readout.discretise(count)

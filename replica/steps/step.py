@@ -197,6 +197,11 @@ class Step(Problem):
         return tuple(self.steps) or ((self.alpha0, self.eta),)
 
     @property
+    def made(self) -> bool:
+        """Whether a step is made at all: at a rate that is not 0."""
+        return any(eta for _, eta in self.schedule)
+
+    @property
     def step(self) -> "Step":
         """Itself."""
         return self
