@@ -111,7 +111,7 @@ class Expression:
     @property
     def kinks(self) -> tuple[float, ...]:
         """Where a function of z1 alone may bend or jump."""
-        found = [crossings(partial(_above, node, kink)) for node, kink in self._passed()]
+        found = [crossings(partial(_at, node), kink) for node, kink in self._passed()]
         return tuple(sorted({round(place, 13) + 0.0 for places in found for place in places}))
 
     @property
@@ -157,21 +157,16 @@ def _grammar() -> str:
     )
 
 
-def _at(node: ast.AST, z: tuple[Array, ...]) -> Array:
+def _at(node: ast.AST, *z: Array) -> Array:
     """The value of a ``node`` as an array of the shape of the arguments."""
     return np.asarray(_value(node, z) + np.zeros_like(z[0]), dtype=float)
-
-
-def _above(node: ast.AST, value: float, z: Array) -> Array:
-    """A ``node`` of a function of z1 less a ``value``."""
-    return _at(node, (z,)) - value
 
 
 def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
     """Where ``node`` has a ``value``, if it is affine; a product is 0 where a factor is."""
     at = np.concatenate([np.zeros((1, r)), np.eye(r), np.random.default_rng(0).normal(size=(8, r))])
     with np.errstate(all="ignore"):
-        y = _at(node, tuple(at.T))
+        y = _at(node, *at.T)
     v = y[1 : r + 1] - y[0]
     if np.allclose(y, y[0] + at @ v, rtol=0, atol=1e-12 * (1 + np.abs(y).max())):
         if v.any():

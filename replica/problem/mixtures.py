@@ -11,6 +11,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .checks import FINITE, finite_array, plain_array
+from .geometry import symmetric_root
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -139,13 +140,9 @@ class GaussianMixture:
         return np.broadcast_to(given, (J, K, K))
 
     @cached_property
-    def _roots(self) -> list[Array]:
-        """Symmetric roots of the covariances, (K, K) each."""
-        if self.covariances is None:
-            return [np.eye(self.dimension)] * len(self.means)
-        values, vectors = np.linalg.eigh(self.covariances)
-        roots = np.sqrt(np.maximum(values, 0))[:, None, :]
-        return list((vectors * roots) @ np.swapaxes(vectors, 1, 2))
+    def _roots(self) -> Array:
+        """Symmetric roots of the covariances, (J, K, K)."""
+        return symmetric_root(self.each_covariance)
 
 
 @dataclass(frozen=True)

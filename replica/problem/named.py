@@ -45,30 +45,16 @@ def hermite(coefficients: ArrayLike) -> Activation:
     terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
     # partial functions rather than lambdas: these can be sent to other processes
     return Activation(
-        partial(_series, a),
-        partial(_series, hermite_e.hermeder(a)),
+        partial(hermite_e.hermeval, c=a),
+        partial(hermite_e.hermeval, c=hermite_e.hermeder(a)),
         name="+".join(terms).replace("+-", "-") or "0*he0",
         closed_form=partial(closed_forms.hermite_moments, a),
     )
 
 
-def _series(coefficients: Array, x: Array) -> Array:
-    """sum_k ``coefficients[k]`` He_k(x)."""
-    return np.asarray(hermite_e.hermeval(x, coefficients))
-
-
-def _gelu_slope(x: Array) -> Array:
-    """The derivative of x Phi(x)."""
-    return np.asarray(ndtr(x) + x * gaussian_density(x))
-
-
-def _sech2(x: Array) -> Array:
-    """The derivative of tanh; beyond 350 it would be 0 by an overflow."""
-    return np.asarray(1 / np.cosh(np.clip(x, -350, 350)) ** 2)
-
-
 ACTIVATIONS = {
-    "tanh": Activation(np.tanh, _sech2, name="tanh"),
+    # beyond 350 the slope would be 0 by an overflow
+    "tanh": Activation(np.tanh, lambda x: 1 / np.cosh(np.clip(x, -350, 350)) ** 2, name="tanh"),
     "erf": Activation(
         erf,
         lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)),
@@ -85,7 +71,9 @@ ACTIVATIONS = {
     ),
     "sign": Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
     "sigmoid": Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
-    "gelu": Activation(lambda x: x * ndtr(x), _gelu_slope, name="gelu"),
+    "gelu": Activation(
+        lambda x: x * ndtr(x), lambda x: ndtr(x) + x * gaussian_density(x), name="gelu"
+    ),
     "softplus": Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
     "leaky_relu": Activation(
         lambda x: np.maximum(x, 0.01 * x),
