@@ -45,11 +45,16 @@ def hermite(coefficients: ArrayLike) -> Activation:
     terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
     # partial functions rather than lambdas: these can be sent to other processes
     return Activation(
-        partial(hermite_e.hermeval, c=a),
-        partial(hermite_e.hermeval, c=hermite_e.hermeder(a)),
+        partial(_series, a),
+        partial(_series, hermite_e.hermeder(a)),
         name="+".join(terms).replace("+-", "-") or "0*he0",
         closed_form=partial(closed_forms.hermite_moments, a),
     )
+
+
+def _series(coefficients: Array, x: Array) -> Array:
+    """sum_k ``coefficients[k]`` He_k(x)."""
+    return np.asarray(hermite_e.hermeval(x, coefficients))
 
 
 ACTIVATIONS = {
@@ -136,18 +141,19 @@ def activation(
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
-        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks)
+        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks or None)
     raise InvalidArgument(argument, spec, "a name, a function or an Activation")
 
 
 @lru_cache(maxsize=256)
 def _wrapped(
-    function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...]
+    function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...] | None
 ) -> Activation:
-    """One Activation per function, so that equal problems share their tables."""
+    """One Activation per function, so that equal problems share their tables; its kinks are looked
+    for if they are None."""
     try:
-        one = Activation(function, kinks=kinks, name=name)
-        return one if kinks else replace(one, kinks=find_kinks(one))
+        one = Activation(function, kinks=kinks or (), name=name)
+        return replace(one, kinks=find_kinks(one)) if kinks is None else one
     except InvalidArgument as error:
         raise InvalidArgument(argument, error.value, error.allowed) from None
 
@@ -163,7 +169,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             return function
         if not (callable(function) and isinstance(function, Hashable)):
             raise InvalidArgument(argument, text, "the name of a function")
-        return _wrapped(function, text, argument, kinks)
+        return _wrapped(function, text, argument, kinks or None)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:
@@ -186,10 +192,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             affine = np.allclose(y, value + slope * x, rtol=1e-13, atol=0)
         if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
-        try:
-            return Activation(function, kinks=kinks, name=text)
-        except InvalidArgument as error:
-            raise InvalidArgument(argument, error.value, error.allowed) from None
+        return _wrapped(function, text, argument, kinks)
     raise InvalidArgument(argument, text, _meant(text))
 
 

@@ -47,11 +47,9 @@ class Origin:
         """What the step with other ``values`` of its fields makes, of width ``beta``."""
         theory = values.get("model")
         if self.rows is None or theory not in (None, "network"):
-            made: SpikedRandomFeatures = self.step.model(beta=beta, **values)
-            return made
+            return self.step.model(beta=beta, **values)
         own = {name: value for name, value in values.items() if name != "model"}
-        network: SpikedRandomFeatures = self.rows.model(beta=beta, **own)
-        return network
+        return self.rows.model(beta=beta, **own)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
