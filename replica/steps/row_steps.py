@@ -90,14 +90,9 @@ def _settled(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batch, Sta
     @cache
     def on(i: int, level: int, which: tuple[int, ...]) -> tuple[Batch, State]:
         moved, labels = law(rules[i], level, *neurons(i), which)
-        directions = np.eye(K, len(unit))
-        if len(labels.weights) > K + 1:
-            outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
-            directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        push = float(rate[which[0], 0, 0])
         if len(which) > 1:
-            moved, push = moved._replace(force=labels.rho), 1.0
-        return _after(moved, labels, state, directions, K + t, alpha, push, kept)
+            return _after(step, t, state, labels, moved._replace(force=labels.rho), 1.0)
+        return _after(step, t, state, labels, moved, float(rate[which[0], 0, 0]))
 
     # of several kinds, the one that is moved most says how many nodes are enough
     most, every = (int(strength(neurons(0)[0])[:, 0].argmax()),), tuple(range(len(rate)))
@@ -189,21 +184,19 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
 
 
 def _after(
-    moved: Sample,
-    labels: ResidualLaw,
-    state: State,
-    directions: Array,
-    own: int,
-    alpha: float,
-    eta: float,
-    kept: float,
+    step: Step, t: int, state: State, labels: ResidualLaw, moved: Sample, rate: float
 ) -> tuple[Batch, State]:
-    """The batch as the equations need it, and the rows after the step."""
-    w, force = labels.weights[0, 0], moved.force
+    """The batch of step ``t`` as the equations need it, and the rows after it."""
+    (alpha, _), K, kept = step.schedule[t], step.known, step.kept(t)
+    directions = np.eye(K, len(state.spike))  # of what labels know
+    if len(labels.weights) > K + 1:
+        outside = np.where(np.arange(len(state.spike)) < K, 0.0, state.spike)
+        directions = np.vstack([directions, outside / np.linalg.norm(outside)])
+    own, w, force = K + t, labels.weights[0, 0], moved.force
     along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
     noise = np.sqrt(float((w * force**2).sum()))
-    spike = kept * state.spike + eta * along @ directions
-    spike[own] += eta * noise / np.sqrt(alpha)
+    spike = kept * state.spike + rate * along @ directions
+    spike[own] += rate * noise / np.sqrt(alpha)
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
     t11, t12, F, lam, L = np.broadcast_arrays(*moved[:5])
