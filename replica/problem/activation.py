@@ -76,7 +76,6 @@ class Activation:
     """
 
     dimension: ClassVar[int] = 1  # of its argument, as a target
-    kinks_known: ClassVar[bool] = True  # none but those declared
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array] | None = None

@@ -30,15 +30,7 @@ class Geometry:
 
     @classmethod
     def of(
-        cls,
-        *,
-        r: Any,
-        c: Any,
-        bias: Any,
-        fractions: Any,
-        gamma: Any,
-        directions: int,
-        apart: Any = 0.0,
+        cls, r: Any, c: Any, bias: Any, fractions: Any, gamma: Any, directions: int, apart: Any = 0
     ) -> "Geometry":
         """The geometry of numbers or nested sequences, as a model has them.
 

@@ -157,7 +157,6 @@ class ClassLabels:
     dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
     planes: ClassVar[tuple[Any, ...]] = ()
     kinks: ClassVar[tuple[float, ...]] = ()
-    kinks_known: ClassVar[bool] = True
 
     def __call__(self, component: Array) -> Array:
         """The labels of components (n,)."""

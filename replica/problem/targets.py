@@ -71,7 +71,6 @@ class MultiIndex:
     """
 
     kinks: ClassVar[tuple[float, ...]] = ()  # points, of a function of one direction
-    kinks_known: ClassVar[bool] = False  # there may be some beside the planes
 
     function: Callable[..., Array]
     dimension: int

@@ -112,10 +112,6 @@ class NetworkRows:
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
 
-    def model(self, *, beta: float, **values: Any) -> SpikedRandomFeatures:
-        """The network of width ``beta`` after the step with other ``values`` of its fields."""
-        return Network(step=self.step.at(beta, values), beta=beta, row_norms=self.row_norms)
-
 
 def Network(
     *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
