@@ -134,13 +134,7 @@ def is_expression(text: str) -> bool:
 
 
 def _function(name: str) -> Callable[[Array], Array]:
-    """The function of one argument that is called by that name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """The function of one argument that is called by that name; a ValueError if there is none."""
     if name in _registry or name == "exp":
         return np.exp if name == "exp" else _registry[name]
     if hermite := re.fullmatch(r"he(\d{1,2})", name):
@@ -192,13 +186,8 @@ def _levels(tree: ast.AST) -> int:
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
-    """The value of an expression's ``node`` at the arguments ``z``.
-
-    Raises
-    ------
-    ValueError
-        If it is none of those that may be written.
-    """
+    """The value of an expression's ``node`` at the arguments ``z``; a ValueError if it is none of
+    those that may be written."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return np.float64(number)  # powers of integers would not end

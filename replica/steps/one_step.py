@@ -26,13 +26,8 @@ GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a cont
 @lru_cache(maxsize=1024)
 def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
     """The features of width beta = 1 after a single ``step``, a group for every value of the
-    readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.
-
-    Raises
-    ------
-    InvalidArgument
-        If the student has a jump (no gradient).
-    """
+    readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.  An
+    InvalidArgument if the student has a jump (no gradient)."""
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1)
     ever_more = (_with_groups(step, count) for count in GROUPS if count <= most)

@@ -187,13 +187,8 @@ def _nested(
 ) -> tuple[Array, Array, Array]:
     """Nodes tau (K', M, m) and weights (M, m) about each ``centre`` (K, M), and the averages (k, M)
     there of ``averages`` (z, owner), which has its kinks at the target's ``planes``: on panels of
-    the first of tau, those of the others within each of its nodes.
-
-    Raises
-    ------
-    OverflowError
-        If that takes too many panels.
-    """
+    the first of tau, those of the others within each of its nodes.  An OverflowError if that takes
+    too many panels."""
     M, along, rest = centre.shape[1], L[:, 0], L[:, 1:]
     tol = np.broadcast_to(tol, M)
 

@@ -17,6 +17,7 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, interval, trapezoid
+from solvers.settle import settle
 
 from ..equivalence import Batch
 from .residual_law import ResidualLaw, known_inputs, residuals
@@ -152,17 +153,18 @@ def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: i
     """The first of ``count`` candidates that the next one agrees with: what changes of the
     averages that ``probe`` gives, with their sizes, is its error.  Of a target of ``K`` directions
     and step ``t``."""
+
+    def change(before: tuple[Array, Array], now: tuple[Array, Array]) -> float:
+        return float((np.abs(now[0] - before[0]) / now[1]).max())
+
     tol = 1e-10 if K == 1 else 1e-8
-    change, (now, size) = np.inf, probe(0)
-    for i in range(count - 1):
-        before, (now, size) = now, probe(i + 1)
-        change = float((np.abs(now - before) / size).max())
-        if change <= tol:
-            return i
-    raise QuadratureError(
-        f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
-        f"(last change {change:.1e})"
-    )
+    settled = settle(range(count), probe, change, tol)
+    if not settled.met:
+        raise QuadratureError(
+            f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
+            f"(last change {settled.change:.1e})"
+        )
+    return settled.candidate - 1
 
 
 def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
