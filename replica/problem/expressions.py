@@ -20,7 +20,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .activation import _registry
+from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
 
@@ -124,7 +124,7 @@ class Expression:
         """Arguments of calls, each with a value at which the function called has a kink."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                kinks = getattr(_registry.get(node.func.id), "kinks", ())
+                kinks = getattr(ACTIVATIONS.get(node.func.id), "kinks", ())
                 yield from ((node.args[0], kink) for kink in kinks)
 
 
@@ -135,8 +135,8 @@ def is_expression(text: str) -> bool:
 
 def _function(name: str) -> Callable[[Array], Array]:
     """The function of one argument that is called by that name; a ValueError if there is none."""
-    if name in _registry or name == "exp":
-        return np.exp if name == "exp" else _registry[name]
+    if name in ACTIVATIONS or name == "exp":
+        return np.exp if name == "exp" else ACTIVATIONS[name]
     if hermite := re.fullmatch(r"he(\d{1,2})", name):
         return cast(Callable[[Array], Array], hermite_e.HermiteE.basis(int(hermite[1])))
     raise ValueError
@@ -146,7 +146,7 @@ def _grammar() -> str:
     """What may be written, for messages."""
     return (
         "arithmetic in z1 ... z4 (x is z1), with calls of exp, he0, he1, ..., "
-        f"{', '.join(_registry)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
+        f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
         "levels of brackets; or a function of a module, module:function"
     )
 
@@ -216,9 +216,9 @@ def near(text: str) -> str:
     """
     for word in re.findall("[a-z_]{3,}", text.lower()):
         usual = ELSEWHERE.get(word, word if len(word) > 3 else "")
-        close = get_close_matches(usual, _registry, n=1, cutoff=0.8)
-        close = close or [name for name in _registry if sorted(name) == sorted(word)]
+        close = get_close_matches(usual, ACTIVATIONS, n=1, cutoff=0.8)
+        close = close or [name for name in ACTIVATIONS if sorted(name) == sorted(word)]
         close = close or ["relu"] * ("relu" in word)
-        if close and word not in _registry:
+        if close and word not in ACTIVATIONS:
             return f"written with {close[0]}, or {OWN}"
     return ""

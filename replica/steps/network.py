@@ -48,8 +48,7 @@ class NetworkRows:
     def __post_init__(self) -> None:
         check_is_step(self.step)
         flag("row_norms", self.row_norms)
-        reason = unsuited(self.step)
-        if reason:
+        if reason := unsuited(self.step):
             raise InvalidArgument("model", "network", f"srf here: {reason}")
 
     @cached_property
