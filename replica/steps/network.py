@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Origin, SpikedRandomFeatures, flag, number, remainder
+from ..problem import Origin, SpikedRandomFeatures, flag, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, features_after_one_step, readouts
 from .row_samples import Kinds, first_effects
@@ -146,10 +146,9 @@ def Network(
     >>> round(solve(model, alpha=2.0, lam=0.1).test_error, 6)
     0.48236
     """
-    width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
     rows = NetworkRows(step, row_norms)
     origin = Origin(step, rows.published, rows)
-    return replace(rows.published, origin=origin, beta=width, dimension=dimension)
+    return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
 
 def unsuited(step: Step) -> str:

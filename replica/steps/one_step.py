@@ -65,15 +65,13 @@ def readouts(step: Step, count: int) -> tuple[Array, Array]:
 def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
     """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
     values, shares = readouts(step, count)
-    r, c, fractions, biases = [], [], [], []
-    for bias, share in zip(step.bias.values, step.bias.fractions, strict=True):
-        along, stretch, noise = _moved(step, bias)
-        r += (values * along).tolist()
-        kept = step.kept(0)
-        c += ((kept + values * stretch) ** 2 + (values * noise) ** 2).tolist()  # Eq. (2.3)
-        fractions += (shares * share).tolist()
-        biases += [bias] * len(values)
-    gamma = _gradient(step)[2] if any(r) else np.zeros(step.known)
+    moved = np.array([_moved(step, bias) for bias in step.bias.values])
+    along, stretch, noise = moved.T[..., None]  # (biases, 1)
+    r = (values * along).ravel()
+    c = ((step.kept(0) + values * stretch) ** 2 + (values * noise) ** 2).ravel()  # Eq. (2.3)
+    fractions = np.multiply.outer(step.bias.fractions, shares).ravel()
+    biases = np.repeat(step.bias.values, len(values))
+    gamma = _gradient(step)[2] if r.any() else np.zeros(step.known)
     if len(r) == 1:
         return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
     return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=biases)
