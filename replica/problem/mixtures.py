@@ -49,12 +49,11 @@ class GaussianMixture:
     def __post_init__(self) -> None:
         means = finite_array("means", self.means, 2)
         J, K = means.shape
-        shares = np.ones(J)
-        if self.fractions is not None:
-            shares = plain_array("fractions", self.fractions)
+        given = self.fractions
+        shares = np.ones(J) if given is None else plain_array("fractions", given)
         if shares.shape != (J,) or not (shares >= 0).all() or not 0 < shares.sum() < FINITE:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
-            raise InvalidArgument("fractions", self.fractions, allowed)
+            raise InvalidArgument("fractions", given, allowed)
         covariances = self.covariances
         if covariances is not None:
             axes = 2 if np.ndim(covariances) == 2 else 3

@@ -31,7 +31,11 @@ def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1)
     ever_more = (_with_groups(step, count) for count in GROUPS if count <= most)
-    settled = settle(ever_more, _kernel, _kernel_change, tol)
+
+    def change(before: Array, now: Array) -> float:
+        return float(np.linalg.norm(now - before) / np.linalg.norm(now))
+
+    settled = settle(ever_more, _kernel, change, tol)
     return replace(settled.candidate, law_error=settled.change)
 
 
@@ -117,8 +121,3 @@ def _kernel(model: SpikedRandomFeatures) -> Array:
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
     return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
-
-
-def _kernel_change(before: Array, now: Array) -> float:
-    """Norm of the change of a kernel, relative to its own."""
-    return float(np.linalg.norm(now - before) / np.linalg.norm(now))

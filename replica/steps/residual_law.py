@@ -19,7 +19,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
-from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Places
+from ..problem import Components, GaussianMixture, LabelLaw, Places
 from .residual_nodes import with_noise
 from .step import Step
 
@@ -227,10 +227,8 @@ def _nested(
 def _beside(of: Some, level: int) -> tuple[Array, Array]:
     """Such nodes and weights along several columns, on finer and finer levels: by the target's own
     rules while these have few nodes a direction, then on panels."""
-    labels, _, centre, L, _, _ = of
-    target, N = labels.mean, centre.shape[1]
-    assert isinstance(target, MultiIndex)
-    rules = (rule_at(centre) for rule_at in target.rules(L))
+    labels, L, N = of.labels, of.L, of.centre.shape[1]
+    rules = (rule_at(of.centre) for rule_at in labels.mean.rules(L))
     # panels have no more than 128 nodes a direction
     few = takewhile(lambda rule: rule.weights.shape[-1] <= 128 ** L.shape[1], rules)
     own = list(islice(few, level + 1))

@@ -113,8 +113,7 @@ def features_after_steps(step: Step) -> SpikedRandomFeatures:
     if not step.steps:
         return features_after_one_step(step)
     last = after_each_step(step)[-1]
-    gamma, bias = np.array(last.gamma), step.bias.values[0]
-    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias)
+    return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=step.bias.values[0])
 
 
 @lru_cache(maxsize=64)
