@@ -3,7 +3,7 @@
 A problem is made and checked here, once; everything above takes it as it is.
 """
 
-from .activation import MOMENT_TOLERANCE, Activation
+from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
     axis,
@@ -26,11 +26,11 @@ from .components import Components, Places
 from .describe import as_made, attributes, describe, shown
 from .expressions import Expression
 from .geometry import Geometry, remainder, triangular_root
-from .labels import LabelLaw, LabelNoise, label_noise, zeros
+from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import Averages, ConditionalMoments, Moments
-from .named import ACTIVATIONS, activation, hermite, imported, names_code
+from .named import activation, hermite, imported, names_code
 from .problem import Problem, assign, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, on_inputs, target
@@ -96,5 +96,4 @@ __all__ = [
     "target",
     "tolerance",
     "triangular_root",
-    "zeros",
 ]

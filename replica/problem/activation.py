@@ -35,13 +35,13 @@ MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits abov
 # 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
-# The library's own activations by name.  ``named`` makes and enters them; take them from there.
-_registry: dict[str, "Activation"] = {}
+# The library's own by name.  ``named`` makes and enters them; take them from there.
+ACTIVATIONS: dict[str, "Activation"] = {}
 
 
 def _registered(name: str) -> "Activation":
     """The library's activation of that name, when one is read back in another process."""
-    return _registry[name]
+    return ACTIVATIONS[name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,6 @@ class Activation:
     """
 
     dimension: ClassVar[int] = 1  # of its argument, as a target
-    kinks_known: ClassVar[bool] = True  # none but those declared
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array] | None = None
@@ -106,7 +105,7 @@ class Activation:
 
     def __reduce__(self) -> Any:
         """Named activations cross process boundaries by name; others as pickle can."""
-        if _registry.get(self.name) is self:
+        if ACTIVATIONS.get(self.name) is self:
             return _registered, (self.name,)
         return object.__reduce__(self)
 

@@ -144,11 +144,8 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 def axis(name: str, values: ArrayLike) -> Array:
     """``values`` of a parameter as a one-dimensional array of at least one number."""
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "bcM" or np.ma.is_masked(values):
-            raise TypeError
-        array = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError, OverflowError):
+        array = np.atleast_1d(plain_array(name, values))
+    except InvalidArgument:
         array = np.empty(0)
     if array.ndim != 1 or not array.size:
         raise InvalidArgument(name, values, "a number or a one-dimensional sequence")

@@ -26,7 +26,7 @@ from scipy.linalg import null_space
 from solvers.results import Array
 from solvers.rules import Rule
 
-from .geometry import remainder, triangular_root
+from .geometry import remainder, symmetric_root, triangular_root
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import ConditionalMoments
 
@@ -213,16 +213,10 @@ def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array
     known = triangular_root(covariance[:spikes, :spikes])  # so that kappa_1 is a function of z_1
     known = np.pad(known, [(0, 0), (0, spikes - known.shape[1])])
     slope = np.concatenate([known, covariance[spikes:, :spikes] @ np.linalg.pinv(known).T])
-    root = _root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
+    root = symmetric_root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
     seen = L @ root
     entering = triangular_root(seen @ seen.T)  # (T, q)
     turn = np.linalg.pinv(entering) @ seen
     turn = np.concatenate([turn, null_space(turn).T]) if len(turn) else np.eye(len(root))
     root = root @ turn.T
     return slope, np.concatenate([np.zeros((spikes, len(root))), root])
-
-
-def _root(covariance: Array) -> Array:
-    """The symmetric root of a covariance."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -69,10 +69,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Law):
-        continuous = value.continuous
-        if continuous is not None:
-            if isinstance(continuous, str):
-                return continuous
-            return f"{continuous.dist.name}{continuous.args}{continuous.kwds or ''}"
-        return [list(value.values), list(value.fractions)]
+        of = value.continuous
+        if of is None:
+            return [list(value.values), list(value.fractions)]
+        return of if isinstance(of, str) else f"{of.dist.name}{of.args}{of.kwds or ''}"
     return getattr(value, "name", value)

@@ -20,7 +20,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .activation import _registry
+from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
 
@@ -111,7 +111,7 @@ class Expression:
     @property
     def kinks(self) -> tuple[float, ...]:
         """Where a function of z1 alone may bend or jump."""
-        found = [crossings(partial(_above, node, kink)) for node, kink in self._passed()]
+        found = [crossings(partial(_at, node), kink) for node, kink in self._passed()]
         return tuple(sorted({round(place, 13) + 0.0 for places in found for place in places}))
 
     @property
@@ -124,7 +124,7 @@ class Expression:
         """Arguments of calls, each with a value at which the function called has a kink."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                kinks = getattr(_registry.get(node.func.id), "kinks", ())
+                kinks = getattr(ACTIVATIONS.get(node.func.id), "kinks", ())
                 yield from ((node.args[0], kink) for kink in kinks)
 
 
@@ -134,15 +134,9 @@ def is_expression(text: str) -> bool:
 
 
 def _function(name: str) -> Callable[[Array], Array]:
-    """The function of one argument that is called by that name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    if name in _registry or name == "exp":
-        return np.exp if name == "exp" else _registry[name]
+    """The function of one argument that is called by that name; a ValueError if there is none."""
+    if name in ACTIVATIONS or name == "exp":
+        return np.exp if name == "exp" else ACTIVATIONS[name]
     if hermite := re.fullmatch(r"he(\d{1,2})", name):
         return cast(Callable[[Array], Array], hermite_e.HermiteE.basis(int(hermite[1])))
     raise ValueError
@@ -152,26 +146,21 @@ def _grammar() -> str:
     """What may be written, for messages."""
     return (
         "arithmetic in z1 ... z4 (x is z1), with calls of exp, he0, he1, ..., "
-        f"{', '.join(_registry)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
+        f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
         "levels of brackets; or a function of a module, module:function"
     )
 
 
-def _at(node: ast.AST, z: tuple[Array, ...]) -> Array:
+def _at(node: ast.AST, *z: Array) -> Array:
     """The value of a ``node`` as an array of the shape of the arguments."""
     return np.asarray(_value(node, z) + np.zeros_like(z[0]), dtype=float)
-
-
-def _above(node: ast.AST, value: float, z: Array) -> Array:
-    """A ``node`` of a function of z1 less a ``value``."""
-    return _at(node, (z,)) - value
 
 
 def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
     """Where ``node`` has a ``value``, if it is affine; a product is 0 where a factor is."""
     at = np.concatenate([np.zeros((1, r)), np.eye(r), np.random.default_rng(0).normal(size=(8, r))])
     with np.errstate(all="ignore"):
-        y = _at(node, tuple(at.T))
+        y = _at(node, *at.T)
     v = y[1 : r + 1] - y[0]
     if np.allclose(y, y[0] + at @ v, rtol=0, atol=1e-12 * (1 + np.abs(y).max())):
         if v.any():
@@ -197,13 +186,8 @@ def _levels(tree: ast.AST) -> int:
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
-    """The value of an expression's ``node`` at the arguments ``z``.
-
-    Raises
-    ------
-    ValueError
-        If it is none of those that may be written.
-    """
+    """The value of an expression's ``node`` at the arguments ``z``; a ValueError if it is none of
+    those that may be written."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return np.float64(number)  # powers of integers would not end
@@ -232,9 +216,9 @@ def near(text: str) -> str:
     """
     for word in re.findall("[a-z_]{3,}", text.lower()):
         usual = ELSEWHERE.get(word, word if len(word) > 3 else "")
-        close = get_close_matches(usual, _registry, n=1, cutoff=0.8)
-        close = close or [name for name in _registry if sorted(name) == sorted(word)]
+        close = get_close_matches(usual, ACTIVATIONS, n=1, cutoff=0.8)
+        close = close or [name for name in ACTIVATIONS if sorted(name) == sorted(word)]
         close = close or ["relu"] * ("relu" in word)
-        if close and word not in _registry:
+        if close and word not in ACTIVATIONS:
             return f"written with {close[0]}, or {OWN}"
     return ""

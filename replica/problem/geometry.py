@@ -30,15 +30,7 @@ class Geometry:
 
     @classmethod
     def of(
-        cls,
-        *,
-        r: Any,
-        c: Any,
-        bias: Any,
-        fractions: Any,
-        gamma: Any,
-        directions: int,
-        apart: Any = 0.0,
+        cls, r: Any, c: Any, bias: Any, fractions: Any, gamma: Any, directions: int, apart: Any = 0
     ) -> "Geometry":
         """The geometry of numbers or nested sequences, as a model has them.
 
@@ -148,3 +140,10 @@ def triangular_root(matrix: Array) -> Array:
             columns.append(rest[:, t] / np.sqrt(rest[t, t]))
             rest = rest - np.outer(columns[-1], columns[-1])
     return np.stack(columns, axis=1) if columns else np.empty((len(rest), 0))
+
+
+def symmetric_root(covariances: Array) -> Array:
+    """The symmetric roots of covariances (..., n, n)."""
+    values, vectors = np.linalg.eigh(covariances)
+    roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return np.asarray((vectors * roots) @ vectors.swapaxes(-1, -2))

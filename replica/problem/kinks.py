@@ -19,14 +19,14 @@ LENGTHS = (1e-4, 1e-5)  # of third differences that tell a kink
 NOTHING = 1e-13  # of a third difference, relative to the function around it
 
 
-def crossings(function: Function) -> list[float]:
-    """Where a function changes sign, to rounding, by bisection."""
-    y = function(PLACES)
+def crossings(function: Function, value: float = 0.0) -> list[float]:
+    """Where a function passes a ``value``, to rounding, by bisection."""
+    y = function(PLACES) - value
     cells = np.flatnonzero(y[:-1] * y[1:] < 0)
     low, high, above = PLACES[cells], PLACES[cells + 1], y[cells] > 0
     for _ in range(50):  # down to 1e-17
         middle = (low + high) / 2
-        before = (function(middle) > 0) == above
+        before = (function(middle) > value) == above
         low, high = np.where(before, middle, low), np.where(before, high, middle)
     return [float(place) for place in high]
 

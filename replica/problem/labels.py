@@ -246,14 +246,10 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
         return MultiIndex(mean, target.dimension, name, target.planes)
     if added.kind != "flip":
         return Activation(mean, kinks=target.kinks, name=name)
-    # E[y | z] is constant between the target's changes of sign
-    kinks = np.array(sorted({*target.kinks, *zeros(target)}))
+    # E[y | z] is constant between the target's changes of sign, some of them at declared kinks
+    known = np.array([*target.kinks, np.inf])
+    others = [place for place in crossings(target) if np.abs(known - place).min() > 1e-9]
+    kinks = np.array(sorted({*target.kinks, *others}))
     ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
     values = mean((ends[1:] + ends[:-1]) / 2)
     return Activation(mean, None, tuple(kinks), name, partial(step_moments, kinks, values))
-
-
-def zeros(target: Target) -> list[float]:
-    """Where a target of one direction changes sign, but for its declared kinks."""
-    known = np.array([*target.kinks, np.inf])
-    return [place for place in crossings(target) if np.abs(known - place).min() > 1e-9]

@@ -120,7 +120,12 @@ def law(name: str, spec: Any) -> Law:
             raise InvalidArgument(name, spec, "a continuous law of finite variance")
         return Law(continuous=spec)
     try:
-        values, fractions = _discrete(spec)
+        nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
+        values = np.atleast_1d(plain_array("values", spec[0] if nested else spec))
+        equal = np.full(values.shape, 1 / max(values.size, 1))
+        fractions = plain_array("fractions", spec[1]) if nested else equal
+        if values.ndim != 1 or not values.size or fractions.shape != values.shape:
+            raise ValueError
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
             "a number, a sequence of numbers, (values, fractions), one of "
@@ -141,23 +146,3 @@ def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
             among = f"among {', '.join(READOUT_LAWS)}, on a grid"
             raise InvalidArgument(name, one, NOT_UNIFORM if one == "uniform" else among)
     return names.ravel().astype(str)
-
-
-def _discrete(spec: Any) -> tuple[Array, Array]:
-    """Values and fractions of a law given as a number, a sequence, or (values, fractions).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``spec`` is none of these.
-    """
-    nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
-    values = np.atleast_1d(plain_array("values", spec[0] if nested else spec))
-    if values.ndim != 1 or not values.size:
-        raise ValueError
-    if not nested:
-        return values, np.full(values.size, 1 / values.size)
-    fractions = plain_array("fractions", spec[1])
-    if fractions.shape != values.shape:
-        raise ValueError
-    return values, fractions

@@ -11,6 +11,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .checks import FINITE, finite_array, plain_array
+from .geometry import symmetric_root
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -48,12 +49,11 @@ class GaussianMixture:
     def __post_init__(self) -> None:
         means = finite_array("means", self.means, 2)
         J, K = means.shape
-        shares = np.ones(J)
-        if self.fractions is not None:
-            shares = plain_array("fractions", self.fractions)
+        given = self.fractions
+        shares = np.ones(J) if given is None else plain_array("fractions", given)
         if shares.shape != (J,) or not (shares >= 0).all() or not 0 < shares.sum() < FINITE:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
-            raise InvalidArgument("fractions", self.fractions, allowed)
+            raise InvalidArgument("fractions", given, allowed)
         covariances = self.covariances
         if covariances is not None:
             axes = 2 if np.ndim(covariances) == 2 else 3
@@ -139,13 +139,9 @@ class GaussianMixture:
         return np.broadcast_to(given, (J, K, K))
 
     @cached_property
-    def _roots(self) -> list[Array]:
-        """Symmetric roots of the covariances, (K, K) each."""
-        if self.covariances is None:
-            return [np.eye(self.dimension)] * len(self.means)
-        values, vectors = np.linalg.eigh(self.covariances)
-        roots = np.sqrt(np.maximum(values, 0))[:, None, :]
-        return list((vectors * roots) @ np.swapaxes(vectors, 1, 2))
+    def _roots(self) -> Array:
+        """Symmetric roots of the covariances, (J, K, K)."""
+        return symmetric_root(self.each_covariance)
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,6 @@ class ClassLabels:
     dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
     planes: ClassVar[tuple[Any, ...]] = ()
     kinks: ClassVar[tuple[float, ...]] = ()
-    kinks_known: ClassVar[bool] = True
 
     def __call__(self, component: Array) -> Array:
         """The labels of components (n,)."""

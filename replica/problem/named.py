@@ -19,7 +19,7 @@ from solvers.rules import gaussian_density
 
 from ..errors import InvalidArgument
 from . import closed_forms
-from .activation import Activation, _registry
+from .activation import ACTIVATIONS, Activation
 from .checks import FINITE, finite_array, number
 from .expressions import OWN, Expression, is_expression, near
 from .kinks import find_kinks
@@ -57,59 +57,42 @@ def _series(coefficients: Array, x: Array) -> Array:
     return np.asarray(hermite_e.hermeval(x, coefficients))
 
 
-def _gelu_slope(x: Array) -> Array:
-    """The derivative of x Phi(x)."""
-    return np.asarray(ndtr(x) + x * gaussian_density(x))
-
-
-def _sech2(x: Array) -> Array:
-    """The derivative of tanh; beyond 350 it would be 0 by an overflow."""
-    return np.asarray(1 / np.cosh(np.clip(x, -350, 350)) ** 2)
-
-
-ACTIVATIONS = {
-    "tanh": Activation(np.tanh, _sech2, name="tanh"),
-    "erf": Activation(
-        erf,
-        lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)),
-        name="erf",
-        closed_form=closed_forms.erf_moments,
+_NAMED = (
+    # beyond 350 the slope would be 0 by an overflow
+    Activation(np.tanh, lambda x: 1 / np.cosh(np.clip(x, -350, 350)) ** 2, name="tanh"),
+    Activation(
+        erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", closed_forms.erf_moments
     ),
-    "sin": Activation(np.sin, np.cos, name="sin", closed_form=closed_forms.sin_moments),
-    "relu": Activation(
+    Activation(np.sin, np.cos, name="sin", closed_form=closed_forms.sin_moments),
+    Activation(
         lambda x: np.maximum(x, 0),
         lambda x: np.heaviside(x, 0.5),
         (0.0,),
         "relu",
         closed_forms.relu_moments,
     ),
-    "sign": Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
-    "sigmoid": Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
-    "gelu": Activation(lambda x: x * ndtr(x), _gelu_slope, name="gelu"),
-    "softplus": Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
-    "leaky_relu": Activation(
+    Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
+    Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
+    Activation(lambda x: x * ndtr(x), lambda x: ndtr(x) + x * gaussian_density(x), name="gelu"),
+    Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
+    Activation(
         lambda x: np.maximum(x, 0.01 * x),
         lambda x: np.where(x > 0, 1.0, 0.01),
         (0.0,),
         "leaky_relu",
     ),
-    "elu": Activation(
+    Activation(
         lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
         lambda x: np.exp(np.minimum(x, 0)),
         (0.0,),
         "elu",
     ),
-    "silu": Activation(
-        lambda x: x * expit(x), lambda x: expit(x) * (1 + x * expit(-x)), name="silu"
-    ),
-    "cos": Activation(np.cos, lambda x: -np.sin(x), name="cos"),
-    "abs": Activation(np.abs, np.sign, (0.0,), "abs"),
-    "linear": Activation(
-        lambda x: x, np.ones_like, name="linear", closed_form=hermite([0, 1]).closed_form
-    ),
-}
-
-_registry.update(ACTIVATIONS)
+    Activation(lambda x: x * expit(x), lambda x: expit(x) * (1 + x * expit(-x)), name="silu"),
+    Activation(np.cos, lambda x: -np.sin(x), name="cos"),
+    Activation(np.abs, np.sign, (0.0,), "abs"),
+    Activation(lambda x: x, np.ones_like, name="linear", closed_form=hermite([0, 1]).closed_form),
+)
+ACTIVATIONS.update((one.name, one) for one in _NAMED)
 
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
@@ -148,18 +131,19 @@ def activation(
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
-        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks)
+        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks or None)
     raise InvalidArgument(argument, spec, "a name, a function or an Activation")
 
 
 @lru_cache(maxsize=256)
 def _wrapped(
-    function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...]
+    function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...] | None
 ) -> Activation:
-    """One Activation per function, so that equal problems share their tables."""
+    """One Activation per function, so that equal problems share their tables; its kinks are looked
+    for if they are None."""
     try:
-        one = Activation(function, kinks=kinks, name=name)
-        return one if kinks else replace(one, kinks=find_kinks(one))
+        one = Activation(function, kinks=kinks or (), name=name)
+        return replace(one, kinks=find_kinks(one)) if kinks is None else one
     except InvalidArgument as error:
         raise InvalidArgument(argument, error.value, error.allowed) from None
 
@@ -175,7 +159,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             return function
         if not (callable(function) and isinstance(function, Hashable)):
             raise InvalidArgument(argument, text, "the name of a function")
-        return _wrapped(function, text, argument, kinks)
+        return _wrapped(function, text, argument, kinks or None)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:
@@ -198,10 +182,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             affine = np.allclose(y, value + slope * x, rtol=1e-13, atol=0)
         if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
-        try:
-            return Activation(function, kinks=kinks, name=text)
-        except InvalidArgument as error:
-            raise InvalidArgument(argument, error.value, error.allowed) from None
+        return _wrapped(function, text, argument, kinks)
     raise InvalidArgument(argument, text, _meant(text))
 
 

@@ -46,9 +46,6 @@ class RowLaw(Protocol):
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` agree whose rows respond alike."""
 
-    def model(self, *, beta: float, **values: Any) -> Any:
-        """The network of width ``beta`` after the step with other ``values`` of its fields."""
-
 
 class Problem(ABC):
     """A two-layer network, before or after its steps, and the labels it learns.

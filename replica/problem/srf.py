@@ -6,7 +6,6 @@ u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directi
 ``origin`` of the model has their law.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -42,16 +41,6 @@ class Origin:
     step: Problem
     features: "SpikedRandomFeatures" = field(repr=False, compare=False)
     rows: RowLaw | None = None
-
-    def model(self, values: Mapping[str, Any], beta: float) -> "SpikedRandomFeatures":
-        """What the step with other ``values`` of its fields makes, of width ``beta``."""
-        theory = values.get("model")
-        if self.rows is None or theory not in (None, "network"):
-            made: SpikedRandomFeatures = self.step.model(beta=beta, **values)
-            return made
-        own = {name: value for name, value in values.items() if name != "model"}
-        network: SpikedRandomFeatures = self.rows.model(beta=beta, **own)
-        return network
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -265,10 +254,11 @@ class SpikedRandomFeatures(Problem):
                 allowed = f"left out here: what may vary is {', '.join(self.varying)}"
                 raise InvalidArgument(name, value, allowed)
         made, beta = self, self.beta if beta is None else beta
-        if self.origin is not None:
-            names = self.origin.step.varying
-            of_step = {name: values.pop(name) for name in names if name in values}
-            made = self.origin.model(of_step, beta) if of_step else self
+        names = self.step.varying if self.step is not None else []
+        if of_step := {name: values.pop(name) for name in names if name in values}:
+            if self.rows is not None:
+                of_step = {"model": "network", "row_norms": self.rows.row_norms} | of_step
+            made = self.step.model(beta=beta, **of_step)
         own = {"beta": beta, "dimension": self.dimension, **values}
         changed: Any = {name: x for name, x in own.items() if x != getattr(made, name)}
         return replace(made, **changed) if changed else made

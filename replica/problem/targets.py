@@ -5,7 +5,7 @@ tau ~ N(0, 1) in q directions that are left (``components``): Eq. (3.3).
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -71,7 +71,6 @@ class MultiIndex:
     """
 
     kinks: ClassVar[tuple[float, ...]] = ()  # points, of a function of one direction
-    kinks_known: ClassVar[bool] = False  # there may be some beside the planes
 
     function: Callable[..., Array]
     dimension: int
@@ -108,7 +107,8 @@ class MultiIndex:
 
     def _moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """The same, computed."""
-        L = L * np.isin(np.arange(len(L)), self.mentioned)[:, None]
+        mentioned = getattr(self.function, "mentioned", range(self.dimension))
+        L = L * np.isin(np.arange(len(L)), list(mentioned))[:, None]
         sizes, across = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
         rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))
@@ -136,34 +136,18 @@ class MultiIndex:
                     parts.append(_moments(self(*z), rule))
                 return np.concatenate(parts, axis=1) * weight[columns]
 
-            return self._settled(averages, L) / weight[columns]
+            try:
+                return expectation_tensor(averages, L.shape[1], self.rules(L)) / weight[columns]
+            except QuadratureError as error:
+                raise QuadratureError(
+                    f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
+                    f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
+                ) from None
 
         # one rule for 64 places: more of them cost less each, fewer need no finer one
         found = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
         h, spread, *first = np.concatenate(found, axis=1)
         return ConditionalMoments(h, parts.T @ np.array(first), spread)
-
-    @property
-    def mentioned(self) -> list[int]:
-        """Coordinates of which it may be a function."""
-        of: Sequence[int] = getattr(self.function, "mentioned", range(self.dimension))
-        return list(of)
-
-    def _settled(self, averages: Callable[["RuleAt"], Array], L: Array) -> Array:
-        """Averages over z = centre + L tau, L (T, K'), by the rule for tau that is fine enough.
-
-        Raises
-        ------
-        QuadratureError
-            With the target's name.
-        """
-        try:
-            return expectation_tensor(averages, L.shape[1], self.rules(L))
-        except QuadratureError as error:
-            raise QuadratureError(
-                f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
-                f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
-            ) from None
 
     def rules(self, L: Array) -> Iterator["RuleAt"]:
         """Rules of growing size for tau at a centre (T, N): one for all centres, or one for each
@@ -172,7 +156,7 @@ class MultiIndex:
         seen = np.linalg.norm(normals, axis=1) > 1e-9  # the others are crossed by no tau
         if not seen.any() or L.shape[1] not in SPLIT_SIZES:
             for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
-                yield partial(_fixed, rule)
+                yield partial(lambda rule, centre: rule, rule)
             return
         for n in SPLIT_SIZES[L.shape[1]]:
 
@@ -192,11 +176,6 @@ def _known_moments(
         np.frombuffer(x).reshape(of) for x, of in zip((centre, L), shapes, strict=True)
     )
     return target._moments(places, mixed, np.frombuffer(weight))
-
-
-def _fixed(rule: Rule, centre: Array) -> Rule:
-    """The same rule at any centre."""
-    return rule
 
 
 RuleAt = Callable[[Array], Rule]  # of a centre (T, N): nodes (M, K') or (N, M, K')

@@ -3,15 +3,13 @@
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep
 from .network import MODELS, Network, NetworkRows, unsuited
-from .one_step import GROUPS
-from .row_samples import FirstSample, first_sample, one_kind
+from .row_samples import FirstSample, first_sample
 from .several_steps import AfterStep, after_each_step
 from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
 from .step import Step
 
 __all__ = [
     "DEGREE",
-    "GROUPS",
     "MODELS",
     "THRESHOLD",
     "AfterStep",
@@ -25,7 +23,6 @@ __all__ = [
     "after_each_step",
     "features_at_dimension",
     "first_sample",
-    "one_kind",
     "staircase",
     "unsuited",
 ]

@@ -64,11 +64,10 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
     QuadratureError
         If the averages cannot be integrated to 1 % of the variance.
     """
-    best: ConditionalTensors | None = None
+    found: list[ConditionalTensors] = []
     previous: dict[str, ConditionalTensors] = {}
     for n in TENSOR_SIZES[g.dimension]:
-        even = trapezoid_tensor(n, 1)
-        even = even._replace(nodes=even.nodes[:, 0])
+        even = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
         for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", even)):
             tensors = _on_rule(g, rule, basis, known, degree)
             if not np.isfinite(tensors.mean * tensors.mean + tensors.variance):
@@ -77,12 +76,11 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
                 raise InvalidArgument("target", g.name, "a function that is not constant")
             if family in previous:
                 tensors = tensors._replace(error=_change(previous[family], tensors))
-                if best is None or tensors.error < best.error:
-                    best = tensors
-                if best.error <= 1e-11:  # not far above the rounding of sums of so many terms
-                    return best
+                if tensors.error <= 1e-11:  # not far above the rounding of sums of so many terms
+                    return tensors
+                found.append(tensors)
             previous[family] = tensors
-    assert best is not None
+    best = min(found, key=lambda tensors: tensors.error)
     if not best.error <= 1e-2:
         raise QuadratureError(
             f"target {g.name}: averages over {g.dimension} Gaussian directions are known to "

@@ -10,7 +10,7 @@ rest of the target.  Equation (19.7).
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,34 +80,28 @@ def features_at_dimension(
     n = number("dimension", dimension, 1, 1e12, "1 or more")
     if step.inputs is None:
         raise InvalidArgument("inputs", None, "a GaussianMixture, whose structure is resolved")
-    if (
-        step.steps
-        or len(step.bias.values) > 1
-        or step.bias.values[0]
-        or abs(step.readout.mean) > 1e-9
-    ):
+    if step.steps or step.bias.values != (0.0,) or abs(step.readout.mean) > 1e-9:
         allowed = "a readout of mean 0, in a single step, without biases"
         raise InvalidArgument("readout", step.readout.values or step.readout.continuous, allowed)
     structure = structured_directions(step.inputs)
-    (alpha0, eta), D, K = step.schedule[0], step.known, structure.shape[1]
+    D, K = step.known, structure.shape[1]
     directions = np.pad(structure, ((0, D - len(structure)), (0, 0)))
-    values, shares = _readouts(step, readout_nodes)
+    gaussian = step.readout.continuous == "gaussian"
+    discretise = gauss_hermite if gaussian else step.readout.discretise
+    values, shares = discretise(readout_nodes)
     rows = tensor(*[gauss_hermite(row_nodes)] * K)
     if len(rows.weights) * len(values) > MOST_GROUPS:
         allowed = f"fewer: {len(rows.weights)} times {len(values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
     power = float(shares @ values**2) / (n * beta)
-    batch, kept = _batch(step, directions, power), step.kept(0)
-    b2 = n / trace
-    r, c = [], []
-    for w0 in rows.nodes / np.sqrt(trace):
-        along, beside, bulk = _moved(step, batch, w0, alpha0, b2, (n - K) / trace)
-        moved = eta * values[:, None]
-        r.append(np.concatenate([kept * w0 + moved * along, moved * beside], axis=1))
-        c.append(bulk(eta * values, kept))
+    batch = _batch(step, directions, power)
+    moved = [
+        _moved(step, batch, w0, step.eta * values, n / trace, (n - K) / trace)
+        for w0 in rows.nodes / np.sqrt(trace)
+    ]
+    loadings, variances = (np.concatenate(part) for part in zip(*moved, strict=True))
     fractions = np.multiply.outer(rows.weights, shares).ravel()
-    loadings, variances = np.concatenate(r), np.concatenate(c)
     u = _common(loadings[:, K:], fractions)
     cosines = Components.of(step.inputs, directions, 0).basis[:, K:] @ u[1:]
     return replace(
@@ -136,14 +130,6 @@ def structured_directions(law: GaussianMixture) -> Array:
     return np.asarray(vectors * np.where(vectors[0] < 0, -1.0, 1.0))
 
 
-def _readouts(step: Step, count: int) -> tuple[Array, Array]:
-    """Values and shares of the readout."""
-    if step.readout.continuous == "gaussian":
-        nodes, weights = gauss_hermite(count)
-        return nodes, weights
-    return step.readout.discretise(count)
-
-
 def _batch(step: Step, directions: Array, readout: float) -> _Batch:
     """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
     K, labels = directions.shape[1], step.step_labels
@@ -159,24 +145,21 @@ def _batch(step: Step, directions: Array, readout: float) -> _Batch:
 
 
 def _moved(
-    step: Step, of: _Batch, w0: Array, alpha0: float, b2: float, c0: float
-) -> tuple[Array, Array, Any]:
-    """What a readout of 1 and a rate of 1 add to rows that start from ``w0`` on E: there (K,),
-    along the gradient's noise and beside E (1 + K',); and the bulk variance as a function of the
-    rate times the readout, and of what weight decay leaves.  Eqs. (19.6)-(19.7)"""
-    shift = w0 @ of.kappa
+    step: Step, of: _Batch, w0: Array, push: Array, b2: float, c0: float
+) -> tuple[Array, Array]:
+    """Loadings (V, K + 1 + K') of rows that start from ``w0`` on E, for V rates times readouts
+    ``push``: on E, along the gradient's noise and beside E; and their bulk variances (V,).
+    Eqs. (19.6)-(19.7)"""
+    alpha0, kept, shift = step.alpha0, step.kept(0), w0 @ of.kappa
     g1 = step.student.slope_moments_at(shift, b2)[0]
     g2, variance = slope_statistics(step.student, shift, b2)
     w = of.weights
-    along = (of.kappa * of.h * g1) @ w
     noise = np.sqrt((of.square * g1**2) @ w / alpha0)
+    spike = np.concatenate([(of.kappa * of.h * g1) @ w, [noise], (of.beside * g1) @ w])
+    r = kept * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
     stretch, own = (of.h * g2) @ w, (of.square * g2**2) @ w / alpha0
     fresh = (of.square * (variance - b2 * g2**2)) @ w / alpha0
-
-    def bulk(rate: Array, kept: float) -> Array:
-        return np.asarray(c0 * ((kept + rate * stretch) ** 2 + rate**2 * own) + rate**2 * fresh)
-
-    return along, np.append(noise, (of.beside * g1) @ w), bulk
+    return r, c0 * ((kept + push * stretch) ** 2 + push**2 * own) + push**2 * fresh
 
 
 def _common(loadings: Array, fractions: Array) -> Array:

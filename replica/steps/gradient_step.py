@@ -102,7 +102,9 @@ class GradientStep(Step):
         """
         return Network(step=self, beta=beta, row_norms=row_norms)
 
-    def model(self, *, beta: float | None = None, **values: Any) -> SpikedRandomFeatures:
+    def model(
+        self, *, beta: float | None = None, row_norms: bool = True, **values: Any
+    ) -> SpikedRandomFeatures:
         """The sRF of width ``beta``, or the network if that is the ``model``, after the step with
         other ``values`` of ``varying`` fields.
 
@@ -113,7 +115,7 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
-        theory = values.pop("model", "srf")
-        choice("model", theory, MODELS)
+        theory = choice("model", values.pop("model", "srf"), MODELS)
         step = self.at(beta, values)
-        return step.network(beta=beta) if theory == "network" else step.srf(beta=beta)
+        network = theory == "network"
+        return step.network(beta=beta, row_norms=row_norms) if network else step.srf(beta=beta)

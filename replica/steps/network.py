@@ -12,11 +12,11 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, Origin, SpikedRandomFeatures, flag, number, remainder
+from ..problem import Origin, SpikedRandomFeatures, flag, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, features_after_one_step, readouts
 from .row_samples import Kinds, first_effects
-from .row_steps import group_step, row_steps
+from .row_steps import row_steps
 from .several_steps import features_after_steps
 from .step import Step, check_is_step
 
@@ -48,8 +48,7 @@ class NetworkRows:
     def __post_init__(self) -> None:
         check_is_step(self.step)
         flag("row_norms", self.row_norms)
-        reason = unsuited(self.step)
-        if reason:
+        if reason := unsuited(self.step):
             raise InvalidArgument("model", "network", f"srf here: {reason}")
 
     @cached_property
@@ -70,15 +69,13 @@ class NetworkRows:
     @cached_property
     def kinds(self) -> Kinds:
         """First-step readout and bias of each of the groups of ``published``."""
-        step, biases = self.step, self.step.bias.values
-        values = readouts(step, np.size(self.published.r) // len(biases))[0]
-        return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
+        return _kinds(self.step, np.size(self.published.r))
 
     @cached_property
     def all_groups(self) -> Rows:
         """The rows of all groups of ``published``.  docs/theory.md 17"""
         if _several_kinds(self.step):
-            return _group_rows(self.step, self.row_norms, self.kinds)
+            return rows_after(self.step, self.row_norms, self.kinds)
         return self.tabulated.rows
 
     @property
@@ -113,10 +110,6 @@ class NetworkRows:
         size = np.abs(odd).max(axis=0)
         along = (odd / np.where(size > 0, size, 1.0)) @ np.random.default_rng(1).random(len(size))
         return np.column_stack([even[groups], odd * np.where(along < 0, -1.0, 1.0)[:, None]])
-
-    def model(self, *, beta: float, **values: Any) -> SpikedRandomFeatures:
-        """The network of width ``beta`` after the step with other ``values`` of its fields."""
-        return Network(step=self.step.at(beta, values), beta=beta, row_norms=self.row_norms)
 
 
 def Network(
@@ -153,10 +146,9 @@ def Network(
     >>> round(solve(model, alpha=2.0, lam=0.1).test_error, 6)
     0.48236
     """
-    width = number("beta", beta, 0, FINITE, "positive (p/d)", open_low=True)
     rows = NetworkRows(step, row_norms)
     origin = Origin(step, rows.published, rows)
-    return replace(rows.published, origin=origin, beta=width, dimension=dimension)
+    return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
 
 def unsuited(step: Step) -> str:
@@ -183,29 +175,31 @@ def _symmetric(step: Step) -> bool:
 def _several_kinds(step: Step) -> bool:
     """Whether neurons differ in their bias or, if the step is made, in their first-step readout."""
     several = step.readout.continuous is not None or len(step.readout.values) > 1
-    made = any(eta for _, eta in step.schedule)
-    return len(step.bias.values) > 1 or (several and made)
+    return len(step.bias.values) > 1 or (several and step.made)
 
 
-def _initial_norms(step: Step, norms: bool) -> float:
-    """d times the variance of the squared norms that rows start from: 2 of N(0, I/d)."""
-    return 2.0 if norms and step.initialisation == "gaussian" else 0.0
+def _kinds(step: Step, groups: int) -> Kinds:
+    """So many kinds of neurons, a product of readouts and biases."""
+    biases = step.bias.values
+    values = readouts(step, groups // len(biases))[0]
+    return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
 
 
 @lru_cache(maxsize=64)
 def _rows(step: Step, norms: bool) -> TabulatedRows:
     """The rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
-    batches, after = row_steps(step)
-    basis = directions(after.spike, step.directions, features_after_steps(step).r)
-    return TabulatedRows(Rows(batches, basis, norms, _initial_norms(step, norms)))
+    return TabulatedRows(rows_after(step, norms, _kinds(step, 1), features_after_steps(step).r))
 
 
-def _group_rows(step: Step, norms: bool, kinds: Kinds) -> Rows:
-    """The rows after a single ``step``, of neurons of several ``kinds``."""
-    batch, spike = group_step(step, kinds)
-    basis = directions(spike, step.directions, 1.0)
-    return Rows((batch,), basis, norms, _initial_norms(step, norms))
+def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> Rows:
+    """The rows of ``kinds`` of neurons after ``step``, whose spikes have lengths of the sign of
+    ``r``."""
+    batches, spike = row_steps(step, kinds)
+    basis = directions(spike, step.directions, r)
+    # rows of N(0, I/d) start from squared norms of the variance 2/d
+    initial = 2.0 if norms and step.initialisation == "gaussian" else 0.0
+    return Rows(batches, basis, norms, initial)
 
 
 def directions(spike: Array, K: int, r: float) -> Array:

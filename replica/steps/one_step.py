@@ -26,17 +26,16 @@ GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a cont
 @lru_cache(maxsize=1024)
 def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
     """The features of width beta = 1 after a single ``step``, a group for every value of the
-    readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.
-
-    Raises
-    ------
-    InvalidArgument
-        If the student has a jump (no gradient).
-    """
+    readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.  An
+    InvalidArgument if the student has a jump (no gradient)."""
     if step.readout.continuous is None or step.eta == 0:
         return _with_groups(step, 1)
     ever_more = (_with_groups(step, count) for count in GROUPS if count <= most)
-    settled = settle(ever_more, _kernel, _kernel_change, tol)
+
+    def change(before: Array, now: Array) -> float:
+        return float(np.linalg.norm(now - before) / np.linalg.norm(now))
+
+    settled = settle(ever_more, _kernel, change, tol)
     return replace(settled.candidate, law_error=settled.change)
 
 
@@ -58,7 +57,7 @@ def features_after_one_step(
 def readouts(step: Step, count: int) -> tuple[Array, Array]:
     """Values and shares of the readout, ``count`` of a continuous one; one of a step that is not
     made, where it does not matter."""
-    if not step.eta:
+    if not step.made:
         return np.zeros(1), np.ones(1)
     if step.readout.continuous is None:
         return step.readout.discretise(count)
@@ -70,15 +69,13 @@ def readouts(step: Step, count: int) -> tuple[Array, Array]:
 def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
     """The groups by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
     values, shares = readouts(step, count)
-    r, c, fractions, biases = [], [], [], []
-    for bias, share in zip(step.bias.values, step.bias.fractions, strict=True):
-        along, stretch, noise = _moved(step, bias)
-        r += (values * along).tolist()
-        kept = step.kept(0)
-        c += ((kept + values * stretch) ** 2 + (values * noise) ** 2).tolist()  # Eq. (2.3)
-        fractions += (shares * share).tolist()
-        biases += [bias] * len(values)
-    gamma = _gradient(step)[2] if any(r) else np.zeros(step.known)
+    moved = np.array([_moved(step, bias) for bias in step.bias.values])
+    along, stretch, noise = moved.T[..., None]  # (biases, 1)
+    r = (values * along).ravel()
+    c = ((step.kept(0) + values * stretch) ** 2 + (values * noise) ** 2).ravel()  # Eq. (2.3)
+    fractions = np.multiply.outer(step.bias.fractions, shares).ravel()
+    biases = np.repeat(step.bias.values, len(values))
+    gamma = _gradient(step)[2] if r.any() else np.zeros(step.known)
     if len(r) == 1:
         return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
     return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=biases)
@@ -124,8 +121,3 @@ def _kernel(model: SpikedRandomFeatures) -> Array:
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
     return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
-
-
-def _kernel_change(before: Array, now: Array) -> float:
-    """Norm of the change of a kernel, relative to its own."""
-    return float(np.linalg.norm(now - before) / np.linalg.norm(now))

@@ -8,7 +8,7 @@ kappa share (``residual_nodes``).
 
 from collections.abc import Callable
 from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
-from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Places
+from ..problem import Components, GaussianMixture, LabelLaw, Places
 from .residual_nodes import with_noise
 from .step import Step
 
@@ -171,29 +171,20 @@ def _on_panels(of: Some, tol: float) -> tuple[Array, Array]:
         return np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
 
     each = np.arange(centre.shape[1])
-    try:
-        return _nested(averages, labels.mean.planes, each, centre, L, tol)[:2]
-    except OverflowError:
-        raise _too_quick(labels) from None
+    return _nested(averages, labels, each, centre, L, tol)[:2]
 
 
 def _nested(
     averages: Callable[[Array, Array], Array],
-    planes: Any,
+    labels: LabelLaw,
     owner: NDArray[np.int64],
     centre: Array,
     L: Array,
     tol: Array | float,
 ) -> tuple[Array, Array, Array]:
     """Nodes tau (K', M, m) and weights (M, m) about each ``centre`` (K, M), and the averages (k, M)
-    there of ``averages`` (z, owner), which has its kinks at the target's ``planes``: on panels of
-    the first of tau, those of the others within each of its nodes.
-
-    Raises
-    ------
-    OverflowError
-        If that takes too many panels.
-    """
+    there of ``averages`` (z, owner), which has its kinks at the planes of the target of ``labels``:
+    on panels of the first of tau, those of the others within each of its nodes."""
     M, along, rest = centre.shape[1], L[:, 0], L[:, 1:]
     tol = np.broadcast_to(tol, M)
 
@@ -203,7 +194,7 @@ def _nested(
         z = centre[:, whose, None] + along[:, None, None] * at
         inner = (0.01 * tol[whose, None] / gaussian_density(at)).ravel()
         owners = np.repeat(owner[whose], at.shape[1])
-        return _nested(averages, planes, owners, z.reshape(len(z), -1), rest, inner)
+        return _nested(averages, labels, owners, z.reshape(len(z), -1), rest, inner)
 
     def values(panels: Panels) -> Array:
         if not rest.size:
@@ -216,13 +207,14 @@ def _nested(
 
     breaks = np.broadcast_to(TAU_PANELS, (M, len(TAU_PANELS)))
     # planes that the others do not cross
+    planes = labels.mean.planes
     own = [(np.array(v), t) for v, t in planes if not (np.abs(v @ rest) > SHORTEST).any()]
     own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
     places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
     adapted = adapt_gaussian(values, between(np.sort(breaks, axis=1)), tol, 2**17)
     if adapted is None:
-        raise OverflowError
+        raise _too_quick(labels)
     tau, weights = adapted[0].gaussian()
     if not rest.size:
         return tau[None], weights, adapted[1]
@@ -235,10 +227,8 @@ def _nested(
 def _beside(of: Some, level: int) -> tuple[Array, Array]:
     """Such nodes and weights along several columns, on finer and finer levels: by the target's own
     rules while these have few nodes a direction, then on panels."""
-    labels, _, centre, L, _, _ = of
-    target, N = labels.mean, centre.shape[1]
-    assert isinstance(target, MultiIndex)
-    rules = (rule_at(centre) for rule_at in target.rules(L))
+    labels, L, N = of.labels, of.L, of.centre.shape[1]
+    rules = (rule_at(of.centre) for rule_at in labels.mean.rules(L))
     # panels have no more than 128 nodes a direction
     few = takewhile(lambda rule: rule.weights.shape[-1] <= 128 ** L.shape[1], rules)
     own = list(islice(few, level + 1))

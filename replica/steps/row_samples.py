@@ -47,15 +47,15 @@ class Student(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What samples of residual rho do to rows of one kind, of the shape of rho, and numbers of the
-    whole batch; of A kinds, arrays with a first axis for these.  Eqs. (18.5)-(18.8)
+    """What samples of residual rho do to rows of A kinds, and numbers of the whole batch.
+    Eqs. (18.5)-(18.8)
 
     Attributes
     ----------
-    t11, t12, F, lam, L : array
-    force : array
+    t11, t12, F, lam, L : (A, N, m)
+    force : (A, N, m)
         rho mu_1, the sample's weight in the spike.
-    g, v, c : () or (A,)
+    g, v, c : (A,)
         Of the fluctuation of the norms, and the bulk variance after the step.
     """
 
@@ -87,12 +87,6 @@ def first_effects(step: Step, kinds: Kinds) -> tuple[Array, Array]:
     return np.column_stack(even), np.column_stack(odd)
 
 
-def one_kind(step: Step) -> Kinds:
-    """The kind of the neurons of ``step``, where there is one; the readout of no step is none."""
-    values = step.readout.values
-    return Kinds(np.array(values if len(values) == 1 else (0.0,)), np.array(step.bias.values[:1]))
-
-
 def output(step: Step, shift: Array, c: float) -> Array:
     """The mean output of the network at ``shift`` of all neurons, but for their biases."""
     biases = zip(step.bias.values, step.bias.fractions, strict=True)
@@ -105,10 +99,9 @@ def student(step: Step, shift: Array, c: float) -> Student:
     moments = step.student.slope_moments_at(shift, c)
     size = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
     # those of a symmetric sigma' vanish but for rounding
-    rounding = 1e-14 * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
-    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = np.where(
-        np.abs(moments) > rounding, moments, 0.0
-    )
+    rounding = 1e-14 * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
+    moments = np.where(np.abs(moments.T) > rounding, moments.T, 0.0).T
+    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = moments
     root = np.sqrt(c)
     return Student(
         mu1, m2 / root, m3 / c, m4 / c**1.5, s02, root * s12, c * s22, s03, root * s13, s04
@@ -116,10 +109,10 @@ def student(step: Step, shift: Array, c: float) -> Student:
 
 
 def sample(
-    of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array | float, kept: float
+    of: Student, labels: ResidualLaw, c: float, alpha: float, eta: Array, kept: float
 ) -> Sample:
     """What the samples do to rows of bulk variance ``c``, of which weight decay leaves what is
-    ``kept``; of A kinds, where ``of`` and the rates ``eta`` have a first axis for these.
+    ``kept``, of the moments ``of`` (A, N, 1) and the rates ``eta`` (A, 1, 1).
     Eqs. (18.4)-(18.8)"""
     # such a step is one at the rate eta / kept, after which all rows become shorter: Eq. (19.6)
     eta = eta / kept

@@ -8,7 +8,7 @@ labels know: those of the target, and the spike S of the rows before the step.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, interval, trapezoid
+from solvers.settle import settle
 
 from ..equivalence import Batch
 from .residual_law import ResidualLaw, known_inputs, residuals
 from .residual_nodes import RHO_NODES
-from .row_samples import Kinds, Sample, Student, first_sample, one_kind, output, sample, student
+from .row_samples import Kinds, Sample, Student, output, sample, student
 from .step import Step
 
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
@@ -34,111 +35,82 @@ class State(NamedTuple):
     A kinds (A,)."""
 
     spike: Array
-    c: Any
+    c: Array
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
-def row_steps(step: Step) -> tuple[tuple[Batch, ...], State]:
-    """The batches of all steps of ``step``, the last one first, and the rows after them; of one
-    kind of neurons.
+def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
+    """The batches of all steps of ``step``, the last one first, as ``kinds`` of neurons see them,
+    and the spike of the rows after them.  Several kinds make a single step, and have what the
+    spikes of all of them point along.
 
     Raises
     ------
     QuadratureError
         If averages over a batch do not settle.
     """
-    K, T = step.known, len(step.schedule)
-    state = State(np.zeros(K + T), 1.0)
+    state = State(np.zeros(step.known + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
-    for t, (alpha, eta) in enumerate(step.schedule):
-        batch, state = _settled(step, state, t, alpha, eta)
+    for t in range(len(step.schedule)):
+        batch, state = _settled(step, kinds, state, t)
         batches.insert(0, batch)
-    return tuple(batches), state
+    return tuple(batches), state.spike
 
 
-@one_thread()
-def group_step(step: Step, kinds: Kinds) -> tuple[Batch, Array]:
-    """The batch of a single ``step`` as several ``kinds`` of neurons see it, and what the spikes of
-    all of them point along.
-
-    Raises
-    ------
-    QuadratureError
-        If averages over the batch do not settle.
-    """
-    ((alpha, eta),) = step.schedule
-    K, kept, start = step.known, step.kept(0), Rule(np.zeros(1), np.ones(1))
-    state, inputs = State(np.zeros(K + 1), 1.0), known_inputs(step, 0, np.zeros(K + 1))
-    of, rate = student(step, kinds.bias, 1.0), eta * kinds.readout
-    offset, linear, square = first_sample(step, kinds)
-    scale = square / alpha + (linear / alpha) ** 2
-
-    def on(level: int, which: int | slice) -> tuple[ResidualLaw, Sample]:
-        """Residuals, and what they do to some of the kinds."""
-        root = float(np.sqrt(scale.max()))
-        labels = residuals(step.step_labels, inputs, start, offset, root, level)
-        moments = Student(*(part[which, None, None] for part in of))
-        return labels, sample(moments, labels, 1.0, alpha, rate[which, None, None], kept)
-
-    def probe(level: int) -> tuple[Array, Array]:
-        """Of the kind that is moved most."""
-        labels, moved = on(level, int(scale.argmax()))
-        return _probe(*_after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0, kept))
-
-    labels, moved = on(_first_settled(probe, len(RHO_NODES), K, 0), np.s_[:])
-    moved = moved._replace(force=labels.rho)
-    batch, after = _after(moved, labels, state, np.eye(K, K + 1), K, alpha, 1.0, kept)
-    return batch, after.spike
-
-
-def _settled(step: Step, state: State, t: int, alpha: float, eta: float) -> tuple[Batch, State]:
+def _settled(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batch, State]:
     """The batch of step ``t`` and the rows after it, on nodes fine enough."""
-
-    K, kind, kept, law_of_labels = step.known, one_kind(step), step.kept(t), step.labels_at(t)
-    r = float(np.linalg.norm(state.spike))
+    (alpha, eta), K, kept = step.schedule[t], step.known, step.kept(t)
+    r, c = float(np.linalg.norm(state.spike)), state.c[0]  # the same of several kinds, before
     unit = state.spike / r if r else state.spike
-    inputs = known_inputs(step, t, unit)
-    rate = eta * kind.readout[0]
+    inputs, law_of_labels = known_inputs(step, t, unit), step.labels_at(t)
+    rate = eta * kinds.readout[:, None, None]
     rules = [*KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
     def before(rule: Rule) -> tuple[Student, Array]:
-        """The neurons on nodes of kappa, and their output."""
+        """The neurons on nodes of kappa, (A, N, 1), and their output."""
         along = inputs.components
         shift = r * along.special(along.on(rule)[0])[0]
-        return student(step, shift + kind.bias, state.c), output(step, shift, state.c)
+        of = student(step, np.add.outer(kinds.bias, shift), c)
+        return Student(*(part[..., None] for part in of)), output(step, shift, c)
 
-    def law(rule: Rule, level: int, of: Student, offset: Array) -> tuple[Sample, ResidualLaw]:
-        """On nodes of kappa, with those of rho given kappa of ``level``."""
-        root = abs(rate) / alpha * float(np.sqrt((of.s02 + of.m2**2).max()))
+    def strength(of: Student) -> Array:
+        """What multiplies a residual in the pencil, (A, N, 1)."""
+        return np.abs(rate) / alpha * np.sqrt(of.s02 + of.m2**2)
+
+    def law(
+        rule: Rule, level: int, of: Student, offset: Array, which: tuple[int, ...]
+    ) -> tuple[Sample, ResidualLaw]:
+        """Of some kinds on nodes of kappa, with those of rho given kappa of ``level``."""
+        root = float(strength(of).max())
         labels = residuals(law_of_labels, inputs, rule, offset, root, level)
-        at = Student(*(part[:, None] for part in of))
-        return sample(at, labels, state.c, alpha, rate, kept), labels
+        at = Student(*(part[[*which]] for part in of))
+        return sample(at, labels, c, alpha, rate[[*which]], kept), labels
 
     neurons = cache(lambda i: before(rules[i]))
 
     @cache
-    def on(i: int, level: int) -> tuple[Batch, State]:
-        moved, labels = law(rules[i], level, *neurons(i))
-        directions = np.eye(K, len(unit))
-        if len(labels.weights) > K + 1:
-            outside = np.where(np.arange(len(unit)) < K, 0.0, unit)
-            directions = np.vstack([directions, outside / np.linalg.norm(outside)])
-        return _after(moved, labels, state, directions, K + t, alpha, rate, kept)
+    def on(i: int, level: int, which: tuple[int, ...]) -> tuple[Batch, State]:
+        moved, labels = law(rules[i], level, *neurons(i), which)
+        if len(which) > 1:
+            return _after(step, t, state, labels, moved._replace(force=labels.rho), 1.0)
+        return _after(step, t, state, labels, moved, float(rate[which[0], 0, 0]))
 
-    level = _first_settled(lambda level: _probe(*on(0, level)), len(RHO_NODES), K, t)
+    # of several kinds, the one that is moved most says how many nodes are enough
+    most, every = (int(strength(neurons(0)[0])[:, 0].argmax()),), tuple(range(len(rate)))
+    level = _first_settled(lambda level: _probe(*on(0, level, most)), len(RHO_NODES), K, t)
     if len(rules) == 1:
-        return on(0, level)
+        return on(0, level, every)
     try:
-        best = _first_settled(lambda i: _probe(*on(i, level)), len(rules), K, t)
+        best = _first_settled(lambda i: _probe(*on(i, level, most)), len(rules), K, t)
     except QuadratureError:
         best = len(rules)
 
         def contributions(rule: Rule) -> Array:
-            each = _contributions(*law(rule, level, *before(rule)), alpha)
+            each = _contributions(*law(rule, level, *before(rule), most), alpha)
             return each.reshape(len(each), -1, len(rule.weights)).sum(axis=1)  # of all components
 
         rules.append(_adapted(contributions, rules[-1], t))
-    return on(best, level)
+    return on(best, level, every)
 
 
 def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rule:
@@ -166,8 +138,8 @@ def _contributions(moved: Sample, labels: ResidualLaw, alpha: float) -> Array:
     """Of every node of kappa to averages of the kind that the pencil takes, (k, N)."""
     w = labels.weights[0, 0]
     squares = [w * f**2 for f in (moved.force, moved.F, moved.lam, moved.L)]
-    weights = np.stack([*np.einsum("iinm->inm", labels.weights), *squares])
-    by = _by_strength(moved.t11, moved.t12, alpha)
+    weights = np.concatenate([np.einsum("iinm->inm", labels.weights), *squares])
+    by = _by_strength(moved.t11[0], moved.t12[0], alpha)
     return np.einsum("inm,nmx->ixn", weights, by).reshape(-1, len(w))
 
 
@@ -181,17 +153,18 @@ def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: i
     """The first of ``count`` candidates that the next one agrees with: what changes of the
     averages that ``probe`` gives, with their sizes, is its error.  Of a target of ``K`` directions
     and step ``t``."""
+
+    def change(before: tuple[Array, Array], now: tuple[Array, Array]) -> float:
+        return float((np.abs(now[0] - before[0]) / now[1]).max())
+
     tol = 1e-10 if K == 1 else 1e-8
-    change, (now, size) = np.inf, probe(0)
-    for i in range(count - 1):
-        before, (now, size) = now, probe(i + 1)
-        change = float((np.abs(now - before) / size).max())
-        if change <= tol:
-            return i
-    raise QuadratureError(
-        f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
-        f"(last change {change:.1e})"
-    )
+    settled = settle(range(count), probe, change, tol)
+    if not settled.met:
+        raise QuadratureError(
+            f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
+            f"(last change {settled.change:.1e})"
+        )
+    return settled.candidate - 1
 
 
 def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
@@ -207,32 +180,29 @@ def _probe(batch: Batch, after: State) -> tuple[Array, Array]:
     root = np.maximum(root, SMALL)
     sizes = root[:, None] * root  # of a product, which may vanish
     (g,), (v,) = batch.g, batch.v
-    numbers = np.array([g, v, after.c, *after.spike])
-    largest = np.array([1 + abs(g), 1 + v, after.c, *(1 + np.abs(after.spike))])
+    numbers = np.array([g, v, *after.c, *after.spike])
+    largest = np.array([1 + abs(g), 1 + v, *after.c, *(1 + np.abs(after.spike))])
     return np.append(values, numbers), np.append(sizes, largest)
 
 
 def _after(
-    moved: Sample,
-    labels: ResidualLaw,
-    state: State,
-    directions: Array,
-    own: int,
-    alpha: float,
-    eta: float,
-    kept: float,
+    step: Step, t: int, state: State, labels: ResidualLaw, moved: Sample, rate: float
 ) -> tuple[Batch, State]:
-    """The batch as the equations need it, and the rows after the step."""
-    w, force = labels.weights[0, 0], moved.force
+    """The batch of step ``t`` as the equations need it, and the rows after it."""
+    (alpha, _), K, kept = step.schedule[t], step.known, step.kept(t)
+    directions = np.eye(K, len(state.spike))  # of what labels know
+    if len(labels.weights) > K + 1:
+        outside = np.where(np.arange(len(state.spike)) < K, 0.0, state.spike)
+        directions = np.vstack([directions, outside / np.linalg.norm(outside)])
+    own, w, force = K + t, labels.weights[0, 0], moved.force
     along = (labels.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
     noise = np.sqrt(float((w * force**2).sum()))
-    spike = kept * state.spike + eta * along @ directions
-    spike[own] += eta * noise / np.sqrt(alpha)
+    spike = kept * state.spike + rate * along @ directions
+    spike[own] += rate * noise / np.sqrt(alpha)
 
     phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
-    D, of_rows = len(directions), (moved.t11, moved.t12, moved.F, moved.lam, moved.L)
-    shape = np.broadcast_shapes((1, *w.shape), *(part.shape for part in of_rows))
-    t11, t12, F, lam, L = (np.broadcast_to(part, shape) for part in of_rows)
+    t11, t12, F, lam, L = np.broadcast_arrays(*moved[:5])
+    D = len(directions)
     pairs = np.empty((D + 2, D + 2, *w.shape))
     pairs[:-1, :-1] = labels.weights
     pairs[-1, :-1] = pairs[:-1, -1] = labels.weights[0] * phi
@@ -243,7 +213,6 @@ def _after(
     # nodes that count in no average are left out
     count = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     t11, t12, F, lam, L = (part[:, count] for part in (t11, t12, F, lam, L))
-    g, v = np.atleast_1d(moved.g), np.atleast_1d(moved.v)
     known = np.vstack([directions, np.eye(len(spike))[own]])
-    batch = Batch(alpha, pairs[:, :, count], t11, t12, F, lam, L, g, v, known, kept)
+    batch = Batch(alpha, pairs[:, :, count], t11, t12, F, lam, L, moved.g, moved.v, known, kept)
     return batch, State(spike, moved.c)

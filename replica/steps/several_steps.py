@@ -13,7 +13,7 @@ network it keeps a row covariance (docs/theory.md 15), which several steps accum
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -113,8 +113,7 @@ def features_after_steps(step: Step) -> SpikedRandomFeatures:
     if not step.steps:
         return features_after_one_step(step)
     last = after_each_step(step)[-1]
-    gamma, bias = np.array(last.gamma), step.bias.values[0]
-    return step.features(r=last.r, c=last.c, gamma=gamma, bias=bias)
+    return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=step.bias.values[0])
 
 
 @lru_cache(maxsize=64)
@@ -122,9 +121,9 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
     r, c, gamma, rows = 0.0, 1.0, np.zeros(step.known), []
     for t, (alpha0, eta) in enumerate(step.schedule):
-        now, labels = _state(step, step.labels_at(t), r, c, gamma), step.labels_at(t)
         # the moments that Eq. (10.1) averages are those of the rows' table
-        (a_u, delta, common, own, *rest), error = _settled_averages(step, labels, now)
+        now = _state(step, step.labels_at(t), r, c, gamma)
+        (a_u, delta, common, own, *rest), error = _settled_averages(step, now)
         a_zeta, n_c, n_i, kept = np.array(rest), common / alpha0, own / alpha0, step.kept(t)
         towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
@@ -162,24 +161,21 @@ def _state(step: Step, labels: LabelLaw, r: float, c: float, gamma: Array) -> Sp
         c=c,
         gamma=gamma[:, None],
         bias=bias,
+        noise=labels.noise,
         label_noise=labels.added,
     )
 
 
-def _settled_averages(
-    step: Step, labels: LabelLaw, now: SpikedRandomFeatures
-) -> tuple[Array, float]:
+def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:
     """The averages of Eq. (10.1) over the rows ``now``, and their change, relative to the largest,
     at the last refinement of the rule for kappa."""
+    averages = partial(_averages, step, now)
+    if not now.r:  # nothing depends on kappa
+        return averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
     def relative_change(before: Array, now: Array) -> float:
         return float(np.abs(now - before).max() / np.abs(now).max())
 
-    def averages(rule: Rule) -> Array:
-        return _averages(step, labels, now, rule)
-
-    if not now.r:  # nothing depends on kappa
-        return averages(Rule(np.zeros(1), np.ones(1))), 0.0
     tol = 1e-11  # each step passes its errors on to the next
     settled = settle(rules(now), averages, relative_change, tol)
     if not settled.met:
@@ -190,7 +186,7 @@ def _settled_averages(
     return settled.value, settled.change
 
 
-def _averages(step: Step, labels: LabelLaw, now: SpikedRandomFeatures, rule: Rule) -> Array:
+def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
     """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa: a_u along the spike,
     the stretch delta of the bulk, alpha_t times the noises n_c, common to all rows, and n_i, of
     each row's own, and a_zeta across the spike (K' of them)."""
@@ -198,7 +194,7 @@ def _averages(step: Step, labels: LabelLaw, now: SpikedRandomFeatures, rule: Rul
     m2, v1 = slope_statistics(step.student, now.geometry.r[0] @ table.kappa + now.bias, now.c)
     mu1, w = table.mu1[0], table.weights
     rho = table.h - step.readout.values[0] * table.offsets[0]
-    rho2 = rho**2 + labels.conditional_variance(table.h, table.spread)
+    rho2 = rho**2 + now.labels.conditional_variance(table.h, table.spread)
     numbers = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ w
     # of the force on a sample, rho mu_1, along the spike and across it
     force = table.on_parts(w) * (table.seen - step.readout.values[0] * table.regressors[0])

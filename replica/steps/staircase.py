@@ -2,14 +2,10 @@
 
 A target g(z) of r orthonormal directions has Hermite tensors C_k = E He_k(z) g(z).  A giant step
 on n samples sees the first that is not zero: it learns the range of C_k if n is of order d^k, and
-nothing if it is of a lower one.  Once directions U are known, the next step sees the tensors
-conditionally on z_U,
-
-    T_k(z_U) = E[He_k(P z) g(z) | z_U],   P the projection on the complement of U,
-
-and with n = Theta(d^k), k the first degree at which T_k is not zero, it learns the range of
-M_k = E T_k T_k^T (all indices but one contracted): a stage of the staircase, of leap k.  For
-k = 1, M_1 = E v v^T with v(z_U) = E[P z g | z_U].
+nothing if it is of a lower one.  Once directions U are known, the next step sees the tensors T_k
+conditionally on z_U (11.1), and with n = Theta(d^k), k the first degree at which T_k is not zero,
+it learns the range of M_k = E T_k T_k^T: a stage of the staircase, of leap k.  For k = 1,
+M_1 = E v v^T with v(z_U) = E[P z g | z_U], P the projection on the complement of U.
 
 The eigenvalues of M_k / k! are the strengths of the connections: their sum is the part of E g^2
 that is of degree k in the complement.  This holds for students all of whose Hermite coefficients

@@ -168,12 +168,7 @@ class Step(Problem):
     def first(self) -> Self:
         """The first of several steps alone."""
         (alpha0, eta), law = self.schedule[0], self.labels_at(0)
-        own: dict[str, Any] = {
-            "steps": (),
-            "alpha0": alpha0,
-            "eta": eta,
-            "decay": _at(self.decay, 0),
-        }
+        own = dict(steps=(), alpha0=alpha0, eta=eta, decay=_at(self.decay, 0))
         return replace(self, **own, step_target=law.target, step_noise=law.noise)
 
     @property
@@ -195,6 +190,11 @@ class Step(Problem):
     def schedule(self) -> tuple[tuple[float, float], ...]:
         """The pairs (alpha0, eta) of all steps, one or more."""
         return tuple(self.steps) or ((self.alpha0, self.eta),)
+
+    @property
+    def made(self) -> bool:
+        """Whether a step is made at all: at a rate that is not 0."""
+        return any(eta for _, eta in self.schedule)
 
     @property
     def step(self) -> "Step":
@@ -248,10 +248,9 @@ class Step(Problem):
                 "steps", self.steps, "given without alpha0 and eta: those mean a single step"
             )
         try:
-            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if given else (single,))]
             return tuple(
                 (_alpha0(alpha0), number("eta", eta, 0, FINITE, "0 or more"))
-                for alpha0, eta in pairs
+                for alpha0, eta in (self.steps if given else (single,))
             )
         except (TypeError, ValueError):
             if not given:

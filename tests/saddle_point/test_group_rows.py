@@ -9,7 +9,7 @@ import replica
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.saddle_point.correlated import CorrelatedGroups
-from replica.steps.network import _group_rows
+from replica.steps.network import rows_after
 from replica.steps.row_samples import Kinds
 from tests.problems import step
 
@@ -38,7 +38,7 @@ def several_times(model, fractions):
     names = ("mu1", "mu2sq", "loadings", "c", "offsets")
     rows = {name: np.repeat(getattr(one, name), count, axis=0) for name in names}
     kinds = Kinds(np.ones(count), np.full(count, model.step.bias.values[0]))
-    covariance = _group_rows(model.step, model.rows.row_norms, kinds)
+    covariance = rows_after(model.step, model.rows.row_norms, kinds)
     covariance = replace(covariance, basis=one.covariance.rows.basis)  # zeta has a sign
     rows |= dict(fractions=np.array(fractions), covariance=covariance)
     return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
