@@ -1,6 +1,7 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
 from collections.abc import Container, Sequence
+from itertools import product
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -146,7 +147,7 @@ def _draw_measured(
     for line in lines:
         own = np.ones(len(x), dtype=bool)
         for dim in told_apart:
-            own &= [_same(value, _plain(line.at[dim])) for value in columns[dim].tolist()]
+            own &= [_same(value, line.at[dim]) for value in columns[dim].tolist()]
         left &= ~own
         if own.any():
             draw_points(ax, x[own], y[own], bars[own], color=line.colour)
@@ -193,21 +194,17 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     InvalidArgument
         If more than eight of several parameters are to be told apart.
     """
-    others = [str(dim) for dim in curve[name].dims if dim != abscissa]
-    varying = [dim for dim in others if curve.sizes[dim] > 1]
-    shape = [curve.sizes[dim] for dim in others]
-    count = int(np.prod(shape))
+    others = {str(dim): curve[dim].values.tolist() for dim in curve[name].dims if dim != abscissa}
+    varying = [dim for dim, values in others.items() if len(values) > 1]
+    places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
+    count = len(places)
     if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
             f"of at most {MANY} lines, or of lines over one parameter beside the abscissa",
         )
-    places = [
-        {dim: curve[dim].values[i] for dim, i in zip(others, index, strict=True)}
-        for index in np.ndindex(*shape)
-    ]
-    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
+    labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
     shades: Sequence[Any] = [hue(place) for place in range(count)]
     if count > MANY:
         from matplotlib import colormaps
@@ -215,7 +212,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         values, labels = curve[varying[0]].values, [""] * count
         shades = colormaps[COLOUR_MAP](_norm(values)(values))
     elif len(varying) == 1:
-        shades = colours([_plain(at[varying[0]]) for at in places])
+        shades = colours([at[varying[0]] for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
 
 
@@ -248,11 +245,6 @@ def finish_lines(
     ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
-
-
-def _plain(value: Any) -> Any:
-    """A coordinate as a number or text of Python's."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _norm(values: Any) -> Any:
