@@ -96,8 +96,7 @@ def plot_curve(
         for kind in kinds:
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
-    drawn = curve[name].transpose(..., abscissa).values.reshape(-1, x.size)
-    unknown = x[np.isnan(drawn).any(axis=0)]
+    unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
         ax.plot(unknown, np.zeros(unknown.size), "x", **style)
@@ -126,10 +125,8 @@ def _draw_measured(
         columns = {str(one): np.asarray(points[one]) for one in points}
     except (TypeError, KeyError, IndexError):
         columns = {}
-    if (
-        len({column.shape for column in columns.values()}) != 1
-        or next(iter(columns.values())).ndim != 1
-    ):
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
         raise InvalidArgument("points", type(points).__name__, allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
@@ -165,12 +162,8 @@ def _same(value: Any, at: Any) -> bool:
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
-    """The error to draw: the one asked for, or that of the ``known`` which matters most.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """The error to draw: the one asked for, or that of the ``known`` which matters most; one that
+    is not known is refused."""
     usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
     if name not in ERROR_LABELS or name not in known:
