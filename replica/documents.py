@@ -63,12 +63,8 @@ def _sync(folder: Path) -> None:
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file to read it, where it is one: a pipe is not waited for, a device not drained.
-
-    Raises
-    ------
-    OSError
-    """
+    """Open a file to read it, where it is one: a pipe is not waited for, a device not drained, but
+    an OSError raised."""
     at_once = getattr(os, "O_NONBLOCK", 0)
     handle = os.open(path, os.O_RDONLY | at_once | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
