@@ -97,10 +97,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, float) and math.isinf(value):
-        return str(value)  # known, and read back as it is
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)  # the latter is known, and read back as is
     return value
 
 

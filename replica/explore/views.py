@@ -78,7 +78,8 @@ def curve_view(
         f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{loss_code(state)})",
         "print(curve.test_error.values)",
     ]
-    note = _left_out(found.converged.values, request.alpha.size, "points of the curve")
+    converged = found.converged.values
+    note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
     note = "; ".join(filter(None, [note, unlike]))
     program = python(state, lines, "curve", "curve")
     return View(ax.figure, program, typed, note, _as_csv(found))
@@ -121,7 +122,7 @@ def map_view(state: State) -> View:
     ]
     typed = command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
     figure = plot_curve(found).figure  # a single rate, of what takes long, is a line
-    note = _left_out(found.converged.values, len(rates), "learning rates", found.eta.size)
+    note = _left_out(found.converged.values, found.eta.size, len(rates), "learning rates")
     return View(figure, python(state, lines, "curve", "map"), typed, note, _as_csv(found))
 
 
@@ -146,7 +147,7 @@ def bounds_view(state: State) -> View:
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
-    note = _left_out(np.isfinite(found.upper), rates.size, "learning rates")
+    note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
     return View(figure, python(state, lines, "found", "bounds"), typed, note, _as_csv(found))
 
 
@@ -219,18 +220,12 @@ def _as_csv(found: Any) -> Callable[[], bytes]:
     return table
 
 
-def _left_out(
-    converged: NDArray[np.bool_], asked: int, what: str, computed: int | None = None
-) -> str:
-    """The sentence on points of a grid that are not drawn, if any: of those ``asked`` for as many
-    are ``computed`` as there are, unless it is said."""
+def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:
+    """The sentence on points of a grid that are not drawn, if any."""
     sentences = []
-    size = converged.size if computed is None else computed
-    if size < asked:
-        sentences.append(
-            f"{size} of {asked} {what} are computed, to answer in time; the "
-            "programs below compute all"
-        )
+    if computed < asked:
+        of = f"{computed} of {asked} {what}"
+        sentences.append(f"{of} are computed, to answer in time; the programs below compute all")
     if failed := int((~converged).sum()):
         sentences.append(f"{failed} did not converge")
     return "; ".join(sentences)
