@@ -7,8 +7,9 @@ neither what a header promises nor what compressed data would unfold to is alloc
 import math
 import os
 from collections.abc import Callable
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import IO, BinaryIO, NamedTuple, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
@@ -22,14 +23,8 @@ MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIS
 CHUNK = 2**20  # bytes, as they are read
 NPZ = ".npz"
 
+Readable = IO[bytes] | BufferedIOBase
 Content = TypeVar("Content")
-
-
-class Readable(Protocol):
-    """Bytes that are read one after the other."""
-
-    def read(self, size: int = ..., /) -> bytes:
-        """The next ones, none at the end."""
 
 
 class Wanted(NamedTuple):

@@ -63,12 +63,8 @@ def _sync(folder: Path) -> None:
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file to read it, where it is one: a pipe is not waited for, a device not drained.
-
-    Raises
-    ------
-    OSError
-    """
+    """Open a file to read it, where it is one: a pipe is not waited for, a device not drained, but
+    an OSError raised."""
     at_once = getattr(os, "O_NONBLOCK", 0)
     handle = os.open(path, os.O_RDONLY | at_once | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -101,10 +97,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, float) and math.isinf(value):
-        return str(value)  # known, and read back as it is
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)  # the latter is known, and read back as is
     return value
 
 

@@ -23,14 +23,12 @@ def check_names() -> None:
     ImportError
         If it is ``solvers``, without which nothing works.
     """
-    hidden = _hiding("solvers")
-    if hidden:
+    if hidden := _hiding("solvers"):
         raise ImportError(
             f"{hidden} hides the package solvers, which replica needs: give it another name, or "
             "start Python elsewhere"
         )
-    hidden = _hiding("validation")
-    if hidden:
+    if hidden := _hiding("validation"):
         warnings.warn(
             f"{hidden} hides the package validation of replica-srf: to import that, give it "
             "another name",

@@ -13,7 +13,16 @@ from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
 from .options import SRF_FIELDS, Options, one_or_axis, parse_request
-from .output import Notes, Output, note_finite_size, note_network, note_worse_than_zero, progress
+from .output import (
+    Notes,
+    Output,
+    errors_first,
+    farthest,
+    note_farthest,
+    note_worse_than_zero,
+    progress,
+    rows_of,
+)
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
@@ -60,41 +69,25 @@ def curve(
             **limits,
         )
     grid = grid.noted(**limits) if notes else grid
-    document = curve_document(grid)
+    document, swept = curve_document(grid), _swept(grid)
 
     def show() -> None:
-        names = ("classification_error", "test_error", "train_error", "converged")
-        known = [name for name in (*names, "loss_error", "train_loss") if name in grid.columns]
-        output.table(document["points"], [*_swept(grid), *known])
+        output.table(document["points"], [*swept, *errors_first(grid.columns)])
 
     def dataset() -> Any:
-        shift, _ = _farthest(grid, "finite_size_shift") if notes else (0.0, {})
+        shifts = grid.columns.get("finite_size_shift", np.zeros(1))
+        shift = shifts[farthest(shifts)]
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
     output.write(
-        document,
-        show,
-        figure=lambda: plot_curve(dataset()).figure,
-        printed=_swept(grid),
-        dataset=dataset,
+        document, show, figure=lambda: plot_curve(dataset()).figure, printed=swept, dataset=dataset
     )
     if notes:
-        error = error_shown(grid.models[0])
-        note_finite_size(*_farthest(grid, "finite_size_shift"), error)
-        note_network(*_farthest(grid, "network_difference"), error)
+        note_farthest(document["points"], swept, error_shown(grid.models[0]))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     if not grid.converged:
         raise typer.Exit(1)
-
-
-def _farthest(grid: Grid, name: str) -> tuple[float, dict[str, Any]]:
-    """The value of a column of :meth:`Grid.noted` that is farthest from 0, and where it is."""
-    changes = np.nan_to_num(grid.columns[name])
-    k = int(np.abs(changes).argmax())
-    place = np.unravel_index(k, [axis.size for axis in grid.axes.values()])
-    where = {axis: grid.axes[axis][i] for axis, i in zip(grid.axes, place, strict=True)}
-    return float(changes[k]), {axis: where[axis] for axis in _swept(grid)}
 
 
 def _swept(grid: Grid) -> list[str]:
@@ -104,14 +97,11 @@ def _swept(grid: Grid) -> list[str]:
 
 def curve_document(grid: Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
-    swept, mesh = _swept(grid), np.meshgrid(*grid.axes.values(), indexing="ij")
-    coordinates = zip(grid.axes, (x.ravel() for x in mesh), strict=True)
-    columns: dict[str, Any] = {name: x for name, x in coordinates if name in swept} | grid.columns
+    columns: dict[str, Any] = dict(grid.columns)
     srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}
     if len(grid.models) > 1:
         each = len(grid.columns["status"]) // len(grid.models)
         columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
-    rows = zip(*columns.values(), strict=True)
     problem = grid.constants | {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()
@@ -120,7 +110,7 @@ def curve_document(grid: Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": [dict(zip(columns, row, strict=True)) for row in rows],
+        "points": rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
     }
     step = grid.problem.step
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:

@@ -2,7 +2,7 @@
 
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,30 +28,17 @@ FILES = {
 }  # fmt: skip
 
 
-class GivenRequest(NamedTuple):
-    """What the options ask for.
-
-    Attributes
-    ----------
-    model : FirstLayer or FeatureSample
-    points : dict of name -> (n,)
-        "samples" or "alpha", and "lam".
-    loss : Loss
-    """
-
-    model: FirstLayer | FeatureSample
-    points: dict[str, Any]
-    loss: Loss
-
-
 def asks_for_given(options: Options) -> bool:
     """Whether the options have a first layer, or features, in the place of a problem."""
     return any(name in options for name in ("weights", *OF_FEATURES))
 
 
-def parse_given(options: Options) -> GivenRequest:
-    """The layer or the features, and the points; what is missing, contradictory or out of range is
-    refused, and so is an array of another shape, before it is read."""
+def parse_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss]:
+    """The layer or the features; the points, "samples" or "alpha" and "lam", (n,) each; the loss.
+
+    What is missing, contradictory or out of range is refused, and so is an array of another shape,
+    before it is read.
+    """
     if not asks_for_given(options):
         raise InvalidArgument("weights", None, "given, or --features with --labels")
     layer = "features" not in options
@@ -78,7 +65,7 @@ def parse_given(options: Options) -> GivenRequest:
             values[name] = read(values[name])
     values["intercept"] = options.get("intercept", False)
     model = FirstLayer(**values) if layer else FeatureSample(**values)
-    return GivenRequest(model, points, minimised)
+    return model, points, minimised
 
 
 def _points(options: Options) -> dict[str, Any]:

@@ -27,9 +27,7 @@ class Guard:
         self.origins = {f"http://{host}" for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        elif not self.admits(scope):
+        if scope["type"] != "lifespan" and not self.admits(scope):
             await refuse(scope, receive, send)
         elif scope["type"] == "websocket":
             session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]

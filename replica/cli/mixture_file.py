@@ -21,16 +21,9 @@ MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": 
 
 def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
     """The Gaussian mixture in a TOML file, or in a table of one, whose keys hold lists, or names of
-    files beside it.
-
-    Raises
-    ------
-    InvalidArgument
-        Of the option --inputs.
-    """
+    files beside it; what is wrong with it is an InvalidArgument of the option --inputs."""
     path = Path(given) if isinstance(given, str) else Path("[inputs]")
     content = read_toml("inputs", path) if isinstance(given, str) else given
-    folder = path.parent if isinstance(given, str) else Path()
     for name in content:
         if name not in MIXTURE:
             allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
@@ -39,7 +32,7 @@ def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
         raise InvalidArgument("inputs", str(path), "a file with means")
     try:
         arrays = {
-            name: read_array(name, folder / value, MIXTURE[name])
+            name: read_array(name, path.parent / value, MIXTURE[name])
             if isinstance(value, str)
             else read_numbers(name, value)
             for name, value in content.items()

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
@@ -15,7 +14,7 @@ from ..problem import describe
 from .common import command
 from .curve import TimeLimit
 from .options import Options, parse_request, single_number
-from .output import Notes, Output, note_finite_size, note_network, say
+from .output import NOTED, Notes, Output, note_farthest, say
 
 
 @command(without=("loss",))
@@ -74,13 +73,12 @@ def optimum(
                 "is at the edge of the range searched, or solved: beyond it the test error may fall"
             )
     if notes:
-        error = error_shown(model)
-        for noted, note in (
-            ("finite_size_shift", note_finite_size), ("network_difference", note_network),
-        ):  # fmt: skip
-            far = max(optima, key=lambda best: abs(np.nan_to_num(getattr(best.point, noted))))
-            at = {"alpha": far.point.alpha, "lam": far.lam} | ({"eta": far.eta} if searched else {})
-            note(getattr(far.point, noted), at, error)
+        noted = [
+            point | {name: getattr(best.point, name) for name in NOTED}
+            for point, best in zip(points, optima, strict=True)
+        ]
+        axes = ("alpha", "lam", "eta") if searched else ("alpha", "lam")
+        note_farthest(noted, axes, error_shown(model))
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

@@ -5,8 +5,8 @@ or an argument of :func:`replica.solve`.  Here text becomes numbers and lists; w
 may have, and which it has unless given, is for those classes to say.
 """
 
-from collections.abc import Sequence
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Container, Sequence
+from dataclasses import Field, dataclass, fields
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..convex import LOSSES, Loss, loss
+from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..observables import grid_axes, models_on_grid
 from ..problem import (
@@ -117,11 +117,11 @@ class Request:
     problem: Problem
     alpha: Array
     lam: Array
-    grids: dict[str, Array] = field(default_factory=dict)
-    model: str | None = None
-    loss: Loss = LOSSES["square"]
+    grids: dict[str, Array]
+    model: str | None
+    loss: Loss
 
-    def refuse_grids(self, *, allowed: Sequence[str] = ()) -> None:
+    def refuse_grids(self, *, allowed: Container[str] = ()) -> None:
         """Refuse grids of model fields that are not among ``allowed``."""
         for name, grid in self.grids.items():
             if name not in allowed:

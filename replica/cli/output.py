@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,7 +11,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import numpy as np
 import typer
+from numpy.typing import ArrayLike
+
+from solvers.results import Array
 
 from .. import documents
 from ..display import Progress, bar, text
@@ -24,6 +28,12 @@ PICTURES = (".png", ".pdf", ".svg")
 Notes = Annotated[
     bool, typer.Option(help="Say how far networks of d = 1000 are, and an sRF from its network.")
 ]
+NOTED = {  # what is said of the relative change of an error, by its name as a column
+    "finite_size_shift": "these are limits d -> inf; at d = 1000 the {error} at {place} differs by "
+    "{change} (learning_curve(..., dimension=1000) in Python, docs/readout.md)",
+    "network_difference": "these are of the published sRF; at {place} the {error} of the network "
+    "itself differs by {change} (--model network)",
+}
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -65,18 +75,16 @@ class Output:
         columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
+            table = document.get("points", []) if rows is None else rows
             if self.out.suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif self.out.suffix == ".json":
                 content = (documents.to_json(document) + "\n").encode()
+            elif self.out.suffix == ".tex":
+                content = documents.to_tex(table, symbol, printed).encode()
             else:
-                table = document["points"] if rows is None else rows
-                tex = self.out.suffix == ".tex"
-                written = (
-                    documents.to_tex(table, symbol, printed) if tex else documents.to_csv(table)
-                )
-                content = written.encode()
+                content = documents.to_csv(table).encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
@@ -120,6 +128,20 @@ class Output:
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
 
 
+def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for every point of a grid: its place on the ``axes``, of which the last varies fastest,
+    and its value in each of the ``columns``."""
+    places = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    known: dict[str, Any] = {**dict(zip(axes, places, strict=True)), **columns}
+    return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
+
+
+def errors_first(known: Container[Any]) -> list[str]:
+    """Of the columns that are ``known`` those that a table shows, in its order."""
+    errors = ("classification_error", "test_error", "train_error")
+    return [one for one in (*errors, "converged", "loss_error", "train_loss") if one in known]
+
+
 def save(path: Path, content: bytes) -> None:
     """Write a file, and say so."""
     documents.write_file(path, content)
@@ -149,35 +171,21 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def note_finite_size(shift: float, where: dict[str, Any], error: str) -> None:
-    """Say on standard error where the limit d -> inf is farthest from networks of ordinary size: by
-    ``shift``, of the ``error`` of that name."""
-    if shift:
-        say(
-            f"note: these are limits d -> inf; at d = 1000 the {error.replace('_', ' ')} at "
-            f"{_place(where)} differs by "
-            f"{_change(shift)} (learning_curve(..., dimension=1000) in Python, docs/readout.md)"
-        )
+def note_farthest(points: Sequence[dict[str, Any]], axes: Sequence[str], error: str) -> None:
+    """Say on standard error how far off the ``error`` of that name is at the farthest of the
+    points, which have the columns of NOTED and, to tell which it is, of ``axes``."""
+    for name, note in NOTED.items():
+        far = points[farthest([point[name] for point in points])]
+        share = np.nan_to_num(far[name])
+        if share:
+            place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
+            change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
+            say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")
 
 
-def note_network(difference: float, where: dict[str, Any], error: str) -> None:
-    """Say on standard error where the network's own theory is farthest from that of its sRF."""
-    if difference:
-        say(
-            f"note: these are of the published sRF; at {_place(where)} the "
-            f"{error.replace('_', ' ')} of the network itself differs by {_change(difference)} "
-            "(--model network)"
-        )
-
-
-def _change(share: float) -> str:
-    """A relative change, in per cent."""
-    return f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
-
-
-def _place(where: dict[str, Any]) -> str:
-    """A point in words."""
-    return ", ".join(f"{name} = {text(value)}" for name, value in where.items())
+def farthest(changes: ArrayLike) -> int:
+    """The index of the largest relative change, of those that are known."""
+    return int(np.abs(np.nan_to_num(changes)).argmax())
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:

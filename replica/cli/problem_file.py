@@ -17,18 +17,14 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
     """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
     one that names code to import, unless that is allowed."""
     content = read_toml("config", path)
-    mistakes = {name: _mistake(name, value) for name, value in content.items()}
-    for name, value in content.items():
-        code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
-        if code and not mistakes[name] and not allow_import:
-            mistakes[name] = f"imports and runs code ({value}): --allow-import lets a file do so"
+    mistakes = {name: _mistake(name, value, allow_import) for name, value in content.items()}
     listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
     if listed:
         raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
     return content
 
 
-def _mistake(name: str, value: Any) -> str:
+def _mistake(name: str, value: Any, allow_import: bool) -> str:
     """What is wrong with the value of a key, if anything is."""
     if name not in KEYS:
         return "there is no such key"
@@ -37,6 +33,9 @@ def _mistake(name: str, value: Any) -> str:
         if _form(value) in forms:
             if name in GRIDS:
                 parse_grid(name, value)
+            code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
+            if code and not allow_import:
+                return f"imports and runs code ({value}): --allow-import lets a file do so"
             return ""
     except InvalidArgument as error:
         allowed = error.allowed

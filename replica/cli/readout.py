@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
@@ -14,7 +13,7 @@ from .common import DATASETS, command
 from .curve import TimeLimit
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
 from .options import Options
-from .output import Output, say
+from .output import Output, errors_first, rows_of, say
 
 Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
@@ -48,12 +47,12 @@ def readout(
     model, points, loss = parse_given(options)
     accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     dataset = learning_curve(model, **points, loss=loss, **accuracy)
-    document = readout_document(dataset)
+    axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
+    columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
+    document: dict[str, Any] = {"layer": dict(dataset.attrs), "points": rows_of(axes, columns)}
 
     def show() -> None:
-        names = ("classification_error", "test_error", "train_error", "converged")
-        known = [name for name in (*names, "loss_error", "train_loss") if name in dataset]
-        output.table(document["points"], [*points, *known])
+        output.table(document["points"], [*points, *errors_first(dataset)])
 
     output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
     failed = [point["status"] for point in document["points"] if not point["converged"]]
@@ -61,14 +60,3 @@ def readout(
         why = "; ".join(dict.fromkeys(failed))
         say(f"WARNING: {len(failed)} of {dataset.converged.size} points: {why}")
         raise typer.Exit(1)
-
-
-def readout_document(dataset: Any) -> dict[str, Any]:
-    """The JSON document of ``readout``."""
-    axes = dataset.test_error.dims
-    at = np.meshgrid(*(dataset[name].values for name in axes), indexing="ij")
-    columns = dict(zip(axes, (x.ravel() for x in at), strict=True))
-    columns |= {name: dataset[name].values.ravel() for name in dataset.data_vars}
-    rows = zip(*columns.values(), strict=True)
-    points = [dict(zip(columns, row, strict=True)) for row in rows]
-    return {"layer": dict(dataset.attrs), "points": points}

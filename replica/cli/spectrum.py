@@ -13,7 +13,7 @@ from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from .common import command
 from .options import LARGEST_DOCUMENT, Options, parse_request, single_number
-from .output import Output, answer, say
+from .output import Output, answer, rows_of, say
 
 TimeLimit = Annotated[
     float, typer.Option(help="Seconds, after which the search for the density is given up.")
@@ -46,8 +46,8 @@ def spectrum(
     result = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
     document = spectrum_document(result, points)
     document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": result.alpha}
-    columns = zip(*document["density"].values(), strict=True)
-    rows = [{"x": x, "density": y} for x, y in columns]
+    x, density = document["density"].values()
+    rows = rows_of({"x": x}, {"density": density})
     output.write(
         document, lambda: _show(result), figure=lambda: plot_spectrum(result).figure, rows=rows
     )

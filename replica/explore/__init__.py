@@ -8,7 +8,7 @@ from ..plotting import picture
 from .computed import point
 from .simulation import SimulatedCurve, simulate, simulation_command
 from .texts import DEFAULTS, State
-from .views import REFUSALS, VIEWS, View, curve_view
+from .views import REFUSALS, VIEWS, curve_view
 
 __all__ = [
     "DEFAULTS",
@@ -16,7 +16,6 @@ __all__ = [
     "VIEWS",
     "SimulatedCurve",
     "State",
-    "View",
     "curve_view",
     "picture",
     "point",

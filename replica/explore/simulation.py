@@ -57,12 +57,7 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
 
 def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:
     """A command of ``validation`` in a process of its own, killed when it takes too long, or when
-    its page is closed.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    its page is closed: an InvalidArgument."""
     program, end = [sys.executable, "-m", "validation", *arguments], time.monotonic() + PATIENCE
     pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **pipes) as process:

@@ -32,12 +32,7 @@ DEFAULTS = {
 
 
 def request_of(state: State) -> Request:
-    """The problem, with one value of everything but alpha.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """The problem, with one value of everything but alpha; several, and code, are refused."""
     for name, text in state.items():
         if names_code(text):
             raise InvalidArgument(name, text, "no code to import, which is for the command line")
@@ -57,13 +52,9 @@ def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
     """The options of ``replica curve``, as typed, without those that have their own values."""
     left_out = {"at", "view", *without}
     left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
-    usual = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
-    unsaid = usual.items()
-    return {
-        name: text
-        for name, text in state.items()
-        if name not in left_out and (name, text) not in unsaid
-    }
+    unsaid = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
+    said = {name: text for name, text in state.items() if unsaid.get(name) != text}
+    return {name: text for name, text in said.items() if name not in left_out}
 
 
 def command(program: str, options: Options) -> str:
@@ -86,8 +77,9 @@ def grid_code(text: str) -> str:
     return f"np.{'geomspace' if log else 'linspace'}({float(start)}, {float(stop)}, {int(count)})"
 
 
-def python(state: State, lines: Sequence[str]) -> str:
-    """A program that makes the model of a state, and then does what the lines say."""
+def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
+    """A program that makes the model of a state, does what the lines say, and saves a picture of
+    what they have ``drawn``: of a curve, or of what draws itself."""
     options = options_of(state)
     step = {name: repr(options[name]) for name in ("student", "target")}
     for name in ("alpha0", "eta", "noise"):
@@ -101,12 +93,16 @@ def python(state: State, lines: Sequence[str]) -> str:
         pairs = parse_steps(options["steps"])
         step["steps"] = repr([(alpha0, eta) for alpha0, eta in pairs]).replace("inf", "np.inf")
     given = ", ".join(f"{name}={value}" for name, value in step.items())
+    plots = f"{drawn}.plot()"
+    if drawn == "curve":
+        lines, plots = [*lines, "from replica.plotting import plot_curve"], "plot_curve(curve)"
     program = [
         "import replica",
         "",
         f"step = replica.GradientStep({given})",
         f"model = step.{state['model']}(beta={number_of(state, 'beta')})",
         *lines,
+        f"{plots}.figure.savefig({picture + '.png'!r})",
     ]
     text = "\n".join(program) + "\n"
     return f"import numpy as np\n{text}" if "np." in text else text
@@ -119,16 +115,6 @@ def point_code(state: State) -> list[str]:
         f"point = replica.solve(model, alpha={at}, lam={lam}{loss_code(state)})",
         "print(point.test_error)",
     ]
-
-
-def shown_code(drawn: str, name: str) -> list[str]:
-    """The lines that save a figure: of a curve, or of what draws itself."""
-    if drawn == "curve":
-        return [
-            "from replica.plotting import plot_curve",
-            f"plot_curve({drawn}).figure.savefig({name + '.png'!r})",
-        ]
-    return [f"{drawn}.plot().figure.savefig({name + '.png'!r})"]
 
 
 def loss_code(state: State) -> str:

@@ -2,12 +2,12 @@
 its numbers again."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from numpy.typing import NDArray
 
 from solvers.quadrature import QuadratureError
@@ -37,7 +37,6 @@ from .texts import (
     point_code,
     python,
     request_of,
-    shown_code,
 )
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
@@ -48,7 +47,7 @@ class View(NamedTuple):
     """A figure, if there is one in time; the texts that give its numbers again; a sentence on what
     it leaves out; what is drawn as CSV."""
 
-    figure: Figure | None
+    figure: FigureBase | None
     python: str
     command: str
     note: str = ""
@@ -78,11 +77,12 @@ def curve_view(
         *point_code(state),
         f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{loss_code(state)})",
         "print(curve.test_error.values)",
-        *shown_code("curve", "curve"),
     ]
-    note = _left_out(found.converged.values, request.alpha.size, "points of the curve")
+    converged = found.converged.values
+    note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
     note = "; ".join(filter(None, [note, unlike]))
-    return View(_figure(ax), python(state, lines), typed, note, _as_csv(found))
+    program = python(state, lines, "curve", "curve")
+    return View(ax.figure, program, typed, note, _as_csv(found))
 
 
 def _curve(state: State) -> xr.Dataset:
@@ -119,13 +119,11 @@ def map_view(state: State) -> View:
     lines = [
         f"curve = replica.learning_curve(model, {over})",
         "print(curve.test_error.values)",
-        *shown_code("curve", "map"),
     ]
     typed = command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
-    # a single rate, of what takes long, is a line
-    figure = _figure(plot_curve(found))
-    note = _left_out(found.converged.values, len(rates), "learning rates", found.eta.size)
-    return View(figure, python(state, lines), typed, note, _as_csv(found))
+    figure = plot_curve(found).figure  # a single rate, of what takes long, is a line
+    note = _left_out(found.converged.values, found.eta.size, len(rates), "learning rates")
+    return View(figure, python(state, lines, "curve", "map"), typed, note, _as_csv(found))
 
 
 def bounds_view(state: State) -> View:
@@ -146,12 +144,11 @@ def bounds_view(state: State) -> View:
     lines = [
         f"found = replica.bounds({of}, eta={grid_code(span)})",
         "print(found.lower, found.upper)",
-        *shown_code("found", "bounds"),
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
-    note = _left_out(np.isfinite(found.upper), rates.size, "learning rates")
-    return View(figure, python(state, lines), typed, note, _as_csv(found))
+    note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
+    return View(figure, python(state, lines, "found", "bounds"), typed, note, _as_csv(found))
 
 
 def spectrum_view(state: State) -> View:
@@ -161,7 +158,7 @@ def spectrum_view(state: State) -> View:
     figure, note, more_time, table = None, "", "", None
     try:
         found = spectrum(model, at)
-        figure, table = _figure(plot_spectrum(found)), _as_csv(found)
+        figure, table = plot_spectrum(found).figure, _as_csv(found)
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
@@ -171,9 +168,9 @@ def spectrum_view(state: State) -> View:
     lines = [
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",
-        *shown_code("found", "spectrum"),
     ]
-    return View(figure, python(state, lines), command("replica spectrum", options), note, table)
+    program = python(state, lines, "found", "spectrum")
+    return View(figure, program, command("replica spectrum", options), note, table)
 
 
 def learned_view(state: State) -> View:
@@ -193,15 +190,14 @@ def learned_view(state: State) -> View:
         *point_code(state),
         f"learned = replica.learned_function(model, alpha={at}, lam={lam})",
         "print(learned.mean([-1.0, 0.0, 1.0]))",
-        *shown_code("learned", "learned"),
     ]
     options = options_of(state) | {"alpha": state["at"]}
-    figure = _figure(plot_learned(learned))
-    typed = command("replica curve", options)
+    figure, typed = plot_learned(learned).figure, command("replica curve", options)
+    program = python(state, lines, "learned", "learned")
     x = np.linspace(-3, 3, 121)
     values = {"mean": learned.mean(x), "variance": learned.variance(x)}
     table = _as_csv(xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
-    return View(figure, python(state, lines), typed, table=table)
+    return View(figure, program, typed, table=table)
 
 
 VIEWS: dict[str, Callable[[State], View]] = {
@@ -224,26 +220,15 @@ def _as_csv(found: Any) -> Callable[[], bytes]:
     return table
 
 
-def _left_out(
-    converged: NDArray[np.bool_], asked: int, what: str, computed: int | None = None
-) -> str:
-    """The sentence on points of a grid that are not drawn, if any: of those ``asked`` for as many
-    are ``computed`` as there are, unless it is said."""
+def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:
+    """The sentence on points of a grid that are not drawn, if any."""
     sentences = []
-    size = converged.size if computed is None else computed
-    if size < asked:
-        sentences.append(
-            f"{size} of {asked} {what} are computed, to answer in time; the "
-            "programs below compute all"
-        )
+    if computed < asked:
+        of = f"{computed} of {asked} {what}"
+        sentences.append(f"{of} are computed, to answer in time; the programs below compute all")
     if failed := int((~converged).sum()):
         sentences.append(f"{failed} did not converge")
     return "; ".join(sentences)
-
-
-def _figure(ax: Axes) -> Figure:
-    """The figure that has the axes."""
-    return cast(Figure, ax.figure)
 
 
 def _show_points(ax: Axes) -> None:

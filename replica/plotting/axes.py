@@ -24,7 +24,6 @@ from .names import settings, visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
 # and black.
@@ -195,41 +194,32 @@ def finish(
 ) -> "Axes":
     """``ax`` with its labels, a small title of the settings ``described`` and of ``notes``, and a
     legend."""
-    ax.set_xlabel(in_lines(abscissa, ax.xaxis.label, ax.bbox.width))
-    ax.set_ylabel(in_lines(ordinate, ax.yaxis.label, ax.bbox.height))
+    figure: Any = ax.get_figure(root=True)
+    width, height = (pixels / (figure.dpi / 72) for pixels in ax.bbox.size)  # in points
+    for put, drawn, label, room in (
+        (ax.set_xlabel, ax.xaxis.label, abscissa, width),
+        (ax.set_ylabel, ax.yaxis.label, ordinate, height),
+    ):
+        words = re.findall(r"\$[^$]*\$|\S+", label)
+        put(in_lines(words, " ", room / (0.55 * float(drawn.get_fontsize()))))
     if described and _style.get().title:
-        stated = ["\n".join(_wrapped([*settings(described)], ax)), *_wrapped(notes, ax)]
+        fits = width / 4.3  # points a character of a small font
+        stated = (in_lines(pieces, ", ", fits) for pieces in (settings(described), notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
     return add_legend(ax)
 
 
-def in_lines(label: str, drawn: "Text", room: float) -> str:
-    """A label in as many lines as its axis, ``room`` pixels long, needs."""
-    figure: Any = drawn.get_figure(root=True)
-    fits = room / (0.55 * float(drawn.get_fontsize()) * figure.dpi / 72)  # characters
-    lines = [""]
-    for word in re.findall(r"\$[^$]*\$|\S+", label):
-        longer = f"{lines[-1]} {word}".lstrip()
-        if visible(longer) > fits and lines[-1]:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return "\n".join(lines)
-
-
-def _wrapped(pieces: Sequence[str], ax: "Axes") -> list[str]:
-    """The pieces with commas between them, in lines no wider than ``ax``."""
-    dots_per_point = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
-    width = ax.bbox.width / dots_per_point
+def in_lines(pieces: Sequence[str], between: str, fits: float) -> str:
+    """The pieces with what is ``between`` them, in lines of as many characters as ``fits``."""
     lines = [""]
     for piece in pieces:
-        longer = f"{lines[-1]}, {piece}" if lines[-1] else piece
-        if visible(longer) * 4.3 > width and lines[-1]:  # points a character of a small font
-            lines[-1] += ","
+        longer = lines[-1] + between + piece if lines[-1] else piece
+        if visible(longer) > fits and lines[-1]:
+            lines[-1] += between.rstrip()
             lines.append(piece)
         else:
             lines[-1] = longer
-    return lines
+    return "\n".join(lines)
 
 
 def letter_panels(panels: Iterable["Axes"]) -> None:

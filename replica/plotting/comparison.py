@@ -89,11 +89,11 @@ def plot_comparison(
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
     below = panel_below(ax) if f"theory_{_short(name)}" in points else None
-    main, *others = theories or [""]
+    styles = {label: _style(label, len(lines) == 1) for label in [*theories][1:]}
     for line in lines:
         for kind in kinds:
             for label, theory in theories.items():
-                style = _style(label, len(lines) == 1) if label in others else {}
+                style = styles.get(label, {})
                 own = line.label if kind == name and not style else ""
                 few = theory.sizes[abscissa] < 3  # what a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
@@ -111,11 +111,10 @@ def plot_comparison(
     if below is not None:
         _draw_differences(below, points, abscissa, lines, kinds)
     if theories:
-        label_kinds(ax, lines, kinds, main)
-    colour = "0.3" if len(lines) > 1 else lines[0].colour
-    for label in others:
-        style = {"color": colour, "label": label} | _style(label, len(lines) == 1)
-        ax.plot([], [], **style)
+        label_kinds(ax, lines, kinds, next(iter(theories)))
+    colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
+    for label, style in styles.items():
+        ax.plot([], [], label=label, **({"color": colour} | style))
     for kind in kinds:
         label = f"{in_words(kind)}, {simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))

@@ -1,6 +1,7 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
 from collections.abc import Container, Sequence
+from itertools import product
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,8 +97,7 @@ def plot_curve(
         for kind in kinds:
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
-    drawn = curve[name].transpose(..., abscissa).values.reshape(-1, x.size)
-    unknown = x[np.isnan(drawn).any(axis=0)]
+    unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
         ax.plot(unknown, np.zeros(unknown.size), "x", **style)
@@ -127,10 +127,8 @@ def _draw_measured(
         columns = {str(one): np.asarray(points[one]) for one in points}
     except (TypeError, KeyError, IndexError):
         columns = {}
-    if (
-        len({column.shape for column in columns.values()}) != 1
-        or next(iter(columns.values())).ndim != 1
-    ):
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
         raise InvalidArgument("points", type(points).__name__, allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
@@ -152,7 +150,7 @@ def _draw_measured(
     for line in lines:
         own = np.ones(len(x), dtype=bool)
         for dim in told_apart:
-            own &= [_same(value, _plain(line.at[dim])) for value in columns[dim].tolist()]
+            own &= [_same(value, line.at[dim]) for value in columns[dim].tolist()]
         left &= ~own
         for kind, stderr in measured.items():
             if own.any() and kind in columns:
@@ -174,12 +172,8 @@ def _same(value: Any, at: Any) -> bool:
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
-    """The error to draw: the one asked for, or that of the ``known`` which matters most.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """The error to draw: the one asked for, or that of the ``known`` which matters most; one that
+    is not known is refused."""
     usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
     if name not in ERROR_LABELS or name not in known:
@@ -203,21 +197,17 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     InvalidArgument
         If more than eight of several parameters are to be told apart.
     """
-    others = [str(dim) for dim in curve[name].dims if dim != abscissa]
-    varying = [dim for dim in others if curve.sizes[dim] > 1]
-    shape = [curve.sizes[dim] for dim in others]
-    count = int(np.prod(shape))
+    others = {str(dim): curve[dim].values.tolist() for dim in curve[name].dims if dim != abscissa}
+    varying = [dim for dim, values in others.items() if len(values) > 1]
+    places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
+    count = len(places)
     if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
             f"of at most {MANY} lines, or of lines over one parameter beside the abscissa",
         )
-    places = [
-        {dim: curve[dim].values[i] for dim, i in zip(others, index, strict=True)}
-        for index in np.ndindex(*shape)
-    ]
-    labels = [", ".join(setting(dim, _plain(at[dim])) for dim in varying) for at in places]
+    labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
     shades: Sequence[Any] = [hue(place) for place in range(count)]
     if count > MANY:
         from matplotlib import colormaps
@@ -225,7 +215,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         values, labels = curve[varying[0]].values, [""] * count
         shades = colormaps[COLOUR_MAP](_norm(values)(values))
     elif len(varying) == 1:
-        shades = colours([_plain(at[varying[0]]) for at in places])
+        shades = colours([at[varying[0]] for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
 
 
@@ -258,11 +248,6 @@ def finish_lines(
     ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
-
-
-def _plain(value: Any) -> Any:
-    """A coordinate as a number or text of Python's."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _norm(values: Any) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONG = 12  # values of a parameter from which it is an axis of a heat map
+MOST_LEVELS = 8  # of contours
 
 
 def plot_heat_map(
@@ -116,10 +117,8 @@ def _thin_out(ax: "Axes") -> None:
             kept.append(extent)
 
 
-def round_values(
-    low: float, high: float, *, logarithmic: bool = False, most: int = 8
-) -> list[float]:
-    """Some values of few digits between ``low`` and ``high``, ``most`` at most.
+def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[float]:
+    """Some values of few digits between ``low`` and ``high``, MOST_LEVELS at most.
 
     Examples
     --------
@@ -131,15 +130,15 @@ def round_values(
     from matplotlib.ticker import MaxNLocator
 
     if not logarithmic:
-        ticks = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
+        ticks = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low, high)
         return [float(one) for one in ticks if low < one < high]
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)))
     for digits in (1, 1.5, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,):
         values = np.outer(decades, digits).ravel()
         values = values[(low < values) & (values < high)]
-        if values.size <= most:
+        if values.size <= MOST_LEVELS:
             break
-    return [float(one) for one in values[:: -(-values.size // most) or 1]]
+    return [float(one) for one in values[:: -(-values.size // MOST_LEVELS) or 1]]
 
 
 def mark_optimum(ax: "Axes", x: float, y: float) -> None:

@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 SMALL = "small"  # the font of legends and titles
 
 
-def add_legend(ax: "Axes", **options: Any) -> "Axes":
+def add_legend(ax: "Axes") -> "Axes":
     """``ax`` with a legend inside it that covers nothing: where there is no place, one is made
     above what is drawn."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not labels:
+    if not any(ax.get_legend_handles_labels()):
         return ax
-    options = {"handles": handles, "frameon": False, "fontsize": SMALL} | options
+    options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
     box = ax.legend(loc="best", **options)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extent = box.get_window_extent()

@@ -64,8 +64,7 @@ def plot_spectrum(
     if beyond:
         style: dict[str, Any] = {"color": hue(0), "markersize": 7, "clip_on": False}
         ax.plot(beyond, [0] * len(beyond), "v", label="outlier, theory", **style)
-    per_log, per_unit = r"density in $\log x$, $x\,\varrho(x)$", r"density $\varrho(x)$"
-    ordinate = per_log if logarithmic else per_unit
+    ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)
 

@@ -2,6 +2,4 @@
 
 from .main import main
 
-__all__ = [
-    "main",
-]
+__all__ = ["main"]

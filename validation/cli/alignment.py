@@ -8,7 +8,7 @@ from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
-from .common import DIMENSION, RNG, SEEDS, show_points, single
+from .common import DIMENSION, RNG, SEEDS, first_problem, show_points
 
 
 @command(
@@ -27,7 +27,7 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
     replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
     asked = parse_request(options, required=())  # no readout is trained here
-    problem, width = single(asked)
+    problem, width = first_problem(asked)
     if not problem.schedule or width is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with progress("draws") as advance:

@@ -1,15 +1,26 @@
 """What the commands of ``replica-validate`` share, besides what ``replica`` shares."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replica.cli import Interrupted, Options, Output, Request, option, parse_given, progress, say
-from replica.given import FeatureSample, FirstLayer
+from replica.cli import (
+    Interrupted,
+    Options,
+    Output,
+    Request,
+    asks_for_given,
+    option,
+    parse_given,
+    parse_request,
+    progress,
+    say,
+)
 from replica.problem import Problem
+from solvers.results import Array
 
 from ..run import DEFAULT_MEMORY, Simulated
 
@@ -35,18 +46,25 @@ MONTE_CARLO = (  # what ``validation.simulate`` is told
 STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
-def simulated_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str, Any]]:
-    """The layer, or the features, that is simulated as it is, and at which points."""
-    model, points, loss = parse_given(options)
-    if "samples" in points:
-        points["samples"] = [int(n) for n in points["samples"]]
-    return model, points | {"loss": loss}
+def parse_simulation(
+    options: Options, told: dict[str, Any], *, on_grids: bool
+) -> tuple[Any, dict[str, Any], dict[str, Array]]:
+    """What is simulated, with the first value of every grid of its fields; at which points; and
+    these grids, of none unless that is allowed.
 
-
-def with_dimension(told: dict[str, Any]) -> None:
-    """Put the usual dimension among what a simulation is ``told``, unless one was typed."""
+    A problem's usual dimension is put among what the simulation is ``told``, unless one was typed.
+    """
+    if asks_for_given(options):
+        model, points, loss = parse_given(options)
+        if "samples" in points:
+            points["samples"] = [int(n) for n in points["samples"]]
+        return model, points | {"loss": loss}, {}
+    asked = parse_request(options)
+    problem, width = first_problem(asked, asked.grids if on_grids else ())
     if told["dimension"] is None:
         told["dimension"] = DIMENSION.default
+    at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
+    return problem, at, asked.grids
 
 
 @contextmanager
@@ -95,35 +113,23 @@ def show_points(document: dict[str, Any], output: Output) -> None:
         f"{part}classification_error" for part in ("theory_", "simulated_", "z_", "stderr_")
     ]
     first = next(i for i, name in enumerate(names) if name.startswith(parts))
-    shares = [name for name in of_labels if name in names]
-    names = [*names[:first], *shares, *(name for name in names[first:] if name not in shares)]
-    last = [
-        name
-        for name in names
-        if name.startswith(parts) and not name.endswith("_test") and name not in shares
-    ]
+
+    def place(name: str) -> int:
+        if name in of_labels:
+            return of_labels.index(name)
+        return 5 if name.startswith(parts) and not name.endswith("_test") else 4
 
     def shown(name: str, value: Any) -> Any:
         return round(value, 2) if name.startswith("z") and value is not None else value
 
     points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
-    output.table(points, [name for name in names if name not in last] + last)
+    output.table(points, names[:first] + sorted(names[first:], key=place))
 
 
-def single(asked: Request) -> tuple[Problem, float | None]:
-    """The one problem to simulate, and its beta where that is not a field of it.
-
-    Raises
-    ------
-    InvalidArgument
-        If a model field is a grid.
-    """
-    asked.refuse_grids()
-    return without_grids(asked)
-
-
-def without_grids(asked: Request) -> tuple[Problem, float | None]:
-    """The problem with the first value of every grid, and its beta where that is not a field."""
+def first_problem(asked: Request, on_grids: Container[str] = ()) -> tuple[Problem, float | None]:
+    """The problem with the first value of every grid, and its beta where that is not a field; grids
+    of other fields than those ``on_grids`` are refused."""
+    asked.refuse_grids(allowed=on_grids)
     problem = asked.problem
     if problem.rows is not None:  # what is drawn is the network of its step
         return problem.step, problem.model().beta

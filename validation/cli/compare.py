@@ -14,7 +14,6 @@ from replica.cli import (
     asks_for_given,
     command,
     note_worse_than_zero,
-    parse_request,
     say,
 )
 from replica.errors import InvalidArgument
@@ -22,15 +21,7 @@ from replica.errors import InvalidArgument
 from ..comparisons import compare as run_comparison
 from ..comparisons import compare_grid
 from ..comparisons import ladder as run_ladder
-from .common import (
-    MONTE_CARLO,
-    drawing,
-    drawn,
-    show_points,
-    simulated_given,
-    with_dimension,
-    without_grids,
-)
+from .common import MONTE_CARLO, drawing, drawn, parse_simulation, show_points
 
 LADDER = drawn(
     "ladder", str | None, None, "Dimensions such as 250,500,1000: compare their limit d -> inf."
@@ -59,27 +50,18 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
     --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
-    problem: Any
+    problem, at, grids = parse_simulation(options, told, on_grids=True)
     run: Any = run_comparison
-    if asks_for_given(options):
-        problem, at = simulated_given(options)
-        if ladder is not None:
+    if ladder is not None:
+        if asks_for_given(options):
             raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
-    else:
-        asked = parse_request(options)
-        problem, width = without_grids(asked)
-        with_dimension(told)
-        if ladder is not None:
-            del told["dimension"]
-            run = partial(run_ladder, dimensions=dimensions(ladder))
-        grids = {name: grid for name, grid in asked.grids.items() if grid.size > 1}
-        if grids:
-            grids |= {name: grid for name, grid in asked.grids.items() if name == "rate"}
-            run = partial(compare_grid, grids=grids, run=run)
-        at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
-        at["model"] = asked.model
+        del told["dimension"]
+        run = partial(run_ladder, dimensions=dimensions(ladder))
+    if any(grid.size > 1 for grid in grids.values()):
+        varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
+        run = partial(compare_grid, grids=varied, run=run)
     with drawing(told) as how:
-        comparison = run(problem, **at, **how)
+        comparison = run(problem, model=options.get("model"), **at, **how)
     document = comparison.document()
 
     def show() -> None:
@@ -102,12 +84,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
 
 
 def dimensions(ladder: str) -> list[int]:
-    """The sizes of ``--ladder``.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """The sizes of ``--ladder``; what are none is refused."""
     try:
         return [int(part) for part in ladder.split(",")]
     except ValueError:

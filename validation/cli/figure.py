@@ -1,7 +1,6 @@
 """``replica-validate figure``: a figure of the documentation or of a paper."""
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +51,7 @@ def figure(
     replica-validate figure cui/2 --quick --plot cui-2.png
     """
     if known:
-        answer(by_paper({one: entry.text for one, entry in FIGURES.items()}))
+        answer(by_paper())
         return
     wanted = find_figure(name)
     if plot is None:
@@ -75,10 +74,10 @@ def figure(
     say(f"{name}: took {time.monotonic() - start:.1f} s")
 
 
-def by_paper(texts: Mapping[str, str]) -> str:
+def by_paper() -> str:
     """A line for every figure, under the paper it belongs to."""
     lines = []
     for paper, title in PAPERS.items():
-        own = [one for one in texts if one.rpartition("/")[0] == paper]
-        lines += [f"{title}:", *(f"  {one:22} {texts[one]}" for one in own)] if own else []
+        own = [one for one in FIGURES if one.rpartition("/")[0] == paper]
+        lines += [f"{title}:", *(f"  {one:22} {FIGURES[one].text}" for one in own)]
     return "\n".join(lines)

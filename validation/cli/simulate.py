@@ -2,19 +2,11 @@
 
 from typing import Any
 
-from replica.cli import DATASETS, HELP, Options, Output, asks_for_given, command, parse_request
+from replica.cli import DATASETS, HELP, Options, Output, command
 from replica.errors import InvalidArgument
 
 from ..run import simulate as run_simulation
-from .common import (
-    MONTE_CARLO,
-    drawing,
-    drawn,
-    show_points,
-    simulated_given,
-    single,
-    with_dimension,
-)
+from .common import MONTE_CARLO, drawing, drawn, parse_simulation, show_points
 
 SHARD = drawn(
     "shard", str | None, None, "i/N: only this part of the seeds, into --store; without, join them."
@@ -39,14 +31,7 @@ def simulate(options: Options, output: Output, *, shard: str | None, **told: Any
     """
     if shard is not None and told["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    problem: Any
-    if asks_for_given(options):
-        problem, at = simulated_given(options)
-    else:
-        asked = parse_request(options)
-        problem, width = single(asked)
-        with_dimension(told)
-        at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
+    problem, at, _ = parse_simulation(options, told, on_grids=False)
     with drawing(told) as how:
         simulation = run_simulation(problem, shard=shard, **at, **how)
     document = simulation.document()

@@ -22,7 +22,7 @@ from ..comparisons import theory_of
 from ..draws import spiked_model
 from ..measure import eigenvalues
 from ..run import Simulated
-from .common import DIMENSION, RNG, SIMULATED, drawn, single
+from .common import DIMENSION, RNG, SIMULATED, drawn, first_problem
 
 DRAWS = drawn("seeds", int, 2, "Independent draws.")
 
@@ -56,7 +56,7 @@ def spectrum(
     asked = parse_request(options, required=("alpha",))
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
-    problem, width = single(asked)
+    problem, width = first_problem(asked)
     if simulated is Simulated.srf:
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
