@@ -80,28 +80,19 @@ def compiled_points(
         return None
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    arguments = first, second, alpha, lam, coarse is not None
-    try:
-        found = one_group.solved(*arguments)
-    except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
-        found = one_group.solved(*arguments)
-    special, special_hat = found.special.T, found.special_hat.T
+    found = one_group.solved(first, second, alpha, lam, coarse is not None)
+    V, Q, V_hat, X = zip(found[:8:2, :, None, None], found[1:8:2, :, None], strict=True)
+    test, train, residual, error, iterations, status = found[8:14]
+    m, m_hat = found[14:16, :, None]
+    special, special_hat = np.split(found[16:].T[:, None], 2, axis=2)
     count, rest = fine.loadings.shape[1], len(fine.g)
     # of a network, row norms that do not move are left out
-    kept = [*range(count), *range(special.shape[1] - rest, special.shape[1])]
-    theta, psi = np.split(special[:, None, kept], [count], axis=2)
-    m, m_hat = found.m[:, None], found.m_hat[:, None]
-
-    def pair(first: Array, second: Array) -> tuple[Array, Array]:
-        return first[:, None, None], second[:, None]
-
-    V, Q = pair(found.V1, found.V2), pair(found.Q1, found.q2)
-    V_hat, X = pair(found.V1_hat, found.V2_hat), pair(found.X1, found.X2)
+    kept = [*range(count), *range(special.shape[2] - rest, special.shape[2])]
+    theta, psi = np.split(special[..., kept], [count], axis=2)
     overlaps = Overlaps(*V, m, theta, psi, *Q)
-    conjugates = Conjugates(*V_hat, m_hat, special_hat[:, None, kept], *X)
-    status = STATUSES[found.status.astype(np.int64)]
-    account = found.residual, found.iterations.astype(np.int64), status
-    return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error
+    conjugates = Conjugates(*V_hat, m_hat, special_hat[..., kept], *X)
+    account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
+    return Points(overlaps, conjugates, Errors(test, train), *account), error
 
 
 def trained_readout(
