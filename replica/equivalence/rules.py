@@ -3,7 +3,6 @@ may vary quickly in it: in any component of the inputs."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 
@@ -126,18 +125,18 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     of, planes, found = model.components, model.labels.mean.planes, []
     for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
-        found += [(t / along, _length(left) / abs(along)) for t, along, left in places if along]
+        found += [
+            (t / along, _root(left @ left) / abs(along)) for t, along, left in places if along
+        ]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
                 # z given that the arguments are those
                 slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
                 place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
-                found.append((float(place), _length(1 - slope @ gamma)))
+                found.append((float(place), _root(1 - slope @ gamma)))
     return found
 
 
-def _length(left: Any) -> float:
-    """The length of what is left of a direction, of which rounding is none: of a vector, or the
-    root of its square."""
-    square = float(left) if np.ndim(left) == 0 else float(left @ left)
+def _root(square: float) -> float:
+    """Its root, where it is more than what rounding leaves of a difference of numbers up to 1."""
     return float(np.sqrt(square)) if square > 1e-13 else 0.0

@@ -11,7 +11,7 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -355,8 +355,6 @@ def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
 
 def tables(model: Model, family: str = "auto", first: int = 0) -> Iterator[Table]:
     """The tables of a family of :func:`rules`, finer and finer, from the level ``first`` on."""
-    for level in count(first):
-        table = table_at(model, level, family)
-        if table is None:
-            return
+    while (table := table_at(model, first, family)) is not None:
         yield table
+        first += 1

@@ -35,11 +35,8 @@ MANY = 600  # unknowns, as of 34 groups: from there on systems are not solved by
 MEMORY = 10  # of Anderson's method
 
 
-@lru_cache(maxsize=64)
-def _upper(groups: int) -> tuple[Array, Array]:
-    """np.triu_indices(groups), kept: making them takes as long as several points of one group."""
-    rows, columns = np.triu_indices(groups)
-    return rows, columns
+# kept, as making them takes as long as several points of one group
+_upper = lru_cache(maxsize=64)(np.triu_indices)
 
 
 class Susceptibility(NamedTuple):
@@ -59,8 +56,9 @@ class Susceptibility(NamedTuple):
     response: Any = None
 
     @classmethod
-    def of(cls, M: Array, response: Any) -> "Susceptibility":
-        """From the matrices M (P, n, n) between them; NaN where one is."""
+    def of(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
+        """(alpha/beta) M' of a network, Eq. (17.4); NaN where one is."""
+        M = response.overlaps(V2, alpha)
         known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
         values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
         vectors[~known] = np.nan
