@@ -14,11 +14,9 @@ import numpy as np
 
 from .results import Array, Result, Rows, Status, largest
 
-Map = Callable[[Array, Rows], Array]
-
 
 def fixed_point(
-    step: Map,
+    step: Callable[[Array, Rows], Array],
     start: Array,
     *,
     tol: float = 1e-13,

@@ -27,7 +27,7 @@ _inside: list[Any] = []
 _deadline = ContextVar("deadline", default=np.inf)  # as ``monotonic`` tells it
 
 
-_libraries = cache(ThreadpoolController)  # of BLAS, that are loaded
+_libraries = cache(ThreadpoolController)  # of BLAS, that are loaded: found once
 
 
 @contextmanager

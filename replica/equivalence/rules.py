@@ -55,8 +55,10 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         return
     # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
     # which rounding of z may miss, is a jump to all nodes of panels that are not as short.
-    width = min([1e-6, *(width for _, width in known_layers(model) if width > 1e-15)])
-    panels, smooth = graded(layers(model), PANELS_END, width), not jumps(model)
+    layers = known_layers(model)
+    width = min([1e-6, *(width for _, width in layers if width > 1e-15)])
+    places = sorted({0.0, *(place for place, _ in layers)})
+    panels, smooth = graded(places, PANELS_END, width), not jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
@@ -97,11 +99,6 @@ def _tensors(model: Model) -> Iterator[Rule]:
 def jumps(model: Model) -> bool:
     """Whether the target's kinks survive in h(z): it is a function of z alone there."""
     return any(width == 0 for _, width in target_layers(model))
-
-
-def layers(model: Model) -> list[float]:
-    """Values of z at which the table of one spike may vary quickly, 0 among them."""
-    return sorted({0.0} | {place for place, _ in known_layers(model)})
 
 
 def known_layers(model: Model) -> list[tuple[float, float]]:

@@ -111,7 +111,7 @@ class CorrelatedGroup(Isotropic):
         as one of q, have many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
-    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """Eq. (16.6)"""
         averages = self._averages(V_hat, lam)[0]
         return np.stack([averages.weighted, averages.inverse], axis=1)
@@ -220,10 +220,10 @@ class CorrelatedGroups(Groups):
         at a solution several equations ask for them."""
         if near is not None:
             return self.rows.averages(K, near)
-        key = K.shape, K.tobytes()
-        if key not in self._known:
-            self._known = {key: self.rows.averages(K)}
-        return self._known[key]
+        key, known = (K.shape, K.tobytes()), self._known
+        if key not in known:
+            self._known = known = {key: self.rows.averages(K)}
+        return known[key]
 
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C, and o (P, 2AT, A) with dC = o^T dx o."""

@@ -25,7 +25,7 @@ from .responses import Responses
 class Isotropic(Responses):
     """One group; packed vectors are pairs (V1, V2)."""
 
-    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
         averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.table.c[0], self.beta)
         return np.array([averages.weighted, averages.inverse]).T

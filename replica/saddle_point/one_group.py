@@ -241,11 +241,9 @@ def readout(
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     q = t.beta * V2 * V1_hat
-    C: Any
-    slope: Any
     if usual is not None:
         C, slope = special_of_spike(t, t.rows, q)
-        s = signal_of_spike(t, t.rows, alpha * V2, V1, V2, q, C)
+        s = signal_of_spike(t, alpha * V2, V1, V2, q, C)
     if several is not None:
         C, slope = special_of_several(t, t.rows, len(several.loadings), q)
         s = signal_of_several(t, several, alpha * V2, V1, V2, C)
@@ -270,9 +268,7 @@ def readout(
 
 
 @compiled
-def signal_of_spike(
-    t: OneGroup, rows: HalfLine | None, scale: float, V1: float, V2: float, q: float, C: Block
-) -> Signal:
+def signal_of_spike(t: OneGroup, scale: float, V1: float, V2: float, q: float, C: Block) -> Signal:
     """m and the overlaps as a least-squares problem with a unit penalty on phi: those of loadings
     after m, so in what mu_0 leaves of these.  ``scale`` is alpha V2, and
 
@@ -280,10 +276,10 @@ def signal_of_spike(
 
     where isotropic rows have no chi, and p_hat causes nothing.  Eqs. (4.5), (16.9)-(16.10)"""
     penalty = 1 / (t.dimension * scale)  # on m, at a finite dimension
-    E = signal_averages(t, rows, V1, V2, 0.0, 0.0)
+    E = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
     pivot = E.g00 + penalty if E.g00 > 0 else inf  # no mu_0, no m
     share, norm_share = E.g01 / pivot, E.g02 / pivot
-    left = signal_averages(t, rows, V1, V2, share, norm_share)
+    left = signal_averages(t, t.rows, V1, V2, share, norm_share)
     # zeta, with a unit penalty on what V1_hat sees of it, first: M' of (16.10) is what is left
     zeta = 1 / (1 + q * C.zz)
     uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2
@@ -329,8 +325,7 @@ def signal_of_several(
     solve_transposed(factor, factor[n + 1], phi)  # the last row solves for the target already
     m, phi, special = phi[0], phi[1:], np.zeros(n)
     for i in range(n):
-        for k in range(i + 1):
-            special[i] += root[i, k] * phi[k]
+        special[i] = row_times(root, i, phi)
     for i in range(n):
         special_hat[i] = along(G, m, special, i + 1)
     # root^T theta_hat = phi keeps more digits where the data outweigh the penalty
@@ -431,8 +426,6 @@ def violation(
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     q = t.beta * V2_again * V1_hat
-    C: Any
-    slope: Any
     if usual is not None:
         C, slope = special_of_spike(t, t.rows, q)
     if several is not None:
@@ -450,7 +443,7 @@ def violation(
     # the errors of no readout: what errors, sums that may cancel, are compared with
     whole, whole_train = no_readout(t, V1, V2)
     scale = alpha * V2_again
-    worst = violation_of_signal(t, t.rows, usual, several, E.Ra, V1, V2, scale, C, s)
+    worst = violation_of_signal(t, usual, several, E.Ra, V1, V2, scale, C, s)
     for change in (
         relative(V1_again - V1, V1),
         relative(V2_again - V2, V2),
@@ -472,7 +465,6 @@ def violation(
 @compiled
 def violation_of_signal(
     t: OneGroup,
-    rows: HalfLine | None,
     usual: bool | None,
     several: Several | None,
     of_zeta: float,
@@ -490,7 +482,7 @@ def violation_of_signal(
     again: Any
     size: Any
     if usual is not None:
-        F = signal_averages(t, rows, V1, V2, 0.0, 0.0)
+        F = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
         (theta, chi, psi), again, m = s.special, times(C, s.special_hat), s.m
         left = (
             F.h0 - F.g00 * m - F.g01 * theta - F.g02 * chi,
@@ -542,12 +534,7 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @summed
 def signal_averages(
-    t: OneGroup,
-    rows: HalfLine | None,
-    V1: float,
-    V2: float,
-    share: float,
-    norm_share: float,
+    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
 ) -> Signals:
     """With l = kappa mu_1 - share mu_0 and l' = d mu_0 / d c - norm_share mu_0; zeros where that is
     no loading.  Eqs. (4.5), (4.6), (16.10)"""
@@ -719,8 +706,8 @@ def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
 
 
 @compiled
-def special_of_spike(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]:
-    """C_e and its derivative at q, on u, delta and zeta."""
+def special_of_spike(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Any, Any]:
+    """C_e and its derivative at q on u, delta and zeta, ``Block`` each."""
     if rows is None:
         return Block(t.c, 0.0, 0.0, 0.0, 0.0, t.c), Block(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     panel, x, dx = place(rows, q)

@@ -57,7 +57,7 @@ class Susceptibility(NamedTuple):
 
     @classmethod
     def of(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
-        """(alpha/beta) M' of a network, Eq. (17.4); NaN where one is."""
+        """Of a network, from the matrices (alpha/beta) M' of (17.4); NaN where one is."""
         M = response.overlaps(V2, alpha)
         known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
         values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
@@ -175,13 +175,13 @@ class Responses(ABC):
         return self.conjugates_from(self.shrinkage(V), alpha)
 
     @abstractmethod
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """The coordinates U of ``to_analytic`` of (V1, V2) from their conjugates, and a guess; all
+        real.  (4.3)-(4.4)"""
+
     def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2), packed (P, D), from their conjugates, all real, and a guess.  (4.3)-(4.4)"""
-
-    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
-        """The coordinates of ``from_analytic`` of (V1, V2) from their conjugates, and a guess; all
-        real."""
-        return self.from_conjugates(V_hat, lam, near)
+        return self.from_analytic(self.image(V_hat, lam, near))
 
     @abstractmethod
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:

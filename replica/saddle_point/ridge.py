@@ -3,8 +3,7 @@
 The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everything else is linear
 algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
 K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
-kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + V)] at every point.
-A table of one group, the usual case, is left to the compiled ``one_group``.
+kappa.  A table of one group, the usual case, is left to the compiled ``one_group``.
 """
 
 from typing import NamedTuple
@@ -47,19 +46,18 @@ class Points(NamedTuple):
     status: NDArray[np.object_]
 
 
-def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
+def solve_points(table: Table, alpha: Array, lam: Array) -> Points:
     """Overlaps and errors at the points (alpha, lam), arrays of shape (P,).
 
-    ``start`` holds guesses, such as the overlaps on another table.  Rows that did not
-    converge hold whatever the solver left; callers mask them.
+    Rows that did not converge hold whatever the solver left; callers mask them.
     """
     if (found := compiled_points(table, None, alpha, lam)) is not None:
         return found[0]
-    return general_points(table, alpha, lam, start)
+    return general_points(table, alpha, lam)
 
 
 def general_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
-    """The same by the code for any table."""
+    """The same by the code for any table, from guesses, such as the overlaps on another table."""
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
@@ -106,27 +104,26 @@ def trained_readout(
     table = responses.table
     V2, R = responses.unpack(V)[1], responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    W = R * table.weights
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = ridge_signal(table, W, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
+    signal = ridge_signal(table, R * table.weights, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
     own = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
 
-    W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
     error0 = conditional_error(table, signal.m, signal.special)
     if own.Q1.any():
         error0 += responses.at_nodes(responses.pack(own.Q1, np.zeros_like(V2)))
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = sources(table, W * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
+    square = R**2
+    X = sources(responses, square * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = sources(table, W * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
+    X = sources(responses, square * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
-    train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
+    train = (square * error) @ table.weights  # Eq. (4.11)
     return *unpacked(responses, V, V_hat, signal, own, X, Q), Errors(test, train)
 
 
