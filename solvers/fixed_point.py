@@ -14,11 +14,9 @@ import numpy as np
 
 from .results import Array, Result, Rows, Status, largest
 
-Map = Callable[[Array, Rows], Array]
-
 
 def fixed_point(
-    step: Map,
+    step: Callable[[Array, Rows], Array],
     start: Array,
     *,
     tol: float = 1e-13,
@@ -62,7 +60,6 @@ def fixed_point(
 
     Examples
     --------
-    >>> import numpy as np
     >>> result = fixed_point(lambda x, rows: np.cos(x), np.array([[1.0]]))
     >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
     (0.739085133215, True)

@@ -16,11 +16,9 @@ from .results import Array, Result, Rows, Status, largest
 
 LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
 
-System = Callable[[Array, Rows], tuple[Array, Array]]
-
 
 def newton(
-    system: System,
+    system: Callable[[Array, Rows], tuple[Array, Array]],
     start: Array,
     *,
     size: Callable[[Array], Array] | None = None,
@@ -56,7 +54,6 @@ def newton(
 
     Examples
     --------
-    >>> import numpy as np
     >>> def system(x, rows):
     ...     return np.log(x) + x, (1 + x)[..., None]
     >>> round(float(newton(system, np.array([[1.0]])).value[0, 0]), 12)

@@ -32,13 +32,12 @@ class Distribution(Protocol):
         """The density at each z."""
 
 
-class Normal(NamedTuple):
+class Normal(Distribution):
     """The standard normal law of z."""
 
-    total: tuple[Array, Array, Array] = (np.ones(()), np.zeros(()), np.ones(()))
+    total = np.ones(()), np.zeros(()), np.ones(())
 
     def integrals(self, z: Array) -> tuple[Array, Array, Array]:
-        """Integrals from -inf to each z of the density times 1, z and z^2."""
         z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
         mass, density = ndtr(z), self.density(z)
         return mass, -density, mass - z * density

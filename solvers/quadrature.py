@@ -127,23 +127,23 @@ def trapezoid_tensors(
 
 
 def expectation_tensor(
-    averages: Callable[[Any], Array], dimension: int, rules: Iterable[Any] | None = None
+    averages: Callable[[Any], Array], dimension: int, rules: Iterable[Any]
 ) -> Array:
     """Averages over z ~ N(0, 1) in ``dimension`` directions.
 
     ``averages`` maps a rule, of nodes (M, dimension), to an array; or what else stands for one
-    among the ``rules`` of growing size, which are trapezoidal unless given.
+    among the ``rules`` of growing size.
 
     Raises
     ------
     QuadratureError
-        If the dimension is above 4, or the largest rules do not agree to ``TENSOR_ENOUGH``.
+        If the largest rules do not agree to ``TENSOR_ENOUGH``.
 
     Examples
     --------
     >>> def average(rule):
     ...     return (rule.nodes ** [2, 4]).prod(axis=1) @ rule.weights
-    >>> round(float(expectation_tensor(average, 2)), 10)
+    >>> round(float(expectation_tensor(average, 2, trapezoid_tensors(2))), 10)
     3.0
     """
 
@@ -151,8 +151,7 @@ def expectation_tensor(
         value = averages(rule)
         return value, np.maximum(1.0, np.abs(value).max())
 
-    tensors = trapezoid_tensors(dimension, AVERAGE_SIZES) if rules is None else rules
-    settled = settle(tensors, scaled, _relative_change, TENSOR_TOLERANCE)
+    settled = settle(rules, scaled, _relative_change, TENSOR_TOLERANCE)
     if not settled.change <= TENSOR_ENOUGH:
         raise QuadratureError(
             f"the integral over {dimension} Gaussian directions did not settle to "

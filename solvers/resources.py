@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -27,10 +27,7 @@ _inside: list[Any] = []
 _deadline = ContextVar("deadline", default=np.inf)  # as ``monotonic`` tells it
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """What sets the number of threads of the BLAS libraries that are loaded."""
-    return ThreadpoolController()
+_libraries = cache(ThreadpoolController)  # of BLAS, that are loaded: found once
 
 
 @contextmanager

@@ -13,7 +13,7 @@ Three families:
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -105,10 +105,7 @@ def composite(n: int, edges: Array) -> Rule:
     return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
 
 
-@lru_cache(maxsize=64)
-def _legendre(n: int) -> Rule:
-    """Gauss-Legendre nodes and weights on [-1, 1]: the weights sum to 2."""
-    return Rule(*roots_legendre(n))
+_legendre = lru_cache(maxsize=64)(roots_legendre)  # on [-1, 1]: the weights sum to 2
 
 
 def graded(points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6) -> Array:
@@ -126,9 +123,7 @@ def tensor(*rules: Rule) -> Rule:
     if not rules:
         return Rule(np.empty((1, 0)), np.ones(1))
     grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
-    weights = rules[0].weights
-    for rule in rules[1:]:
-        weights = np.multiply.outer(weights, rule.weights)
+    weights = reduce(np.multiply.outer, [rule.weights for rule in rules])
     return Rule(np.stack([grid.ravel() for grid in grids], axis=-1), weights.ravel())
 
 

@@ -5,7 +5,7 @@ Activations and targets appear nowhere above these tables.
 
 from .batch import Batch
 from .one_group import OneGroup, Several
-from .rules import jumps, known_layers, layers, rules
+from .rules import jumps, known_layers, rules
 from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate, tabulate_at
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "at_points",
     "jumps",
     "known_layers",
-    "layers",
     "rules",
     "table_at",
     "table_of_size",

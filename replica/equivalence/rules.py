@@ -3,7 +3,6 @@ may vary quickly in it: in any component of the inputs."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 
@@ -56,8 +55,10 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         return
     # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
     # which rounding of z may miss, is a jump to all nodes of panels that are not as short.
-    width = min([1e-6, *(width for _, width in known_layers(model) if width > 1e-15)])
-    panels, smooth = graded(layers(model), PANELS_END, width), not jumps(model)
+    layers = known_layers(model)
+    width = min([1e-6, *(width for _, width in layers if width > 1e-15)])
+    places = sorted({0.0, *(place for place, _ in layers)})
+    panels, smooth = graded(places, PANELS_END, width), not jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(n, interval(n))
     for n in (8, 12, 18, 27, 40):
@@ -100,11 +101,6 @@ def jumps(model: Model) -> bool:
     return any(width == 0 for _, width in target_layers(model))
 
 
-def layers(model: Model) -> list[float]:
-    """Values of z at which the table of one spike may vary quickly, 0 among them."""
-    return sorted({0.0} | {place for place, _ in known_layers(model)})
-
-
 def known_layers(model: Model) -> list[tuple[float, float]]:
     """Values of z, for one spike, at which a neuron or the target has a kink (a neuron its middle)
     for inputs of some component, each with the width to which the rest of the argument blurs it."""
@@ -126,18 +122,18 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     of, planes, found = model.components, model.labels.mean.planes, []
     for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
-        found += [(t / along, _length(left) / abs(along)) for t, along, left in places if along]
+        found += [
+            (t / along, _root(left @ left) / abs(along)) for t, along, left in places if along
+        ]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
                 # z given that the arguments are those
                 slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
                 place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
-                found.append((float(place), _length(1 - slope @ gamma)))
+                found.append((float(place), _root(1 - slope @ gamma)))
     return found
 
 
-def _length(left: Any) -> float:
-    """The length of what is left of a direction, of which rounding is none: of a vector, or the
-    root of its square."""
-    square = float(left) if np.ndim(left) == 0 else float(left @ left)
+def _root(square: float) -> float:
+    """Its root, where it is more than what rounding leaves of a difference of numbers up to 1."""
     return float(np.sqrt(square)) if square > 1e-13 else 0.0

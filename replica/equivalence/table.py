@@ -11,7 +11,7 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -136,11 +136,7 @@ class Table:
     def one_group(self) -> OneGroup | None:
         """This table as that of one group; None where there are more, or an intercept."""
         rows = getattr(self.covariance, "table", None)
-        if (
-            len(self.offsets) > 1
-            or len(self.mu1) > 1
-            or (rows is None) != (self.covariance is None)
-        ):
+        if len(self.offsets) > 1 or (rows is None) != (self.covariance is None):
             return None
         (mu1,), (b,), loadings = self.mu1, self.mu2sq, self.loadings[0]
         norms = len(loadings) - 1 if rows else 0  # of a network that have any
@@ -353,10 +349,8 @@ def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
     return None if rule is None else tabulate(model, rule)
 
 
-def tables(model: Model, family: str = "auto", first: int = 0) -> Iterator[Table]:
-    """The tables of a family of :func:`rules`, finer and finer, from the level ``first`` on."""
-    for level in count(first):
-        table = table_at(model, level, family)
-        if table is None:
-            return
+def tables(model: Model, first: int = 0) -> Iterator[Table]:
+    """The tables of :func:`rules`, finer and finer, from the level ``first`` on."""
+    while (table := table_at(model, first)) is not None:
         yield table
+        first += 1

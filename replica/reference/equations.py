@@ -81,22 +81,22 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
 def solve_on(t: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
     """The solution on one table, by Newton's method on all unknowns from ``start``."""
     names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
-    units = [max(abs(getattr(start, name)), 1e-15) for name in names]
+    units = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
 
-    def at(*scaled: Any) -> Unknowns:
-        return Unknowns(**{n: x * unit for n, x, unit in zip(names, scaled, units, strict=True)})
+    def scaled(u: Unknowns) -> list[Any]:
+        return [getattr(u, name) / unit for name, unit in units.items()]
 
-    def violation(*scaled: Any) -> list[Any]:
-        u = at(*scaled)
-        again = equations(t, alpha, lam, u)
-        pairs = zip(names, units, strict=True)
-        return [(getattr(again, n) - getattr(u, n)) / unit for n, unit in pairs]
+    def at(*x: Any) -> Unknowns:
+        return Unknowns(**{name: units[name] * each for name, each in zip(names, x, strict=True)})
 
-    first = [getattr(start, n) / unit for n, unit in zip(names, units, strict=True)]
+    def violation(*x: Any) -> list[Any]:
+        again = scaled(equations(t, alpha, lam, at(*x)))
+        return [after - before for after, before in zip(again, x, strict=True)]
+
     # Near alpha = beta the violation may be 1/sqrt(lam) times smaller than the distance.
     tol = mp.mpf(10) ** (GUARD // 2 - mp.dps)
     try:
-        root = at(*mp.findroot(violation, first, tol=tol, maxsteps=30))
+        root = at(*mp.findroot(violation, scaled(start), tol=tol, maxsteps=30))
     except (ValueError, ZeroDivisionError) as error:
         raise ConvergenceError(f"Newton's iteration failed: {error}", start) from None
     errors = equations(t, alpha, lam, root)

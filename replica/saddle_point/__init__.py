@@ -5,7 +5,6 @@ from .damped import solve_damped
 from .local_field import (
     THINNEST_FIELD,
     Field,
-    LabelMoments,
     Scores,
     errors_of_ridge,
     field_on,
@@ -31,7 +30,6 @@ __all__ = [
     "Conjugates",
     "Errors",
     "Field",
-    "LabelMoments",
     "Overlaps",
     "Responses",
     "Rows",

@@ -14,7 +14,7 @@ at fixed V1_hat, w C w of group b, and K dC/dK.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +111,7 @@ class CorrelatedGroup(Isotropic):
         as one of q, have many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
-    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """Eq. (16.6)"""
         averages = self._averages(V_hat, lam)[0]
         return np.stack([averages.weighted, averages.inverse], axis=1)
@@ -162,8 +162,7 @@ class CorrelatedGroup(Isotropic):
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (17.4)"""
-        response = self.response(V, V_hat)
-        return Susceptibility.of(response.overlaps(self.unpack(V)[1], alpha), response)
+        return Susceptibility.of(self.response(V, V_hat), self.unpack(V)[1], alpha)
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array, Array]:
         """The averages of (5.2) with the c_e that they imply; q, c_e and its derivative (P,)."""
@@ -214,21 +213,17 @@ class CorrelatedGroups(Groups):
     def __init__(self, table: Table) -> None:
         super().__init__(table)
         assert isinstance(table.covariance, Rows)
-        self.rows = table.covariance
+        self.rows, self._known = table.covariance, dict[tuple[tuple[int, ...], bytes], Array]()
 
     def averages_at(self, K: Array, near: Array | None = None) -> Array:
-        """The averages x (P, n) that real K implies, from a guess."""
-        return self._last(K.shape, K.tobytes()) if near is None else self.rows.averages(K, near)
-
-    @cached_property
-    def _last(self) -> Callable[[tuple[int, ...], bytes], Array]:
-        """The averages of K from no guess, kept: at a solution several equations ask for them."""
-
-        @lru_cache(maxsize=1)
-        def averages(shape: tuple[int, ...], K: bytes) -> Array:
-            return self.rows.averages(np.frombuffer(K).reshape(shape))
-
-        return averages
+        """The averages x (P, n) that real K implies, from a guess.  Those from no guess are kept:
+        at a solution several equations ask for them."""
+        if near is not None:
+            return self.rows.averages(K, near)
+        key, known = (K.shape, K.tobytes()), self._known
+        if key not in known:
+            self._known = known = {key: self.rows.averages(K)}
+        return known[key]
 
     def effective(self, x: Array) -> tuple[Array, Array]:
         """C, and o (P, 2AT, A) with dC = o^T dx o."""
@@ -267,8 +262,7 @@ class CorrelatedGroups(Groups):
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """(alpha/beta) M' of Eq. (17.4)"""
-        response = self.response(V, V_hat)
-        return Susceptibility.of(response.overlaps(self.unpack(V)[1], alpha), response)
+        return Susceptibility.of(self.response(V, V_hat), self.unpack(V)[1], alpha)
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """(alpha/beta) M'."""

@@ -55,13 +55,9 @@ class PencilEquations(NamedTuple):
 class Groups(Responses):
     """Any number of groups."""
 
-    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
-        """(V1, V2) from their conjugates, near (V1, V2) or (x, V1, V2).  Eq. (17.2)"""
-        return self.from_analytic(self.image(V_hat, lam, near))
-
     def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(x, V1, V2) from the conjugates: x and V2 by one Newton, from below unless there is a
-        guess, then V1.  Eq. (17.2)"""
+        guess (x, V1, V2) or (V1, V2), then V1.  Eq. (17.2)"""
         V1_hat, V2_hat = self.unpack(V_hat)
         Lam, pi = lam[:, None] + V2_hat, self.table.fractions  # Lambda_b
         smallest = pi / (Lam + self.table.c * np.diagonal(V1_hat, axis1=1, axis2=2))
@@ -91,8 +87,9 @@ class Groups(Responses):
             of = self.averages(at)
             _, by_x, by_V2 = self._trace(at, of)
             by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
-            by_K = self._by_log_V2(of, at) / size[..., None]
-            first = np.concatenate([of.by_x, by_K], axis=2)
+            # in log V2, where dK_ab = K_ab / 2 from either side
+            above = np.einsum("pnab,pab->pna", of.by_K, at.K) / size[..., None]
+            first = np.concatenate([of.by_x, above], axis=2)
             second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
             return off, np.concatenate([first, second], axis=1)
 
@@ -148,7 +145,7 @@ class Groups(Responses):
         """(x, V)."""
         V1_hat = self.unpack(self.conjugates(V, alpha))[0]
         K = self.scale(self.unpack(V)[1]) * V1_hat
-        return np.concatenate([self.resolvent(K).x, V], axis=1)
+        return np.concatenate([self.averages_at(K), V], axis=1)
 
     def from_analytic(self, U: Array) -> Array:
         """V, the last of the coordinates."""
@@ -275,10 +272,6 @@ class Groups(Responses):
         by_V2 = (at.W * KS.swapaxes(1, 2) + at.N * at.S) / 2
         return np.diagonal(KS, axis1=1, axis2=2) / self.beta, by_x, by_V2 / self.beta
 
-    def _by_log_V2(self, of: PencilEquations, at: GroupResolvent) -> Array:
-        """Derivatives of the equations for x in log V2, (P, n, A): there dK_ab = K_ab / 2."""
-        return np.einsum("pnab,pab->pna", of.by_K, at.K)
-
     def _slope_of_S(self, at: GroupResolvent, dK: Array, e: Array) -> Array:
         """How sqrt(tau) S sqrt(tau), over sqrt(tau) on both sides, changes at fixed x with V1_hat,
         sqrt(tau) dV1_hat sqrt(tau) = ``dK`` (P, J, A, A), and with log V2, ``e`` (P, J, A)."""
@@ -298,7 +291,7 @@ class Groups(Responses):
         of = self.averages(at)
         trace, by_x, by_V2 = self._trace(at, of)
         by_V2[:, range(groups), range(groups)] += self.table.fractions - trace  # Lambda V2
-        above = np.concatenate([of.by_x, self._by_log_V2(of, at)], axis=2)
+        above = np.concatenate([of.by_x, np.einsum("pnab,pab->pna", of.by_K, at.K)], axis=2)
         matrix = np.concatenate([above, np.concatenate([by_x, by_V2], axis=2)], axis=1)
         dK = scale[:, None] * X1
         moved = np.einsum("pab,pjbc,pca->pja", at.W, dK, at.S)

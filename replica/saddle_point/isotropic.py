@@ -13,8 +13,6 @@ are used in two equivalent forms without differences of nearly equal numbers.  A
 singular and the solution is unique.
 """
 
-from typing import Any
-
 import numpy as np
 
 from solvers.linear import solve_rows
@@ -27,14 +25,14 @@ from .responses import Responses
 class Isotropic(Responses):
     """One group; packed vectors are pairs (V1, V2)."""
 
-    def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
-        averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
+        averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.table.c[0], self.beta)
         return np.array([averages.weighted, averages.inverse]).T
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
         """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3)."""
-        r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.c, self.beta)
+        r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.table.c[0], self.beta)
         X1, X2 = X.T
         return np.array([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2]).T
 
@@ -59,12 +57,7 @@ class Isotropic(Responses):
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """1 - beta V1_hat V1, the share of the input directions that the readout leaves unresolved,
         as a function of V1 / V2, and its derivative in log(V1 / V2)."""
-        return ratio / self.c, ratio / self.c
-
-    @property
-    def c(self) -> Any:
-        """Bulk variance."""
-        return self.table.c[0]
+        return ratio / self.table.c, ratio / self.table.c
 
     def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
         """The two sides of (i), (ii), (P, 2) each, and their derivatives in log V, (P, 2, 2).

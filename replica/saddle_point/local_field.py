@@ -9,7 +9,7 @@ Of other inputs than N(0, I) it is given the component as well, psi_b being mult
 there in C and with the root in P; S^2 then has |P|^2 for the psi_b psi_b^T in Q_1 (19.3).
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,30 +22,6 @@ from .responses import Responses
 # Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
 THINNEST_FIELD = 1e-9
 UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
-
-
-class LabelMoments(Protocol):
-    """What the square loss asks of the labels at N nodes: a ``Table`` has it."""
-
-    @property
-    def weights(self) -> Array:
-        """Of the nodes, (N,)."""
-
-    @property
-    def h(self) -> Array:
-        """Mean of the target, (N,)."""
-
-    @property
-    def spread(self) -> Array:
-        """Its variance, (N,)."""
-
-    @property
-    def g(self) -> Array:
-        """Its slope in tau, (K', N)."""
-
-    @property
-    def noise(self) -> float:
-        """Variance of what labels add to it."""
 
 
 class Scores(NamedTuple):
@@ -67,15 +43,16 @@ class Scores(NamedTuple):
         return np.asarray(self.along + field.pull * self.slope[..., None])
 
 
-def scores_of_ridge(table: LabelMoments, field: "Field") -> Scores:
-    """The averages of the square loss, whose score is (y - omega) / (1 + V), on its ``table``."""
+def scores_of_ridge(table: Any, field: "Field") -> Scores:
+    """The averages of the square loss, whose score is (y - omega) / (1 + V), on a ``table``, or
+    what else has the ``weights``, ``h``, ``g``, ``spread`` and ``noise`` of one."""
     R, error = 1 / (1 + field.response), table.h - field.centre
     power = error**2 + table.spread + table.noise + field.power  # Eq. (4.7)
     power -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
     return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
 
 
-def errors_of_ridge(table: LabelMoments, s: Scores) -> Errors:
+def errors_of_ridge(table: Any, s: Scores) -> Errors:
     """Test and training error from the averages of ``scores_of_ridge``.  Eq. (4.11)"""
     # s^2 = epsilon / (1 + V)^2
     test = (s.square / s.slope**2) @ table.weights - table.noise

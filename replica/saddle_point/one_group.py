@@ -92,14 +92,6 @@ Block = namedtuple("Block", "uu ud uz dd dz zz")
 Signal = namedtuple("Signal", "m m_hat special special_hat")
 # overlaps, conjugates and errors at one point, and what its equations were solved for
 Point = namedtuple("Point", "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train W1 signal")
-# the same of many, arrays (P,) and, of special directions, (n, P), with the largest relative
-# violation of any equation on the finer table and on the coarser, both NaN unless checked;
-# evaluations and status
-Points = namedtuple(
-    "Points",
-    "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train residual error iterations status m m_hat "
-    "special special_hat",
-)
 
 
 def worthwhile(points: int) -> bool:
@@ -111,30 +103,30 @@ def worthwhile(points: int) -> bool:
     return compile_all() or hasattr(solve, "py_func")
 
 
-def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Points:
+def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
     """What ``solve`` finds, by Python or, from then on, compiled; of points that Python cannot do
     (it raises where a compiled division by 0 is infinite) without numba, NaN and its status."""
-    if options:
-        work[0] += alpha.size * len(fine.weights)
-        if work[0] > WORTHWHILE:
-            compile_all()
     try:
+        if options:
+            work[0] += alpha.size * len(fine.weights)
+            if work[0] > WORTHWHILE:
+                compile_all()
         with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
-            rows = solve(fine, coarse, alpha, lam, checked)
+            return solve(fine, coarse, alpha, lam, checked)
+    except OSError:
+        pass  # numba could not keep on the disk what it has compiled: it has it in memory
     except (AttributeError, ImportError, EOFError, UnpicklingError):
         forget_what_is_kept()
-        rows = solve(fine, coarse, alpha, lam, checked)
     except (ArithmeticError, ValueError):
-        if compile_all():
-            rows = solve(fine, coarse, alpha, lam, checked)
-        elif alpha.size == 1:
-            rows = np.full((22, 1), np.nan)
-            rows[13] = NOT_FINITE
-        else:
+        if not compile_all():
+            if alpha.size == 1:
+                unknown = np.full((22, 1), np.nan)
+                unknown[13] = NOT_FINITE
+                return unknown
             each = [slice(i, i + 1) for i in range(alpha.size)]
             parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
-            return Points(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
-    return Points(*rows[:16], *np.split(rows[16:], 2))
+            return np.concatenate(parts, axis=1)
+    return solve(fine, coarse, alpha, lam, checked)
 
 
 def compile_all() -> bool:
@@ -169,15 +161,18 @@ def forget_what_is_kept() -> None:
 
 @compiled
 def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """The points (alpha[i], lam[i]) on the table ``fine``, checked on it and on ``coarse``: the
-    rows of ``Points``, (16 + 2n, P), of n special directions."""
+    """The points (alpha[i], lam[i]) on the table ``fine``, (16 + 2n, P) with n special directions:
+    the first numbers of ``Point``; the largest relative violation of any equation on ``fine`` and
+    on ``coarse``, both NaN unless checked; evaluations and status; and the parts of ``Signal``."""
     n = directions(fine.several)
     out = np.empty((16 + 2 * n, alpha.size))
     for i in range(alpha.size):
         W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
-        point = readout(fine, alpha[i], lam[i], W1, V2)
-        residual = violation(fine, alpha[i], lam[i], point) if checked else np.nan
-        error = violation(coarse, alpha[i], lam[i], point) if checked else np.nan
+        point = readout(fine, fine.usual, fine.several, alpha[i], lam[i], W1, V2)
+        residual = error = np.nan
+        if checked:
+            residual = violation(fine, fine.usual, fine.several, alpha[i], lam[i], point)
+            error = violation(coarse, coarse.usual, coarse.several, alpha[i], lam[i], point)
         for k, number in enumerate(point[:10]):
             out[k, i] = number
         out[10, i], out[11, i], out[12, i], out[13, i] = residual, error, iterations, status
@@ -231,18 +226,30 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
 
 
 @compiled
-def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Point:
+def readout(
+    t: OneGroup,
+    usual: bool | None,
+    several: Several | None,
+    alpha: float,
+    lam: float,
+    W1: float,
+    V2: float,
+) -> Point:
     """All that follows from V1 and V2.  Eqs. (4.2), (4.5)-(4.11)"""
     ratio, bulk = alpha / t.beta, bulk_at(t, t.rows, W1, V2)
     V1 = bulk.V1
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     q = t.beta * V2 * V1_hat
-    C, slope = special(t, t.rows, t.usual, t.several, q)
-    s = signal(t, t.rows, t.usual, t.several, alpha, V1, V2, q, C)
-    X2_signal, Q1_signal, psi2 = of_signal(t, t.usual, t.several, alpha, V2, q, C, slope, s)
+    if usual is not None:
+        C, slope = special_of_spike(t, t.rows, q)
+        s = signal_of_spike(t, alpha * V2, V1, V2, q, C)
+    if several is not None:
+        C, slope = special_of_several(t, t.rows, len(several.loadings), q)
+        s = signal_of_several(t, several, alpha * V2, V1, V2, C)
+    X2_signal, Q1_signal, psi2 = of_signal(t, usual, several, alpha, V2, q, C, slope, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, t.usual, t.several, V1, V2, s)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, usual, several, V1, V2, s)
     Ta += Q1_signal * RRaa
     Tb += Q1_signal * E.RRab
     X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8) without Q
@@ -261,71 +268,18 @@ def readout(t: OneGroup, alpha: float, lam: float, W1: float, V2: float) -> Poin
 
 
 @compiled
-def signal(
-    t: OneGroup,
-    rows: HalfLine | None,
-    usual: bool | None,
-    several: Several | None,
-    alpha: float,
-    V1: float,
-    V2: float,
-    q: float,
-    C: Any,
-) -> Signal:
-    """m and the overlaps with special directions.  Eq. (4.5)"""
-    penalty = 1 / (t.dimension * alpha * V2)  # on m, at a finite dimension
-    if usual is not None:
-        found = signal_of_spike(t, rows, alpha, V1, V2, q, penalty, C)
-    if several is not None:
-        found = signal_of_several(t, several, alpha * V2, V1, V2, penalty, C)
-    return found
+def signal_of_spike(t: OneGroup, scale: float, V1: float, V2: float, q: float, C: Block) -> Signal:
+    """m and the overlaps as a least-squares problem with a unit penalty on phi: those of loadings
+    after m, so in what mu_0 leaves of these.  ``scale`` is alpha V2, and
 
+        theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same),
 
-@compiled
-def signal_of_spike(
-    t: OneGroup,
-    rows: HalfLine | None,
-    alpha: float,
-    V1: float,
-    V2: float,
-    q: float,
-    penalty: float,
-    C: Block,
-) -> Signal:
-    """m and theta as a least-squares problem with a unit penalty on phi, where, of isotropic rows,
-    theta = root phi; theta after m, so in what mu_0 leaves of the loading.  Eq. (4.5)"""
-    E = signal_averages(t, rows, V1, V2, 0.0, 0.0)
+    where isotropic rows have no chi, and p_hat causes nothing.  Eqs. (4.5), (16.9)-(16.10)"""
+    penalty = 1 / (t.dimension * scale)  # on m, at a finite dimension
+    E = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
     pivot = E.g00 + penalty if E.g00 > 0 else inf  # no mu_0, no m
     share, norm_share = E.g01 / pivot, E.g02 / pivot
-    left = signal_averages(t, rows, V1, V2, share, norm_share)
-    if rows is not None:
-        scale = alpha * V2
-        return network_signal(scale, q, C, penalty, E.h0 / pivot, share, norm_share, left)
-    root = sqrt(alpha * t.c * V2)
-    phi = root * left.h1 / (1 + root**2 * (left.g11 + penalty * share**2))
-    m = E.h0 / pivot - share * root * phi
-    psi_hat = E.p_hat * V1 / (t.c * V2)  # of psi = alpha V1 p_hat = alpha c V2 psi_hat, Eq. (4.6)
-    special, special_hat = (root * phi, 0.0, alpha * t.c * V2 * psi_hat), (phi / root, 0.0, psi_hat)
-    return Signal(m, penalty * m, special, special_hat)
-
-
-@compiled
-def network_signal(
-    scale: float,
-    q: float,
-    C: Block,
-    penalty: float,
-    m: float,
-    share: float,
-    norm_share: float,
-    left: Signals,
-) -> Signal:
-    """The same of a network's rows, from m without the loadings, the shares of mu_0 in these, and
-    the averages over what is ``left`` of them; ``scale`` is alpha V2.  With a second loading,
-
-        theta = root phi + (what p_hat causes),    chi = tilt root phi + norm_root phi' + (same).
-
-    Eqs. (4.5), (16.9)-(16.10)"""
+    left = signal_averages(t, t.rows, V1, V2, share, norm_share)
     # zeta, with a unit penalty on what V1_hat sees of it, first: M' of (16.10) is what is left
     zeta = 1 / (1 + q * C.zz)
     uu, dd = C.uu - q * zeta * C.uz**2, C.dd - q * zeta * C.dz**2
@@ -347,7 +301,7 @@ def network_signal(
     theta += root * phi  # Eq. (4.5)
     chi += tilt * root * phi + norm_root * norm_phi
     chi_hat = norm_phi / norm_root if norm_root > 0 else h2 - gram12 * root * phi
-    m -= share * theta + norm_share * chi  # Eq. (4.5)
+    m = E.h0 / pivot - share * theta - norm_share * chi  # Eq. (4.5)
     theta_hat = phi / root - tilt * chi_hat
     psi_hat = zeta * (p_hat - q * (C.uz * theta_hat + C.dz * chi_hat))
     special_hat = theta_hat, chi_hat, psi_hat
@@ -357,12 +311,13 @@ def network_signal(
 
 @compiled
 def signal_of_several(
-    t: OneGroup, several: Several, scale: float, V1: float, V2: float, penalty: float, C: Array
+    t: OneGroup, several: Several, scale: float, V1: float, V2: float, C: Array
 ) -> Signal:
     """The same of any special directions, all at once: theta = root phi with root root^T = alpha V2
     C, by Cholesky; ``scale`` is alpha V2.  Eqs. (4.5), (19.3)"""
     n, G, root = len(C), gram_of_several(t, several, V1, V2), cholesky(C, scale)
     matrix = turned(G, root)  # of (m, phi), and the target beside
+    penalty = 1 / (t.dimension * scale)  # on m, at a finite dimension
     matrix[0, 0] += penalty
     for i in range(1, n + 1):
         matrix[i, i] += 1
@@ -370,8 +325,7 @@ def signal_of_several(
     solve_transposed(factor, factor[n + 1], phi)  # the last row solves for the target already
     m, phi, special = phi[0], phi[1:], np.zeros(n)
     for i in range(n):
-        for k in range(i + 1):
-            special[i] += root[i, k] * phi[k]
+        special[i] = row_times(root, i, phi)
     for i in range(n):
         special_hat[i] = along(G, m, special, i + 1)
     # root^T theta_hat = phi keeps more digits where the data outweigh the penalty
@@ -461,7 +415,9 @@ def of_signal(
 
 
 @compiled
-def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
+def violation(
+    t: OneGroup, usual: bool | None, several: Several | None, alpha: float, lam: float, p: Point
+) -> float:
     """Largest relative change of any unknown by its own equation on the table ``t``, the rest as
     in ``p``.  Eqs. (4.1)-(4.11)"""
     ratio, V1, V2 = alpha / t.beta, p.V1, p.V2
@@ -470,10 +426,13 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     q = t.beta * V2_again * V1_hat
-    C, slope = special(t, t.rows, t.usual, t.several, q)
+    if usual is not None:
+        C, slope = special_of_spike(t, t.rows, q)
+    if several is not None:
+        C, slope = special_of_several(t, t.rows, len(several.loadings), q)
     s = p.signal
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, t.usual, t.several, V1, V2, s)
-    X2_signal, Q1_signal, psi2 = of_signal(t, t.usual, t.several, alpha, V2_again, q, C, slope, s)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, usual, several, V1, V2, s)
+    X2_signal, Q1_signal, psi2 = of_signal(t, usual, several, alpha, V2_again, q, C, slope, s)
     Q1_of_rest = p.Q1 - psi2
     Ta += Q1_of_rest * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += Q1_of_rest * E.RRab + p.q2 * RRbb  # Eq. (4.7)
@@ -484,7 +443,7 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
     # the errors of no readout: what errors, sums that may cancel, are compared with
     whole, whole_train = no_readout(t, V1, V2)
     scale = alpha * V2_again
-    worst = violation_of_signal(t, t.rows, t.usual, t.several, E.Ra, V1, V2, scale, C, s)
+    worst = violation_of_signal(t, usual, several, E.Ra, V1, V2, scale, C, s)
     for change in (
         relative(V1_again - V1, V1),
         relative(V2_again - V2, V2),
@@ -506,7 +465,6 @@ def violation(t: OneGroup, alpha: float, lam: float, p: Point) -> float:
 @compiled
 def violation_of_signal(
     t: OneGroup,
-    rows: HalfLine | None,
     usual: bool | None,
     several: Several | None,
     of_zeta: float,
@@ -524,7 +482,7 @@ def violation_of_signal(
     again: Any
     size: Any
     if usual is not None:
-        F = signal_averages(t, rows, V1, V2, 0.0, 0.0)
+        F = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
         (theta, chi, psi), again, m = s.special, times(C, s.special_hat), s.m
         left = (
             F.h0 - F.g00 * m - F.g01 * theta - F.g02 * chi,
@@ -576,12 +534,7 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @summed
 def signal_averages(
-    t: OneGroup,
-    rows: HalfLine | None,
-    V1: float,
-    V2: float,
-    share: float,
-    norm_share: float,
+    t: OneGroup, rows: HalfLine | None, V1: float, V2: float, share: float, norm_share: float
 ) -> Signals:
     """With l = kappa mu_1 - share mu_0 and l' = d mu_0 / d c - norm_share mu_0; zeros where that is
     no loading.  Eqs. (4.5), (4.6), (16.10)"""
@@ -753,25 +706,8 @@ def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
 
 
 @compiled
-def special(
-    t: OneGroup,
-    rows: HalfLine | None,
-    usual: bool | None,
-    several: Several | None,
-    q: float,
-) -> tuple[Any, Any]:
-    """C_e and its derivative at q."""
-    found: Any
-    if usual is not None:
-        found = special_of_spike(t, rows, q)
-    if several is not None:
-        found = special_of_several(t, rows, len(several.loadings), q)
-    return found
-
-
-@compiled
-def special_of_spike(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Block, Block]:
-    """The same on u, delta and zeta."""
+def special_of_spike(t: OneGroup, rows: HalfLine | None, q: float) -> tuple[Any, Any]:
+    """C_e and its derivative at q on u, delta and zeta, ``Block`` each."""
     if rows is None:
         return Block(t.c, 0.0, 0.0, 0.0, 0.0, t.c), Block(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     panel, x, dx = place(rows, q)

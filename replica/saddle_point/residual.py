@@ -1,6 +1,5 @@
 """How far a solution is from solving the equations of ridge regression.  docs/theory.md 4"""
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -10,8 +9,8 @@ from solvers.results import Array, largest
 from ..equivalence import Table
 from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
 from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
-from .overlaps import Conjugates, Errors, Overlaps
-from .responses import Responses, Susceptibility
+from .overlaps import Conjugates, Overlaps
+from .responses import Susceptibility
 from .ridge import Points, compiled_points, general_points, responses_of
 from .rows import TabulatedRows
 from .signal import Signal
@@ -56,11 +55,15 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
 
     score = partial(scores_of_ridge, table)
     again, hats_again, s = sweep(responses, alpha, lam, o, score, signal)
-    changes = [
-        *_of_pairs(responses, again, o, hats_again, hats),
-        *_of_signal(table, s, again, o, hats),
-        *_of_errors(table, s, points.errors),
-    ]
+    changes = _of_signal(table, s, again, o, hats)
+    for all_after, all_before in ((again, o), (hats_again, hats)):
+        for part in (slice(2), slice(-2, None)):  # (V1, V2) and (Q1, q2), or their conjugates
+            after, before = responses.pack(*all_after[part]), responses.pack(*all_before[part])
+            changes.append(relative_change(after, before, responses.magnitude(before)))
+    power = table.power + table.noise
+    of_no_readout = table.weights @ power, (s.slope**2 * table.weights) @ power
+    for new, old, most in zip(errors_of_ridge(table, s), points.errors, of_no_readout, strict=True):
+        changes.append(relative_change(new, old, SMALLEST_ERROR * most))
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
     changes.append(np.abs(responses.distance(responses.pack(o.V1, o.V2), alpha, lam)))
     return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
@@ -72,19 +75,9 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
     return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
 
 
-def _of_pairs(
-    responses: Responses, again: Overlaps, o: Overlaps, hats_again: Conjugates, hats: Conjugates
-) -> Iterator[Array]:
-    """Changes (P, D) of (V1, V2), (Q1, q2) and their conjugates.  Eqs. (4.2)-(4.4), (4.8)-(4.9)"""
-    for new, old in ((again, o), (hats_again, hats)):
-        for after, before in ((new[:2], old[:2]), (new[-2:], old[-2:])):
-            known = responses.pack(*before)
-            yield relative_change(responses.pack(*after), known, responses.magnitude(known))
-
-
 def _of_signal(
     table: Table, s: Scores, again: Overlaps, o: Overlaps, hats: Conjugates
-) -> Iterator[Array]:
+) -> list[Array]:
     """Changes of the conjugates of m and of the overlaps with special directions, and of these,
     each compared with no less than what would be of the target's size, or that part of it.
     Eqs. (4.5), (4.6)"""
@@ -98,17 +91,9 @@ def _of_signal(
     # |m mu_0| cancel where mu_0 are nearly dependent: this is their rounding, over a residual of
     # 1e-10
     floor = np.maximum(size, 1e-6 * of_regressors * terms)
-    yield relative_change(moments - kept, 0, floor)
     with np.errstate(divide="ignore"):
         unit = (power / size)[:, len(table.offsets) :].reshape(hats.special.shape)
-        yield relative_change(again.special, o.special, SMALLEST_OVERLAP * unit)
-
-
-def _of_errors(table: Table, s: Scores, errors: Errors) -> Iterator[Array]:
-    """Changes (P,) of the test and training error.  Eq. (4.11)"""
-    power = table.power + table.noise
-    of_no_readout = table.weights @ power, (s.slope**2 * table.weights) @ power
-    for again, error, largest_of in zip(
-        errors_of_ridge(table, s), errors, of_no_readout, strict=True
-    ):
-        yield relative_change(again, error, SMALLEST_ERROR * largest_of)
+    return [
+        relative_change(moments - kept, 0, floor),
+        relative_change(again.special, o.special, SMALLEST_OVERLAP * unit),
+    ]

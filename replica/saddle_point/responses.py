@@ -35,11 +35,8 @@ MANY = 600  # unknowns, as of 34 groups: from there on systems are not solved by
 MEMORY = 10  # of Anderson's method
 
 
-@lru_cache(maxsize=64)
-def _upper(groups: int) -> tuple[Array, Array]:
-    """np.triu_indices(groups), kept: making them takes as long as several points of one group."""
-    rows, columns = np.triu_indices(groups)
-    return rows, columns
+# kept, as making them takes as long as several points of one group
+_upper = lru_cache(maxsize=64)(np.triu_indices)
 
 
 class Susceptibility(NamedTuple):
@@ -59,8 +56,9 @@ class Susceptibility(NamedTuple):
     response: Any = None
 
     @classmethod
-    def of(cls, M: Array, response: Any) -> "Susceptibility":
-        """From the matrices M (P, n, n) between them; NaN where one is."""
+    def of(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
+        """Of a network, from the matrices (alpha/beta) M' of (17.4); NaN where one is."""
+        M = response.overlaps(V2, alpha)
         known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
         values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
         vectors[~known] = np.nan
@@ -177,13 +175,13 @@ class Responses(ABC):
         return self.conjugates_from(self.shrinkage(V), alpha)
 
     @abstractmethod
+    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+        """The coordinates U of ``to_analytic`` of (V1, V2) from their conjugates, and a guess; all
+        real.  (4.3)-(4.4)"""
+
     def from_conjugates(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2), packed (P, D), from their conjugates, all real, and a guess.  (4.3)-(4.4)"""
-
-    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
-        """The coordinates of ``from_analytic`` of (V1, V2) from their conjugates, and a guess; all
-        real."""
-        return self.from_conjugates(V_hat, lam, near)
+        return self.from_analytic(self.image(V_hat, lam, near))
 
     @abstractmethod
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:

@@ -3,8 +3,7 @@
 The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everything else is linear
 algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
 K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
-kappa.  W below is the quadrature weight times 1 / (1 + V): W @ f is E[f / (1 + V)] at every point.
-A table of one group, the usual case, is left to the compiled ``one_group``.
+kappa.  A table of one group, the usual case, is left to the compiled ``one_group``.
 """
 
 from typing import NamedTuple
@@ -47,19 +46,18 @@ class Points(NamedTuple):
     status: NDArray[np.object_]
 
 
-def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
+def solve_points(table: Table, alpha: Array, lam: Array) -> Points:
     """Overlaps and errors at the points (alpha, lam), arrays of shape (P,).
 
-    ``start`` holds guesses, such as the overlaps on another table.  Rows that did not
-    converge hold whatever the solver left; callers mask them.
+    Rows that did not converge hold whatever the solver left; callers mask them.
     """
     if (found := compiled_points(table, None, alpha, lam)) is not None:
         return found[0]
-    return general_points(table, alpha, lam, start)
+    return general_points(table, alpha, lam)
 
 
 def general_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
-    """The same by the code for any table."""
+    """The same by the code for any table, from guesses, such as the overlaps on another table."""
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
@@ -80,28 +78,19 @@ def compiled_points(
         return None
     # of one type and layout: others would be compiled anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    arguments = first, second, alpha, lam, coarse is not None
-    try:
-        found = one_group.solved(*arguments)
-    except OSError:  # numba could not keep on the disk what it has compiled: it has it in memory
-        found = one_group.solved(*arguments)
-    special, special_hat = found.special.T, found.special_hat.T
+    found = one_group.solved(first, second, alpha, lam, coarse is not None)
+    V, Q, V_hat, X = zip(found[:8:2, :, None, None], found[1:8:2, :, None], strict=True)
+    test, train, residual, error, iterations, status = found[8:14]
+    m, m_hat = found[14:16, :, None]
+    special, special_hat = np.split(found[16:].T[:, None], 2, axis=2)
     count, rest = fine.loadings.shape[1], len(fine.g)
     # of a network, row norms that do not move are left out
-    kept = [*range(count), *range(special.shape[1] - rest, special.shape[1])]
-    theta, psi = np.split(special[:, None, kept], [count], axis=2)
-    m, m_hat = found.m[:, None], found.m_hat[:, None]
-
-    def pair(first: Array, second: Array) -> tuple[Array, Array]:
-        return first[:, None, None], second[:, None]
-
-    V, Q = pair(found.V1, found.V2), pair(found.Q1, found.q2)
-    V_hat, X = pair(found.V1_hat, found.V2_hat), pair(found.X1, found.X2)
+    kept = [*range(count), *range(special.shape[2] - rest, special.shape[2])]
+    theta, psi = np.split(special[..., kept], [count], axis=2)
     overlaps = Overlaps(*V, m, theta, psi, *Q)
-    conjugates = Conjugates(*V_hat, m_hat, special_hat[:, None, kept], *X)
-    status = STATUSES[found.status.astype(np.int64)]
-    account = found.residual, found.iterations.astype(np.int64), status
-    return Points(overlaps, conjugates, Errors(found.test, found.train), *account), found.error
+    conjugates = Conjugates(*V_hat, m_hat, special_hat[..., kept], *X)
+    account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
+    return Points(overlaps, conjugates, Errors(test, train), *account), error
 
 
 def trained_readout(
@@ -115,27 +104,26 @@ def trained_readout(
     table = responses.table
     V2, R = responses.unpack(V)[1], responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    W = R * table.weights
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = ridge_signal(table, W, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
+    signal = ridge_signal(table, R * table.weights, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
     own = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
 
-    W *= R  # from here on the weights times 1 / (1 + V)^2
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
     error0 = conditional_error(table, signal.m, signal.special)
     if own.Q1.any():
         error0 += responses.at_nodes(responses.pack(own.Q1, np.zeros_like(V2)))
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = sources(table, W * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
+    square = R**2
+    X = sources(responses, square * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = sources(table, W * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
+    X = sources(responses, square * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
     if np.isrealobj(V):
         # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
         Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
-    train = np.einsum("pn,pn->p", W, error)  # Eq. (4.11)
+    train = (square * error) @ table.weights  # Eq. (4.11)
     return *unpacked(responses, V, V_hat, signal, own, X, Q), Errors(test, train)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..equivalence import Table
 from .local_field import Field, Scores, field_on
 from .overlaps import Conjugates, Overlaps
 from .responses import Responses, SignalSources, Susceptibility
@@ -38,14 +37,14 @@ def sweep(
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
-    table, field = responses.table, field_on(responses, o)  # Eqs. (4.1), (6.1)
+    field = field_on(responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     new = step(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
     own = responses.signal_sources(V, susceptibility, alpha, new.special_hat)
-    X = sources(table, s.square * table.weights, alpha, new.m_hat, own.X2)  # Eqs. (4.8), (6.3)
+    X = sources(responses, s.square, alpha, new.m_hat, own.X2)  # Eqs. (4.8), (6.3)
     Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)
     return *unpacked(responses, V, V_hat, new, own, X, Q), s
 
@@ -69,19 +68,17 @@ def unpacked(
 
 
 def sources(
-    table: Table, weighted: Array, alpha: Array, m_hat: Array, of_signal: Array
+    responses: Responses, square: Array, alpha: Array, m_hat: Array, of_signal: Array
 ) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``weighted``, the quadrature weights times E[s^2 | kappa]
-    (P, N), and from what the signal adds to X2.  Eqs. (4.8), (6.3)
+    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
+    adds to X2.  Eqs. (4.8), (6.3)
 
     At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
     share it.
     """
-    ratio, A = alpha / table.beta, len(table.mu1)
-    pairs = (table.mu1[:, None] * table.mu1).reshape(A * A, -1)
-    X1 = ratio[:, None, None] * (weighted @ pairs.T).reshape(-1, A, A)
-    X2 = ratio[:, None] * (weighted @ table.mu2sq.T) + of_signal
+    table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
+    X2 = X2 + of_signal
     if np.isfinite(table.dimension):
         _, one_of_each = np.unique(table.classes, return_index=True)
-        X2 += (alpha * ratio)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
+        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
     return X1, X2

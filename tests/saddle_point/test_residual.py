@@ -141,13 +141,13 @@ def test_the_compiled_check_sees_every_number(name, monkeypatch):
         if hasattr(function, "py_func"):  # by itself numba would compile it anew
             monkeypatch.setattr(one_group, function.__name__, function.py_func)
     table = table_at(MODELS[name], 2).one_group
-    alpha, lam = 1.3, 0.01
+    alpha, lam, case = 1.3, 0.01, (table.usual, table.several)
     W1, V2, _, _ = one_group.responses(table, alpha, lam)
-    point = one_group.readout(table, alpha, lam, W1, V2)
+    point = one_group.readout(table, *case, alpha, lam, W1, V2)
 
     def violation(point):
         with np.errstate(all="ignore"):  # what is wrong may be anything
-            return one_group.violation(table, alpha, lam, point)
+            return one_group.violation(table, *case, alpha, lam, point)
 
     assert violation(point) < 1e-12
 
