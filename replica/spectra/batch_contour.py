@@ -66,8 +66,13 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
 def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> Rule:
     """Nodes beside the line that give the averages of the ``real`` ones, or those."""
     scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
-    mean = partial(_shifted, labels.target, first.offset[0])
-    shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
+    target, offset = labels.target, first.offset[0]
+
+    def mean(z: Array) -> Array:
+        """The target less its offset, as it stands: also at complex z."""
+        return np.asarray(target.function(np.array(z))) - offset
+
+    shifted = replace(labels, target=Activation(mean, kinks=target.kinks))
     averages = partial(_averages, scale=scale, odd=bool(first.linear.any()))
     expected, size = averages(real)
     for candidate in _candidates(shifted, scale) if scale else ():
@@ -76,11 +81,6 @@ def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> R
         if (error <= 1e-10 * size).all():
             return candidate
     return real
-
-
-def _shifted(target: Any, offset: float, z: Array) -> Array:
-    """``target`` less ``offset``, as it stands: also at complex z."""
-    return np.asarray(target.function(np.array(z))) - offset
 
 
 def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:

@@ -33,20 +33,18 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
     """
     T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
     groups, inputs, places, parts = model.geometry, model.components, table.places, []
-    sided = False
     for j, (mean, slope) in enumerate(zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True)):
         own = places.component == j
-        z, weights = places.z[0, own].astype(complex), table.weights[own]
-        side, turns = sides(places.z[0, own], T[own])
+        z, weights = places.z[0, own], table.weights[own]
+        side, turns = sides(z, T[own])
         if side:
-            sided = True
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
             z, weights = contour(side, turns, nodes, steepest)
             weights = inputs.shares[j] * weights
         parts.append((mean + slope * z, weights))
-    if not sided:
-        return None
     kappa, weights = map(np.concatenate, zip(*parts, strict=True))
+    if not np.iscomplexobj(kappa):
+        return None
     kinds, _ = alike(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
