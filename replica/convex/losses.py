@@ -12,6 +12,7 @@ brings its own (``smoothness``).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -130,11 +131,10 @@ class Loss:
 
     def __reduce__(self) -> Any:
         """Named losses cross process boundaries by name; others as pickle can."""
-        try:
-            named = loss(self.name) == self
-        except InvalidArgument:
-            named = False
-        return (loss, (self.name,)) if named else object.__reduce__(self)
+        with suppress(InvalidArgument):
+            if loss(self.name) == self:
+                return loss, (self.name,)
+        return object.__reduce__(self)
 
     @cached_property
     def is_square(self) -> bool:
