@@ -6,7 +6,6 @@ until they resolve it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.adaptive import NODES, Panels, adapt_gaussian, between
@@ -77,11 +76,9 @@ def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array) -> Ar
     if not rest.any() or rest.shape[2] > 1:
         labels = labels_at(model, places, tau_rule(model, places, 2), 1)
         return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1))
-
-    def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
-        return wrong_at_nodes(labels, field.at(owner))
-
-    found = average_over_tau(model, places, wrong, tol, 1)
+    found = average_over_tau(
+        model, places, lambda labels, owner: wrong_at_nodes(labels, field.at(owner)), tol, order=1
+    )
     return np.full(places.z.shape, np.nan) if found is None else found[1]
 
 

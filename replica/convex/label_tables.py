@@ -72,13 +72,9 @@ class ConditionalLabels(NamedTuple):
 
     def at(self, rows: slice) -> "ConditionalLabels":
         """At those nodes alone."""
-        steps = self.steps
-        return self._replace(
-            tau=self.tau[rows],
-            weights=self.weights[rows],
-            mean=self.mean[rows],
-            steps=steps and Steps(steps.edges[rows], steps.values),
-        )
+        tau, weights, mean = (part[rows] for part in (self.tau, self.weights, self.mean))
+        steps = self.steps and self.steps._replace(edges=self.steps.edges[rows])
+        return self._replace(tau=tau, weights=weights, mean=mean, steps=steps)
 
 
 class LabelTable(NamedTuple):
@@ -155,18 +151,9 @@ def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> Condition
         along = np.einsum("tk,nmk->tnm", inputs.rest[0], tau)
     else:
         along = np.einsum("ntk,nmk->tnm", inputs.rest[at.component], tau)
-    arguments = inputs.centre(at)[..., None] + along
-    return ConditionalLabels(
-        tau,
-        weights,
-        mean=inputs.mean_label(law.mean, at.component, arguments),
-        variances=variances,
-        shares=shares,
-        binary=law.binary,
-        order=order,
-        noise=law.added,
-        steps=_steps(model, at),
-    )
+    mean = inputs.mean_label(law.mean, at.component, inputs.centre(at)[..., None] + along)
+    given = tau, weights, mean, variances, shares, law.binary, order
+    return ConditionalLabels(*given, noise=law.added, steps=_steps(model, at))
 
 
 def tau_rule(model: Model, at: Places, level: int) -> Rule:

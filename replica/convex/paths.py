@@ -23,13 +23,8 @@ from .panels import fitted_table, has_panels
 
 
 def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
-    """Rough overlaps of one point, by every path that leads to it.
-
-    Raises
-    ------
-    GivenUp
-        Past the deadline.
-    """
+    """Rough overlaps of one point, by every path that leads to it.  Raises ``GivenUp`` past the
+    deadline."""
     for start, near in _starts(task, found, row):
         if (end := _along(task.at(row), start, near)) is not None:
             yield end

@@ -14,6 +14,7 @@ Noise too small for the first is integrated on a few values.  What is found must
 real rule at positive arguments; where nothing does, that rule is taken as it is.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -93,17 +94,15 @@ def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     return values, float(np.abs(even[0]) @ np.abs(weights))
 
 
-def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
+def _candidates(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     """Rules to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
     there is noise enough, and for the rest on a contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
-    candidates = []
     for plain in (_continued(target), _values(target, 0.25)):
         each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
         shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
-        candidates.append(Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares)))
-    return tuple(candidates)
+        yield Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares))
 
 
 def _continued(target: Any) -> Rule:

@@ -218,13 +218,7 @@ class _Line:
         return each / (-z * self.ratio)
 
     def response(self, V: Array, z: complex) -> tuple[Array, Array]:
-        """G at V (N,), and what V that makes.  Eq. (20.2)
-
-        Raises
-        ------
-        GivenUp
-            Past the deadline.
-        """
+        """G at V (N,), and what V that makes.  Eq. (20.2)  Raises ``GivenUp`` past the deadline."""
         check_time()
         weights = self.ratio * self.strata.shares / (1 + V)
         total = self._rest(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))

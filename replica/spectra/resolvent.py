@@ -53,13 +53,8 @@ class Resolvent:
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.
-
-        Raises
-        ------
-        GivenUp
-            Past the deadline.
-        """
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.  Raises
+        ``GivenUp`` past the deadline."""
         check_time()
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 

@@ -49,7 +49,7 @@ def with_fluctuation(point, monkeypatch):
     n = point.alpha * point.model.dimension
     mu_0_square = table.offsets[0] ** 2 * table.weights
     for _ in range(10):
-        s = equations.scores(equations.field(o))
+        s = equations.scores(field(responses, o))
         V_hat = responses.conjugates_from(s.slope, alpha)
         near = responses.pack(o.V1, o.V2)
         X = point.alpha / table.beta * (s.square * table.weights) @ responses.products.T
