@@ -42,7 +42,7 @@ from ..saddle_point import (
     ridge,
     sweep,
 )
-from .averages import Losses, losses, scores
+from .averages import losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .losses import Loss
@@ -140,14 +140,16 @@ class Equations:
             part[far[rises]] /= 2
         return part
 
-    def errors(self, o: Overlaps) -> tuple[Array, Losses]:
-        """Squared test errors on noiseless targets (P,), and the losses.  Eqs. (4.7), (4.11)"""
+    def errors(self, o: Overlaps) -> dict[str, Array]:
+        """The squared test error on noiseless targets, the training error, and the losses on new
+        and on training samples, (P,), by the names that ``Solution`` has.  Eqs. (4.7), (4.11)"""
         table, field = self.table, field_on(self.responses, o)
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        mean_losses = losses(self.labels, table.weights, self.loss, field)
-        return error @ table.weights, mean_losses
+        train_loss, train_error, loss_error = losses(self.labels, table.weights, self.loss, field)
+        known = {"test_error": error @ table.weights, "train_error": train_error}
+        return known | {"loss_error": loss_error, "train_loss": train_loss}
 
     def solve(
         self,

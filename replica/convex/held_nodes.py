@@ -51,8 +51,9 @@ def errors_near(task: Task) -> Callable[[Task], Array]:
         if equations.table.mu1.shape[0] != start.V2.shape[1]:
             return unknown  # what responded alike does so no longer
         overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT)
-        test, losses = equations.errors(overlaps)
-        return np.where(result.converged, [test, losses.train_square], np.nan)[:, 0]
+        known = equations.errors(overlaps)
+        both = known["test_error"], known["train_error"]
+        return np.where(result.converged, both, np.nan)[:, 0]
 
     return errors
 

@@ -110,8 +110,7 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
     kappa > 0 where the rest is the same."""
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
-        table = shared_table(model, level, folded)
-        if table is not None:
+        if (table := shared_table(model, level, folded)) is not None:
             yield table
 
 

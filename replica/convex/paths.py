@@ -41,8 +41,7 @@ def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Ov
         yield task.at(nearest), found.overlaps_at(nearest)
     for lam in (0.1, 100.0, 0.01):
         there = task.at(row)._replace(lam=np.array([lam]))
-        near = _rough(there, there.ridge().overlaps)
-        if near is not None:
+        if (near := _rough(there, there.ridge().overlaps)) is not None:
             yield there, near[0]
             return
 
@@ -58,8 +57,7 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
         ahead = min(done + step, length)
         alpha, lam = np.exp(start + (end - start) * ahead / length)[:, None]
         guess = coordinates.unpack(at + slope * (ahead - done))
-        trial = _rough(task._replace(alpha=alpha, lam=lam), guess)
-        if trial is not None:
+        if (trial := _rough(task._replace(alpha=alpha, lam=lam), guess)) is not None:
             near, iterations = trial
             before, at = at, coordinates.pack(near)
             slope, done = (at - before) / (ahead - done), ahead
@@ -74,14 +72,14 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
 def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes that are fitted to those near it, and the iterations
     they took; None where there are none, or would be too many nodes."""
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
-        if has_panels(task.model):
-            given = fitted_table(task, near, 1e-2, order=7)
-        elif not (given := next(shared_tables(task.model, task.folded), None)):
-            return None
+        given = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
             raise
+        given = None
+    if given is None:
         return None
     tol = 1e-5  # of the unknowns: layers are where they say
     overlaps, result = Equations(given, task.loss).solve(task.alpha, task.lam, near, tol=tol)

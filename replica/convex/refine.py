@@ -10,6 +10,7 @@ followed along a path (``paths``).
 
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from solvers.resources import GivenUp, within
 from solvers.results import Array, Rows, largest
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
-from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, Task, on_growing_tables
@@ -138,7 +138,7 @@ def _solve_on(
 
 
 def _measured(
-    part: Task, found: Evaluation, rows: Rows, equations: Equations, was: tuple[Array, Losses]
+    part: Task, found: Evaluation, rows: Rows, equations: Equations, was: dict[str, Array]
 ) -> Array:
     """Put down conjugates, errors, losses and the slope in the bias of points that are solved.
 
@@ -148,25 +148,14 @@ def _measured(
     """
     overlaps, table = found.overlaps_at(rows), equations.table
     _, conjugates, _ = equations.update(part.alpha, part.lam, overlaps)
-    test, losses = equations.errors(overlaps)
-    found.put(
-        rows,
-        conjugates=conjugates,
-        test_error=test,
-        train_error=losses.train_square,
-        loss_error=losses.test,
-        train_loss=losses.train,
-    )
+    errors = equations.errors(overlaps)
+    found.put(rows, conjugates=conjugates, **errors)
     points = found.points_at(rows)
     slope = slope_in_bias(part.model, table, part.alpha, points, equations.scores)
     found.put(rows, slope=slope)
-    scale = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
-    test_before, before = was
+    power = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
+    least: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
+    least["train_loss"] = 1e-2 * errors["loss_error"]
     with np.errstate(all="ignore"):
-        changes = [
-            relative_change(test_before, test, scale),
-            relative_change(before.train_square, losses.train_square, scale),
-            relative_change(before.train, losses.train, 1e-2 * losses.test),
-            relative_change(before.test, losses.test, 0.0),
-        ]
+        changes = [relative_change(was[name], errors[name], least[name]) for name in errors]
         return np.asarray(np.max(changes, axis=0))

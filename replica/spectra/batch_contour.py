@@ -67,7 +67,8 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
 def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> Rule:
     """Nodes beside the line that give the averages of the ``real`` ones, or those."""
     scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
-    target, offset = labels.target, first.offset[0]
+    target: Any = labels.target
+    offset = first.offset[0]
 
     def mean(z: Array) -> Array:
         """The target less its offset, as it stands: also at complex z."""

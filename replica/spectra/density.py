@@ -1,7 +1,7 @@
 """What every spectrum has: a density on intervals, an atom at 0, and outliers."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +25,9 @@ class SpectralDensity(Displayed):
     sharp: NDArray[np.bool_]
     atom: float
     outliers: Array
-    quadrature_error: float
-    mass_error: float
-    status: Status
+    quadrature_error: float = np.nan
+    mass_error: float = np.nan
+    status: Status = Status.QUADRATURE
 
     @property
     def converged(self) -> bool:
@@ -43,6 +43,17 @@ class SpectralDensity(Displayed):
         """Where the outliers of features of that ``width`` p are, (O,); none where it depends on
         p, and that is not known."""
         return self.outliers
+
+    def judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
+        """The same with what it is known to: the ``change`` from coarser rules, and what its mass
+        lacks of what it should be."""
+        lacking = abs(self.moment(0) - mass)
+        status = Status.CONVERGED if lacking <= mass_tol else Status.MASS
+        if np.isnan(lacking):  # somewhere no density was found
+            status = Status.NOT_FINITE
+        elif not change <= quadrature_tol:
+            status = Status.QUADRATURE
+        return replace(self, quadrature_error=change, mass_error=lacking, status=status)
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
         """The density, :func:`replica.plotting.plot_spectrum`."""

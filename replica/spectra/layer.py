@@ -102,11 +102,7 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
             found, level = _found(model, line, samples), level + 1
     if found is None:
         raise GivenUp(Status.TIME)
-    lacking = abs(found.moment(0) - line.mass)
-    status = Status.CONVERGED if lacking <= LAYER_TOLERANCE else Status.MASS
-    if not change <= quadrature_tol:
-        status = Status.QUADRATURE
-    return replace(found, quadrature_error=change, mass_error=lacking, status=status)
+    return found.judged(line.mass, LAYER_TOLERANCE, change, quadrature_tol)
 
 
 def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
@@ -151,9 +147,6 @@ def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
         sharp=sharp,
         atom=line.atom,
         outliers=line.outliers[line.outliers > edges.max()],
-        quadrature_error=np.nan,
-        mass_error=np.nan,
-        status=Status.QUADRATURE,
         curves=tuple(curves),
     )
 

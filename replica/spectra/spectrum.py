@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
-from solvers.results import Array, ConvergenceError, Status
+from solvers.results import Array, ConvergenceError
 from solvers.settle import settle
 
 from ..equivalence import Table, tables
@@ -263,18 +263,9 @@ def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> 
         sharp=sharp,
         atom=atom(resolvent.real.table, alpha),
         outliers=outliers(model, resolvent.real.table),
-        quadrature_error=settled.change,
-        mass_error=np.nan,
-        status=Status.QUADRATURE,
         resolvent=resolvent,
     )
-    lacking = abs(found.moment(0) + found.atom - 1)
-    status = Status.CONVERGED if lacking <= 1e-6 else Status.MASS
-    if np.isnan(lacking):  # somewhere no density was found
-        status = Status.NOT_FINITE
-    elif not settled.met:
-        status = Status.QUADRATURE
-    return replace(found, mass_error=lacking, status=status)
+    return found.judged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
 
 
 def _scans(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:

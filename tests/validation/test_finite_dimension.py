@@ -58,8 +58,8 @@ def with_fluctuation(point, monkeypatch):
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))
         terms[:] = V, V**2 * n * (s.square[0] @ mu_0_square + penalty * q2 / o.V2[0, 0])
         o, _ = equations.solve(alpha, lam, o)
-    test, losses = equations.errors(o)
-    return np.sqrt(terms[1]), test[0], losses.test[0]
+    errors = equations.errors(o)
+    return np.sqrt(terms[1]), errors["test_error"][0], errors["loss_error"][0]
 
 
 @pytest.mark.parametrize(
