@@ -26,8 +26,8 @@ from ..equivalence import Table, alike
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 
-def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
-    """The features of ``table``, of one spike, at ``nodes`` places of a contour for z, in every
+def contour_table(model: Model, table: Table) -> Table | None:
+    """The features of ``table``, of one spike, at as many places of a contour for z, in every
     component of the inputs for which T is not constant; None where it is for all: there is no side
     to leave the line on.
     """
@@ -39,7 +39,7 @@ def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
         side, turns = sides(z, T[own])
         if side:
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
-            z, weights = contour(side, turns, nodes, steepest)
+            z, weights = contour(side, turns, z.size, steepest)
             weights = inputs.shares[j] * weights
         parts.append((mean + slope * z, weights))
     kappa, weights = map(np.concatenate, zip(*parts, strict=True))

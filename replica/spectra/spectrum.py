@@ -114,10 +114,9 @@ class Spectrum(SpectralDensity):
         On the real line inside the spectrum, its limit from above.  NaN where it was not found.
         """
         z = np.asarray(z, dtype=complex)
-        flat = z.ravel()
-        below = flat.imag < 0
-        s = self.resolvent.transform(self.resolvent.at(np.where(below, flat.conj(), flat)))
-        return np.where(below, s.conj(), s).reshape(z.shape)
+        above = np.where(z.imag < 0, z.conj(), z)
+        s = self.resolvent.transform(self.resolvent.at(above.ravel())).reshape(z.shape)
+        return np.where(z.imag < 0, s.conj(), s)
 
     def companion(self, z: ArrayLike) -> Array:
         """(1/n) tr (Phi Phi^T / n - z)^-1, of the same non-zero eigenvalues among n."""
@@ -285,15 +284,14 @@ def _scanned(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan
     if isinstance(model.rows, NetworkRows) and not model.step.steps:
         table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
     x, start = (scan(real.analytic.table, alpha), None) if last is None else last[1:]
-    if len(table.kappa) == 1 and model.geometry.r.any():
-        nodes = len(table.weights) // len(model.components.shares)
-        beside = contour_table(model, table, nodes)
-        if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha)
-            U = resolvent.at(x.astype(complex), start)
-            inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-            probed = U[::6][inside[::6]]  # every sixth place tells
-            if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
-                return Scan(resolvent, x, U)
+    spiked = len(table.kappa) == 1 and model.geometry.r.any()
+    beside = contour_table(model, table) if spiked else None
+    if beside is not None:
+        resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha)
+        U = resolvent.at(x.astype(complex), start)
+        inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
+        probed = U[::6][inside[::6]]  # every sixth place tells
+        if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
+            return Scan(resolvent, x, U)
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
     return Scan(resolvent, x, resolvent.at(x.astype(complex), start))
