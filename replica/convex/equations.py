@@ -63,7 +63,7 @@ class Equations:
     def __init__(self, label_table: LabelTable, loss: Loss) -> None:
         self.table, self.labels, self.loss = *label_table, loss
         self.responses = ridge.responses_of(self.table)
-        self.scores = partial(scores, self.labels, loss)
+        self.scores = partial(scores, self.labels, loss)  # of a Field.  Eqs. (6.2)-(6.3)
         self.coordinates = Coordinates(self.table)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:

@@ -44,7 +44,7 @@ class SpectralDensity(Displayed):
         p, and that is not known."""
         return self.outliers
 
-    def judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
+    def _judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """The same with what it is known to: the ``change`` from coarser rules, and what its mass
         lacks of what it should be."""
         lacking = abs(self.moment(0) - mass)

@@ -102,7 +102,7 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
             found, level = _found(model, line, samples), level + 1
     if found is None:
         raise GivenUp(Status.TIME)
-    return found.judged(line.mass, LAYER_TOLERANCE, change, quadrature_tol)
+    return found._judged(line.mass, LAYER_TOLERANCE, change, quadrature_tol)
 
 
 def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:

@@ -264,7 +264,7 @@ def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> 
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return found.judged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
+    return found._judged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
 
 
 def _scans(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
