@@ -49,7 +49,7 @@ def average(
     points, count = field.centre.shape
     entering = labels.tau.shape[2]  # what does not enter labels is Gaussian: Eq. (19.4)
     others, field = field.pull[..., entering:], field.entering(entering)
-    size = max(1, at_once(labels, loss) // points)
+    size = max(1, _at_once(labels, loss) // points)
     of = given_tau if each_tau else _given_kappa
     parts = []
     for rows in (slice(i, i + size) for i in range(0, count, size)):
@@ -78,7 +78,7 @@ def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) 
     return Losses(train, squares, test)
 
 
-def at_once(labels: ConditionalLabels, loss: Loss) -> int:
+def _at_once(labels: ConditionalLabels, loss: Loss) -> int:
     """How many pairs of a point and a kappa should be handled at once."""
     components = labels.shares.size
     if labels.steps is not None:
@@ -86,9 +86,9 @@ def at_once(labels: ConditionalLabels, loss: Loss) -> int:
     else:  # most components of Student's t take a few nodes in the place of many
         width = labels.weights.shape[1] * (1 + (components - 1) // 4)
     if loss.pieces is not None:  # a dozen arrays of so many nodes stay in the cache
-        return max(1, 2**15 // width)
+        return 2**15 // width
     # of a proximal map, usually of 8 panels, there is more to do between two passes over them
-    return max(1, 2**19 // (8 * labels.order * width))
+    return 2**19 // (8 * labels.order * width)
 
 
 def _given_kappa(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:

@@ -6,7 +6,6 @@ until they resolve it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.adaptive import NODES, Panels, adapt_gaussian, between
@@ -18,7 +17,7 @@ from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
 from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .panels import average_over_tau
-from .step_labels import classes
+from .step_labels import step_law
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -72,16 +71,14 @@ def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array) -> Ar
     """P(y f < 0) at M places, each (1, M) to the tolerance ``tol`` (M,)."""
     rest = model.components.rest
     if has_steps(model):
-        given = classes(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
-        return np.asarray(given.law.integrals(-given.mean / given.sd)[0].sum(axis=0))
+        law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
+        return np.asarray(law.integrals(-law.mean / law.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[2] > 1:
         labels = labels_at(model, places, tau_rule(model, places, 2), 1)
         return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1))
-
-    def wrong(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
-        return wrong_at_nodes(labels, field.at(owner))
-
-    found = average_over_tau(model, places, wrong, tol, 1)
+    found = average_over_tau(
+        model, places, lambda labels, owner: wrong_at_nodes(labels, field.at(owner)), tol, order=1
+    )
     return np.full(places.z.shape, np.nan) if found is None else found[1]
 
 

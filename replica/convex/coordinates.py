@@ -48,11 +48,9 @@ class Coordinates:
         independent = sigma > 1e-10 * sigma[0]
         self.combine = Vt[independent].T / sigma[independent] / unit[:, None]
         self.resolve = Vt[independent] * sigma[independent, None] * unit
-        # of the coordinates: V1, V2, m, theta and psi, Q1 - psi psi', q2
+        # of the coordinates: V1, V2, m, theta and psi, Q1 - psi psi'; then q2
         pairs = self.lower[0].size
-        sizes = [pairs, A, self.combine.shape[1], self.unit.size, pairs, A]
-        ends = np.cumsum(sizes)
-        self.parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        self.ends = np.cumsum([pairs, A, self.combine.shape[1], self.unit.size, pairs])
 
     @cached_property
     def regressors(self) -> Array:
@@ -74,7 +72,7 @@ class Coordinates:
 
     def unpack(self, x: Array) -> Overlaps:
         """The overlaps whose coordinates are x (P, k)."""
-        V1, V2, m, special, spread, q2 = (x[:, part] for part in self.parts)
+        V1, V2, m, special, spread, q2 = np.split(x, self.ends, axis=1)
         special = special.reshape(-1, *self.unit.shape) * self.unit
         theta, psi = np.split(special, [self.spikes], axis=2)
         return Overlaps(

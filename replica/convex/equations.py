@@ -42,7 +42,7 @@ from ..saddle_point import (
     ridge,
     sweep,
 )
-from .averages import Losses, losses, scores
+from .averages import losses, scores
 from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .losses import Loss
@@ -63,15 +63,8 @@ class Equations:
     def __init__(self, label_table: LabelTable, loss: Loss) -> None:
         self.table, self.labels, self.loss = *label_table, loss
         self.responses = ridge.responses_of(self.table)
+        self.scores = partial(scores, self.labels, loss)  # of a Field.  Eqs. (6.2)-(6.3)
         self.coordinates = Coordinates(self.table)
-
-    def field(self, o: Overlaps) -> Field:
-        """The law of omega at every point and kappa."""
-        return field_on(self.responses, o)
-
-    def scores(self, field: Field) -> Scores:
-        """The averages of (6.2)-(6.3) given kappa."""
-        return scores(self.labels, self.loss, field)
 
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """The map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9)."""
@@ -147,43 +140,35 @@ class Equations:
             part[far[rises]] /= 2
         return part
 
-    def errors(self, o: Overlaps) -> tuple[Array, Losses]:
-        """Squared test errors on noiseless targets (P,), and the losses.  Eqs. (4.7), (4.11)"""
-        table, field = self.table, self.field(o)
+    def errors(self, o: Overlaps) -> dict[str, Array]:
+        """The squared test error on noiseless targets, the training error, and the losses on new
+        and on training samples, (P,), by the names that ``Solution`` has.  Eqs. (4.7), (4.11)"""
+        table, field = self.table, field_on(self.responses, o)
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        mean_losses = losses(self.labels, table.weights, self.loss, field)
-        return error @ table.weights, mean_losses
+        train_loss, train_error, loss_error = losses(self.labels, table.weights, self.loss, field)
+        known = {"test_error": error @ table.weights, "train_error": train_error}
+        return known | {"loss_error": loss_error, "train_loss": train_loss}
 
     def solve(
         self,
         alpha: Array,
         lam: Array,
-        start: Overlaps | None = None,
+        start: Overlaps,
         past: Array | None = None,
         *,
         tol: float = COORDINATE_TOLERANCE,
     ) -> tuple[Overlaps, Result]:
-        """Overlaps at the points (alpha[i], lam[i]), arrays (P,), and how they were reached.
+        """Overlaps at the points (alpha[i], lam[i]), arrays (P,), from guesses to start with, and
+        how they were reached: to an estimated error of ``tol`` of a coordinate.
 
         Rows that did not converge hold whatever the solver left.  The residual is the largest
-        change of a coordinate in one pass.
-
-        Parameters
-        ----------
-        alpha, lam : arrays (P,)
-        start : Overlaps, optional
-            Guesses, such as the overlaps on another table; ridge regression's unless given.
-        past : array (P, MEMORY, 2, k), optional
-            Changes of the k coordinates and of their images that an earlier solve has seen, such as
-            on another table; updated.
-        tol : float
-            Estimated error of a coordinate.
+        change of a coordinate in one pass.  The ``past`` (P, MEMORY, 2, k) are changes of the k
+        coordinates and of their images that an earlier solve has seen, such as on another table;
+        they are updated.
         """
         pack, unpack = self.coordinates.pack, self.coordinates.unpack
-        if start is None:
-            start = ridge.solve_points(self.table, alpha, lam).overlaps
 
         def image(x: Array, rows: Rows) -> Array:
             with np.errstate(all="ignore"):

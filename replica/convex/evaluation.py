@@ -1,7 +1,6 @@
 """The theory of one model at many points: what is known of each, and which are refined further."""
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from solvers.resources import GivenUp
 from solvers.results import Array, Rows, Status
 
-from ..equivalence import table_at
+from ..equivalence import tables
 from ..problem import Model
 from ..saddle_point import Conjugates, Errors, Overlaps, ridge
 from .label_tables import is_odd
@@ -40,9 +39,7 @@ class Task(NamedTuple):
 
     def ridge(self) -> ridge.Points:
         """Ridge regression at these points, on the first of its tables."""
-        table = table_at(self.model, 0, "auto")
-        assert table is not None
-        return ridge.solve_points(table, self.alpha, self.lam)
+        return ridge.solve_points(next(tables(self.model)), self.alpha, self.lam)
 
 
 class Evaluation:
@@ -72,22 +69,20 @@ class Evaluation:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
         account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
         names = "trained_bias", *ERRORS, *account
-        return dict(zip(names, attrgetter(*names)(self), strict=True))
+        return {name: getattr(self, name) for name in names}
 
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""
         for name, value in known.items():
-            if value is None:
-                continue
-            if not isinstance(value, tuple):
+            if isinstance(value, tuple):
+                if not hasattr(self, name):
+                    setattr(self, name, type(value)(*map(self._empty, value)))
+                for into, part in zip(getattr(self, name), value, strict=True):
+                    into[rows] = part
+            elif value is not None:
                 if getattr(self, name) is None:
                     setattr(self, name, self._empty(value))
                 getattr(self, name)[rows] = value
-                continue
-            if not hasattr(self, name):
-                setattr(self, name, type(value)(*map(self._empty, value)))
-            for into, part in zip(getattr(self, name), value, strict=True):
-                into[rows] = part
 
     def _empty(self, like: Array) -> Array:
         """Room for numbers of all points that are ``like`` those of some."""

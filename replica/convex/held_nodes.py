@@ -35,12 +35,10 @@ def errors_near(task: Task) -> Callable[[Task], Array]:
     """
     unknown = np.full(2, np.nan)
     found = solve_convex(task, time_left())
-    if found.status[0] is Status.TIME:
-        raise GivenUp(Status.TIME)
-    if not found.converged[0]:
-        return lambda near: unknown
     overlaps = found.overlaps_at(slice(None))
     try:
+        if not found.converged[0]:
+            raise GivenUp(found.status[0])
         equations_of = _held_nodes(task, overlaps, found.nodes[0])
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
@@ -53,8 +51,9 @@ def errors_near(task: Task) -> Callable[[Task], Array]:
         if equations.table.mu1.shape[0] != start.V2.shape[1]:
             return unknown  # what responded alike does so no longer
         overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT)
-        test, losses = equations.errors(overlaps)
-        return np.where(result.converged, [test, losses.train_square], np.nan)[:, 0]
+        known = equations.errors(overlaps)
+        both = known["test_error"], known["train_error"]
+        return np.where(result.converged, both, np.nan)[:, 0]
 
     return errors
 
@@ -69,10 +68,8 @@ def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model],
         # the rule over tau that follows a target's kinks as they move is the finest
         follow, level = has_steps(model) or model.labels.mean.kinks, 4
     else:
-        shared = (shared_table(model, level, task.folded) for level in count())
-        level, given = next(
-            (i, each) for i, each in enumerate(shared) if each and each.table.weights.size == nodes
-        )
+        shared = enumerate(shared_table(model, level, task.folded) for level in count())
+        level, given = next((i, x) for i, x in shared if x and x.table.weights.size == nodes)
         places, weights, order = given.table.places, given.table.weights, given.labels.order
         follow = True
 

@@ -8,9 +8,9 @@ E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the
 known in closed form, and its steps are kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,26 +23,13 @@ from ..problem import LabelNoise, Model, Places
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
 
 
-class Sizes(NamedTuple):
-    """Of the rules that all points of a model share: trapezoidal nodes over kappa and over tau, or
-    nodes on each panel between the target's kinks, with half the interval; and those on each panel
-    along a proximal map."""
-
-    kappa: int
-    tau: int
-    split: tuple[int, float]
-    order: int
-
-
-LEVELS = (
-    Sizes(24, 20, (9, 7.0), 6),
-    Sizes(36, 24, (10, 7.4), 7),
-    Sizes(54, 30, (12, 7.7), 8),
-    Sizes(80, 38, (14, 8.0), 9),
-    Sizes(128, 48, (17, 8.3), 10),
-)
-# Trapezoidal nodes over each of several directions, of kappa or of tau, by their number.
+# Of the rules that all points of a model share, by level: trapezoidal nodes over kappa and tau, and
+# over each of several such directions, by their number; nodes on each panel between the target's
+# kinks, with half the interval; nodes on each panel along a proximal map.
+KAPPA, TAU = (24, 36, 54, 80, 128), (20, 24, 30, 38, 48)
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
+SPLIT = (9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3)
+ORDERS = (6, 7, 8, 9, 10)
 
 
 class Steps(NamedTuple):
@@ -85,13 +72,9 @@ class ConditionalLabels(NamedTuple):
 
     def at(self, rows: slice) -> "ConditionalLabels":
         """At those nodes alone."""
-        steps = self.steps
-        return self._replace(
-            tau=self.tau[rows],
-            weights=self.weights[rows],
-            mean=self.mean[rows],
-            steps=steps and Steps(steps.edges[rows], steps.values),
-        )
+        tau, weights, mean = (part[rows] for part in (self.tau, self.weights, self.mean))
+        steps = self.steps and self.steps._replace(edges=self.steps.edges[rows])
+        return self._replace(tau=tau, weights=weights, mean=mean, steps=steps)
 
 
 class LabelTable(NamedTuple):
@@ -126,9 +109,8 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     """The tables that all points of a model share, the coarsest first, up to the largest: those
     whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
     kappa > 0 where the rest is the same."""
-    for level in range(len(TENSORS.get(model.geometry.r.shape[1], LEVELS))):
-        table = shared_table(model, level, folded)
-        if table is not None:
+    for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
+        if (table := shared_table(model, level, folded)) is not None:
             yield table
 
 
@@ -136,8 +118,8 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
 def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
     many."""
-    spikes, sizes = model.geometry.r.shape[1], _sizes(level)
-    nodes, weights = trapezoid_tensor(_count(level, spikes, sizes.kappa), spikes)
+    spikes = model.geometry.r.shape[1]
+    nodes, weights = trapezoid_tensor(_of_level(TENSORS.get(spikes, KAPPA), level), spikes)
     if spikes == 1:
         widths = [width for _, width in known_layers(model)]
         if jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
@@ -150,7 +132,8 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
-    return LabelTable(table, labels_at(model, table.places, over_tau, sizes.order))
+    order = _of_level(ORDERS, level)
+    return LabelTable(table, labels_at(model, table.places, over_tau, order))
 
 
 def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> ConditionalLabels:
@@ -167,33 +150,23 @@ def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> Condition
         along = np.einsum("tk,nmk->tnm", inputs.rest[0], tau)
     else:
         along = np.einsum("ntk,nmk->tnm", inputs.rest[at.component], tau)
-    arguments = inputs.centre(at)[..., None] + along
-    return ConditionalLabels(
-        tau,
-        weights,
-        mean=inputs.mean_label(law.mean, at.component, arguments),
-        variances=variances,
-        shares=shares,
-        binary=law.binary,
-        order=order,
-        noise=law.added,
-        steps=_steps(model, at),
-    )
+    mean = inputs.mean_label(law.mean, at.component, inputs.centre(at)[..., None] + along)
+    given = tau, weights, mean, variances, shares, law.binary, order
+    return ConditionalLabels(*given, noise=law.added, steps=_steps(model, at))
 
 
 def tau_rule(model: Model, at: Places, level: int) -> Rule:
     """Nodes (N, T, q) and weights (N, T) over tau at N places."""
-    target, rest, N = model.labels.mean, model.components.rest, len(at.component)
+    rest, N = model.components.rest, len(at.component)
     free = rest.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if target.kinks:
-        n, half_width = _sizes(level).split
+    if model.labels.mean.kinks:
+        n, half_width = _of_level(SPLIT, level)
         split = gauss_legendre(n, tau_kinks(model, at), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(_count(level, free, _sizes(level).tau), free)
-    shape = (N, *rule.nodes.shape)
-    return Rule(np.broadcast_to(rule.nodes, shape), np.broadcast_to(rule.weights, shape[:2]))
+    rule = trapezoid_tensor(_of_level(TENSORS.get(free, TAU), level), free)
+    return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
 
 
 def tau_kinks(model: Model, at: Places) -> Array:
@@ -208,14 +181,9 @@ def tau_kinks(model: Model, at: Places) -> Array:
     return np.where(slope[:, None] > 0, from_centre / np.where(slope > 0, slope, 1)[:, None], far)
 
 
-def _sizes(level: int) -> Sizes:
-    return LEVELS[min(level, len(LEVELS) - 1)]
-
-
-def _count(level: int, directions: int, single: int) -> int:
-    """Trapezoidal nodes over each of several directions, or over a single one."""
-    counts = TENSORS.get(directions, (single,))
-    return counts[min(level, len(counts) - 1)]
+def _of_level(sizes: Sequence[Any], level: int) -> Any:
+    """That of a level, or of the last."""
+    return sizes[min(level, len(sizes) - 1)]
 
 
 def _steps(model: Model, at: Places) -> Steps | None:

@@ -12,6 +12,7 @@ brings its own (``smoothness``).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -130,11 +131,10 @@ class Loss:
 
     def __reduce__(self) -> Any:
         """Named losses cross process boundaries by name; others as pickle can."""
-        try:
-            named = loss(self.name) == self
-        except InvalidArgument:
-            named = False
-        return (loss, (self.name,)) if named else object.__reduce__(self)
+        with suppress(InvalidArgument):
+            if loss(self.name) == self:
+                return loss, (self.name,)
+        return object.__reduce__(self)
 
     @cached_property
     def is_square(self) -> bool:
@@ -164,8 +164,7 @@ class Loss:
         start = 1e30  # there a loss has nothing left but its leading power
         with np.errstate(all="ignore"):
             t = start * np.array([1.0, 2.0, 4.0])
-            sides = np.asarray(self.value(t), float), np.asarray(self.value(-t), float)
-            near, middle, last = (sides[0] + sides[1]) / 2
+            near, middle, last = (self.value(t) + self.value(-t)) / 2
             k = np.log2((last - middle) / (middle - near))
         if not np.isfinite(last):
             return np.inf, np.inf
@@ -173,8 +172,7 @@ class Loss:
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """l(y, f), elementwise."""
-        argument = y * prediction if self.kind == "margin" else y - prediction
-        return np.asarray(self.value(argument), dtype=float)
+        return self.value(y * prediction if self.kind == "margin" else y - prediction)
 
     def proximal(self, t0: Array, V: Array, slack: Array | float = 0.0) -> Array:
         """argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, for t0 or a number within ``slack`` of
@@ -183,7 +181,7 @@ class Loss:
         if self.pieces is not None:
             return self.pieces.prox(t0, V)
         if self.prox is not None:
-            return np.asarray(self.prox(t0, V), dtype=float)
+            return self.prox(t0, V)
         return proximal_by_newton(self.derivative, self.second, self.flats(V), t0, V, slack)
 
     def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
@@ -193,7 +191,7 @@ class Loss:
         """
         t = self.proximal(t0, V)
         second = self.second(t)
-        g, slope = -np.asarray(self.derivative(t), dtype=float), -second / (1 + V * second)
+        g, slope = -self.derivative(t), -second / (1 + V * second)
         for kink in self.kinks:
             at = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
             g, slope = np.where(at, (t - t0) / V, g), np.where(at, -1 / V, slope)
@@ -202,11 +200,11 @@ class Loss:
     def second(self, t: Array) -> Array:
         """rho''(t), elementwise, away from the kinks."""
         if self.curvature is not None:
-            return np.asarray(self.curvature(t), dtype=float)
+            return self.curvature(t)
         step = 1e-5 * np.maximum(1.0, np.abs(t))
         for kink in self.kinks:  # on its own side
             step = np.minimum(step, np.maximum(np.abs(t - kink) / 2, 1e-9))
-        change = np.asarray(self.derivative(t + step)) - np.asarray(self.derivative(t - step))
+        change = self.derivative(t + step) - self.derivative(t - step)
         return np.maximum(change / (2 * step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
@@ -214,10 +212,9 @@ class Loss:
         if not self.kinks:
             return []
         sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])
-        slopes = np.asarray(self.derivative(sides), dtype=float)
         return [
             (kink, kink + V * left, kink + V * right)
-            for kink, (left, right) in zip(self.kinks, slopes, strict=True)
+            for kink, (left, right) in zip(self.kinks, self.derivative(sides), strict=True)
         ]
 
 

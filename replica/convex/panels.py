@@ -42,12 +42,8 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     """The labels on panels fitted to ``overlaps`` (P, ...) near the points of a task.
 
     Gauss's rule on them gives averages over kappa and tau to the ``accuracy``, relative to their
-    size; a proximal map has ``order`` nodes a panel.
-
-    Raises
-    ------
-    GivenUp
-        If they take too long, or too many nodes.
+    size; a proximal map has ``order`` nodes a panel.  Raises ``GivenUp`` if they take too long, or
+    too many nodes.
     """
     model = task.model
     places, weights, over_tau = fitted_rules(task, overlaps, accuracy, order)

@@ -13,7 +13,7 @@ import numpy as np
 from solvers.resources import GivenUp
 from solvers.results import Rows, Status
 
-from ..equivalence import table_at
+from ..equivalence import tables
 from ..saddle_point import Overlaps
 from .coordinates import Coordinates
 from .equations import Equations
@@ -23,16 +23,10 @@ from .panels import fitted_table, has_panels
 
 
 def ends_of_paths(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
-    """Rough overlaps of one point, by every path that leads to it.
-
-    Raises
-    ------
-    GivenUp
-        Past the deadline.
-    """
+    """Rough overlaps of one point, by every path that leads to it.  Raises ``GivenUp`` past the
+    deadline."""
     for start, near in _starts(task, found, row):
-        end = _along(task.at(row), start, near)
-        if end is not None:
+        if (end := _along(task.at(row), start, near)) is not None:
             yield end
 
 
@@ -47,8 +41,7 @@ def _starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Ov
         yield task.at(nearest), found.overlaps_at(nearest)
     for lam in (0.1, 100.0, 0.01):
         there = task.at(row)._replace(lam=np.array([lam]))
-        near = _rough(there, there.ridge().overlaps)
-        if near is not None:
+        if (near := _rough(there, there.ridge().overlaps)) is not None:
             yield there, near[0]
             return
 
@@ -57,17 +50,14 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
     """Rough overlaps of one point, along a path from where they are ``near`` another's."""
     start, end = (np.log([each.alpha[0], each.lam[0]]) for each in (begin, task))
     length = np.abs(end - start).max()
-    table = table_at(task.model, 0, "auto")
-    assert table is not None
-    coordinates, done, step = Coordinates(table), 0.0, np.log(4)
+    coordinates, done, step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
     at = coordinates.pack(near)
     slope = np.zeros_like(at)
     while done < length:
         ahead = min(done + step, length)
         alpha, lam = np.exp(start + (end - start) * ahead / length)[:, None]
         guess = coordinates.unpack(at + slope * (ahead - done))
-        trial = _rough(task._replace(alpha=alpha, lam=lam), guess)
-        if trial is not None:
+        if (trial := _rough(task._replace(alpha=alpha, lam=lam), guess)) is not None:
             near, iterations = trial
             before, at = at, coordinates.pack(near)
             slope, done = (at - before) / (ahead - done), ahead
@@ -83,7 +73,6 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes that are fitted to those near it, and the iterations
     they took; None where there are none, or would be too many nodes."""
     shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
-    tol = 1e-5  # of the unknowns: layers are where they say
     try:
         given = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
@@ -92,6 +81,6 @@ def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
         given = None
     if given is None:
         return None
-    equations = Equations(given, task.loss)
-    overlaps, result = equations.solve(task.alpha, task.lam, near, tol=tol)
+    tol = 1e-5  # of the unknowns: layers are where they say
+    overlaps, result = Equations(given, task.loss).solve(task.alpha, task.lam, near, tol=tol)
     return (overlaps, int(result.iterations[0])) if result.residual[0] <= tol else None

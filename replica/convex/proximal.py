@@ -40,11 +40,8 @@ class Graph(NamedTuple):
 
 
 def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
-    """Points with t0 between ``low`` and ``high``.
-
-    All arrays (..., 1), with ``order`` points a panel, short for a density of t0 that changes over
-    ``sd``.
-    """
+    """Points with t0 between ``low`` and ``high``, ``order`` a panel, for a density of t0 that
+    changes over ``sd``: arrays (..., 1)."""
     # ends need not be exact, where nothing of the densities is or another part begins; but one that
     # jumps from pass to pass would hinder the iteration
     first, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
@@ -75,7 +72,7 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     graded = 0.7  # panels that are added when the distance from a bend grows by a factor e
     bent = sum(np.arcsinh((grid - bend) / (longest * graded)) for bend in bends)
     t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + graded * bent, grid))
-    second, score = loss.second(t), -np.asarray(loss.derivative(t), dtype=float)
+    second, score = loss.second(t), -loss.derivative(t)
     stretch = 1 + V * second
     return Graph(t - V * score, t, score, -second / stretch, length * stretch)
 

@@ -9,6 +9,8 @@ followed along a path (``paths``).
 """
 
 from functools import partial
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +18,10 @@ from solvers.resources import GivenUp, within
 from solvers.results import Array, Rows, largest
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
-from .averages import Losses
 from .common_bias import slope_in_bias
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, Task, on_growing_tables
-from .label_tables import LabelTable, shared_tables
+from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
 from .paths import ends_of_paths
 
@@ -62,13 +63,11 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 
 def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     """Solve points on the tables that all share, as long as each is much better than the last."""
-    shared, made = shared_tables(task.model, task.folded), list[LabelTable | None]()
     error = np.full(len(task.alpha), 0.02)  # that of the first table is not known
 
     def equations(level: int, rows: Rows) -> Equations | None:
-        while len(made) <= level:
-            made.append(next(shared, None))
-        given = made[level]
+        shared = shared_tables(task.model, task.folded)  # they are kept
+        given = next(islice(shared, level, None), None)
         return None if given is None else Equations(given, task.loss)
 
     def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
@@ -91,8 +90,7 @@ def _on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
         if level == len(FITS):
             return None
         accuracy, order = FITS[level]
-        near = found.overlaps_at(rows)
-        given = fitted_table(task.at(rows), near, accuracy * task.tol, order)
+        given = fitted_table(task.at(rows), found.overlaps_at(rows), accuracy * task.tol, order)
         return Equations(given, task.loss)
 
     on_growing_tables(found, rows, equations, partial(_solve_on, task, found))
@@ -109,7 +107,8 @@ def _solve_on(
     part, before = task.at(rows), found.overlaps_at(rows)
     close = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
-    count = pack(before).shape[1]  # mu_0 that are dependent on one table need not be on another
+    start = pack(before)
+    count = start.shape[1]  # mu_0 that are dependent on one table need not be on another
     if found.past is None or found.past.shape[3] != count:
         found.past = np.zeros((len(found.open), MEMORY, 2, count))
     past = found.past[rows]
@@ -117,7 +116,7 @@ def _solve_on(
     found.past[rows] = past
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
-        moved = largest(pack(overlaps) - pack(before))
+        moved = largest(pack(overlaps) - start)
     compared = found.converged[rows] & solved & (last is not None)
     change = np.where(compared, moved, np.inf)
     found.put(
@@ -130,48 +129,33 @@ def _solve_on(
     )
     near = np.flatnonzero(change <= task.tol)
     if last is not None and near.size:
-        _measure(part.at(near), found, rows[near], equations)
         was = last.errors(Overlaps(*(each[near] for each in before)))
-        changed = _difference(equations, was, found, rows[near])
+        changed = _measured(part.at(near), found, rows[near], equations, was)
         change[near] = np.maximum(change[near], changed)
     error = 3 * change  # two tables may miss nearly the same
     found.put(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
     return rows[found.open[rows] & found.converged[rows]]
 
 
-def _measure(part: Task, found: Evaluation, rows: Rows, equations: Equations) -> None:
-    """Conjugates, errors, losses and the slope in the bias of points that are solved."""
-    overlaps = found.overlaps_at(rows)
-    _, conjugates, _ = equations.update(part.alpha, part.lam, overlaps)
-    test, losses = equations.errors(overlaps)
-    found.put(
-        rows,
-        conjugates=conjugates,
-        test_error=test,
-        train_error=losses.train_square,
-        loss_error=losses.test,
-        train_loss=losses.train,
-    )
-    points = found.points_at(rows)
-    slope = slope_in_bias(part.model, equations.table, part.alpha, points, equations.scores)
-    found.put(rows, slope=slope)
-
-
-def _difference(
-    equations: Equations, was: tuple[Array, Losses], found: Evaluation, rows: Rows
+def _measured(
+    part: Task, found: Evaluation, rows: Rows, equations: Equations, was: dict[str, Array]
 ) -> Array:
-    """The largest change of an error, (R,), relative to itself; as sums may cancel, or vanish, to
-    no less than a part of the labels' power, or, of the training loss, of the loss on new samples.
+    """Put down conjugates, errors, losses and the slope in the bias of points that are solved.
+
+    By how much an error differs from what it ``was`` at most, (R,), relative to itself; as sums may
+    cancel, or vanish, to no less than a part of the labels' power, or, of the training loss, of the
+    loss on new samples.
     """
-    table, (test, losses) = equations.table, was
-    power = table.weights @ (table.power + table.noise)
-    scale = SMALLEST_ERROR * power
-    loss = found.loss_error[rows]
+    overlaps, table = found.overlaps_at(rows), equations.table
+    _, conjugates, _ = equations.update(part.alpha, part.lam, overlaps)
+    errors = equations.errors(overlaps)
+    found.put(rows, conjugates=conjugates, **errors)
+    points = found.points_at(rows)
+    slope = slope_in_bias(part.model, table, part.alpha, points, equations.scores)
+    found.put(rows, slope=slope)
+    power = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
+    least: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
+    least["train_loss"] = 1e-2 * errors["loss_error"]
     with np.errstate(all="ignore"):
-        changes = [
-            relative_change(test, found.test_error[rows], scale),
-            relative_change(losses.train_square, found.train_error[rows], scale),
-            relative_change(losses.train, found.train_loss[rows], 1e-2 * loss),
-            relative_change(losses.test, loss, 0.0),
-        ]
+        changes = [relative_change(was[name], errors[name], least[name]) for name in errors]
         return np.asarray(np.max(changes, axis=0))

@@ -32,8 +32,7 @@ def quadratic_pieces(
     coefficients = []
     for low, high in pairwise(ends):
         t = low + (high - low) * shares
-        slopes = np.asarray(derivative(t), dtype=float)
-        values = np.asarray(value(t), dtype=float)
+        slopes, values = derivative(t), value(t)
         q = float((slopes[-1] - slopes[0]) / (t[-1] - t[0]))
         q = q if abs(q) * (high - low) > PROBE_ACCURACY * np.abs(slopes).max() else 0.0
         b = float(slopes[0] - q * t[0])
@@ -59,7 +58,7 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
         if any(t.min() < kink < t.max() for kink in kinks):
             return True
         with np.errstate(all="ignore"):
-            known, slopes = (np.asarray(derivative(x), float) for x in (t, there))
+            known, slopes = derivative(t), derivative(there)
         allowed = 2e-3 * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
         return bool(np.abs(known @ fit - slopes).max() <= allowed)
 
@@ -82,7 +81,7 @@ def proximal_by_newton(
 ) -> Array:
     """t with t + V rho'(t) = t0, elementwise, or within ``slack`` of it: by Newton's method, or
     bisection where that does not close in; of ``flats`` t0, between their ends, it is the kink."""
-    at_start = np.asarray(derivative(t0), dtype=float)
+    at_start = derivative(t0)
     # rho' grows, so the solution lies between t0 and t0 - V rho'(t0)
     low, high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
     for kink, first, last in flats:
@@ -91,7 +90,7 @@ def proximal_by_newton(
     t = np.clip(t0 - V * at_start / (1 + V * second(t0)), low, high)
     last, done = high - low, np.zeros(t.shape, dtype=bool)
     for _ in range(100):  # it takes a few
-        excess = t - t0 + V * np.asarray(derivative(t), dtype=float)
+        excess = t - t0 + V * derivative(t)
         near = np.abs(excess) < slack
         low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
         step = excess / (1 + V * second(t))

@@ -31,10 +31,14 @@ SMALLEST_ARGUMENT = 1e-100  # of Owen's function, whose arguments are ratios
 
 
 class StepLaw(NamedTuple):
-    """The law of z together with the label, for K labels at (P, N): its mass is P(y).
+    """t0 = mean + sd z of K labels, each with a component of the noise, at (P, N); and the law of z
+    together with the label: its mass is P(y).
 
     Attributes
     ----------
+    share, sign : arrays (K, 1, 1)
+        Of the component, and o = ds / dg.
+    mean, sd : arrays (K, P, N)
     first : array (K, 1, 1)
         P(y | tau) before the first step.
     rises : array (J, K, 1, 1)
@@ -45,6 +49,10 @@ class StepLaw(NamedTuple):
         The correlation of z and tau, and sqrt(1 - r^2).
     """
 
+    share: Array
+    sign: Array
+    mean: Array
+    sd: Array
     first: Array
     rises: Array
     edges: Array
@@ -92,28 +100,7 @@ class StepLaw(NamedTuple):
         return np.asarray(NORMAL.density(z) * chance)
 
 
-class Classes(NamedTuple):
-    """Labels and components of the noise: K at (P, N).
-
-    Attributes
-    ----------
-    share, sign : arrays (K, 1, 1)
-        Of the component, and o = ds / dg.
-    mean, sd : arrays (K, P, N)
-    law : StepLaw
-    at_edges : arrays (J, K, P, N), (K, P, N)
-        Mean and standard deviation of t0 given tau at each step.
-    """
-
-    share: Array
-    sign: Array
-    mean: Array
-    sd: Array
-    law: StepLaw
-    at_edges: tuple[Array, Array]
-
-
-def classes(labels: ConditionalLabels, kind: str, field: Field) -> Classes:
+def step_law(labels: ConditionalLabels, kind: str, field: Field) -> StepLaw:
     """What averages over labels with ``steps`` are made of, for a loss of that ``kind``."""
     assert labels.steps is not None
     edges, values = labels.steps
@@ -133,17 +120,17 @@ def classes(labels: ConditionalLabels, kind: str, field: Field) -> Classes:
     mean, pull = label + sign * field.centre, sign * field.pull[..., 0]
     edges = np.where(np.abs(edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, edges)
     steps, rises = edges.T[:, None, None], np.diff(chance).T[..., None, None]
-    law = StepLaw(chance[:, :1, None], rises, steps, pull / sd, rest / sd)
-    return Classes(share, sign, mean, sd, law, (mean + pull * steps, rest))
+    first = chance[:, :1, None]
+    return StepLaw(share, sign, mean, sd, first, rises, steps, pull / sd, rest / sd)
 
 
 def averages_of_steps(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """E s, -E s', E s^2 and E tau s, or E t, E t^2 and E rho(t), given kappa: (4 or 3, P, N)."""
-    of = classes(labels, loss.kind, field)
+    of = step_law(labels, loss.kind, field)
     if loss.pieces is None:
         values, along = _by_points(what, loss, labels.order, of, field)
     else:
-        values = OF_PIECES[what](loss.pieces, of.mean, of.sd, field.response, of.law)
+        values = OF_PIECES[what](loss.pieces, of.mean, of.sd, field.response, of)
     if what == "residual":
         return np.asarray((of.share * values).sum(axis=1))
     signed = of.share * of.sign
@@ -152,25 +139,26 @@ def averages_of_steps(what: Averaged, labels: ConditionalLabels, loss: Loss, fie
     if loss.pieces is None:
         total = (signed * along).sum(axis=0)
     else:
-        at_edge = average_score(loss.pieces, *of.at_edges, field.response)[0]
-        change = (of.law.rises * signed * at_edge).sum(axis=1)
-        total = (NORMAL.density(of.law.edges[:, 0]) * change).sum(axis=0)
+        there = of.mean + of.sd * of.r * of.edges, of.sd * of.rest  # the law of t0 given tau
+        at_edge = average_score(loss.pieces, *there, field.response)[0]
+        change = (of.rises * signed * at_edge).sum(axis=1)
+        total = (NORMAL.density(of.edges[:, 0]) * change).sum(axis=0)
         total -= field.pull[..., 0] * slope
     return np.stack([mean, slope, square, total])
 
 
 def _by_points(
-    what: Averaged, loss: Loss, order: int, of: Classes, field: Field
+    what: Averaged, loss: Loss, order: int, of: StepLaw, field: Field
 ) -> tuple[Array, Array]:
     """The averages (3, K, P, N), of each label, of what ``at_points`` gives, and of tau times the
     first of them (K, P, N), by points of the proximal map."""
-    mean, sd, r, rest = (x[..., None] for x in (of.mean, of.sd, of.law.r, of.law.rest))
+    mean, sd, r, rest = (x[..., None] for x in (of.mean, of.sd, of.r, of.rest))
     sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     V = np.broadcast_to(field.response[..., None], mean.shape)
     curve = proximal_nodes(loss, V, mean - FAR * sd, mean + FAR * sd, sd, order)
     z = (curve.t0 - mean) / sd
-    chance, slope = of.law.first[..., None], np.zeros_like(z)
-    for rise, edge in zip(of.law.rises[..., None], of.law.edges[..., None], strict=True):
+    chance, slope = of.first[..., None], np.zeros_like(z)
+    for rise, edge in zip(of.rises[..., None], of.edges[..., None], strict=True):
         u = (r * z - edge) / rest  # tau given z, in standard deviations
         chance = chance + rise * ndtr(u)
         slope += rise * NORMAL.density(u)

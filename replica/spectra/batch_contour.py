@@ -14,6 +14,7 @@ Noise too small for the first is integrated on a few values.  What is found must
 real rule at positive arguments; where nothing does, that rule is taken as it is.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -66,8 +67,14 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
 def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> Rule:
     """Nodes beside the line that give the averages of the ``real`` ones, or those."""
     scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
-    mean = partial(_shifted, labels.target, first.offset[0])
-    shifted = replace(labels, target=Activation(mean, kinks=labels.target.kinks))
+    target: Any = labels.target
+    offset = first.offset[0]
+
+    def mean(z: Array) -> Array:
+        """The target less its offset, as it stands: also at complex z."""
+        return np.asarray(target.function(np.array(z))) - offset
+
+    shifted = replace(labels, target=Activation(mean, kinks=target.kinks))
     averages = partial(_averages, scale=scale, odd=bool(first.linear.any()))
     expected, size = averages(real)
     for candidate in _candidates(shifted, scale) if scale else ():
@@ -76,11 +83,6 @@ def _beside(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> R
         if (error <= 1e-10 * size).all():
             return candidate
     return real
-
-
-def _shifted(target: Any, offset: float, z: Array) -> Array:
-    """``target`` less ``offset``, as it stands: also at complex z."""
-    return np.asarray(target.function(np.array(z))) - offset
 
 
 def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
@@ -93,17 +95,15 @@ def _averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     return values, float(np.abs(even[0]) @ np.abs(weights))
 
 
-def _candidates(labels: LabelLaw, scale: float) -> tuple[Rule, ...]:
+def _candidates(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     """Rules to be tried for 1 / (1 + x scale rho^2), rho being the label: on the rotated line where
     there is noise enough, and for the rest on a contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
-    candidates = []
     for plain in (_continued(target), _values(target, 0.25)):
         each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
         shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
-        candidates.append(Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares)))
-    return tuple(candidates)
+        yield Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares))
 
 
 def _continued(target: Any) -> Rule:

@@ -26,27 +26,25 @@ from ..equivalence import Table, alike
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 
-def contour_table(model: Model, table: Table, nodes: int) -> Table | None:
-    """The features of ``table``, of one spike, at ``nodes`` places of a contour for z, in every
+def contour_table(model: Model, table: Table) -> Table | None:
+    """The features of ``table``, of one spike, at as many places of a contour for z, in every
     component of the inputs for which T is not constant; None where it is for all: there is no side
     to leave the line on.
     """
     T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
     groups, inputs, places, parts = model.geometry, model.components, table.places, []
-    sided = False
     for j, (mean, slope) in enumerate(zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True)):
         own = places.component == j
-        z, weights = places.z[0, own].astype(complex), table.weights[own]
-        side, turns = sides(places.z[0, own], T[own])
+        z, weights = places.z[0, own], table.weights[own]
+        side, turns = sides(z, T[own])
         if side:
-            sided = True
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
-            z, weights = contour(side, turns, nodes, steepest)
+            z, weights = contour(side, turns, z.size, steepest)
             weights = inputs.shares[j] * weights
         parts.append((mean + slope * z, weights))
-    if not sided:
-        return None
     kappa, weights = map(np.concatenate, zip(*parts, strict=True))
+    if not np.iscomplexobj(kappa):
+        return None
     kinds, _ = alike(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])

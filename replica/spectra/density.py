@@ -1,7 +1,7 @@
 """What every spectrum has: a density on intervals, an atom at 0, and outliers."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,28 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SpectralDensity(Displayed):
-    """The spectrum of Phi^T Phi / n, (p, p): ``Spectrum`` and ``LayerSpectrum`` say what of.
-
-    Attributes
-    ----------
-    edges : (B, 2)
-        The intervals that carry the density, in increasing order.
-    sharp : bool (B, 2)
-        Which ends are edges at which the density vanishes like a square root.
-    atom : float
-        Share of eigenvalues that are exactly 0.
-    outliers : (O,)
-    quadrature_error, mass_error : float
-    status : Status
-    """
+    """The spectrum of Phi^T Phi / n, (p, p): ``Spectrum`` and ``LayerSpectrum`` say what of, and
+    what the attributes are."""
 
     edges: Array
     sharp: NDArray[np.bool_]
     atom: float
     outliers: Array
-    quadrature_error: float
-    mass_error: float
-    status: Status
+    quadrature_error: float = np.nan
+    mass_error: float = np.nan
+    status: Status = Status.QUADRATURE
 
     @property
     def converged(self) -> bool:
@@ -54,7 +42,18 @@ class SpectralDensity(Displayed):
     def outliers_at(self, width: int | None) -> Array:
         """Where the outliers of features of that ``width`` p are, (O,); none where it depends on
         p, and that is not known."""
-        raise NotImplementedError
+        return self.outliers
+
+    def _judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
+        """The same with what it is known to: the ``change`` from coarser rules, and what its mass
+        lacks of what it should be."""
+        lacking = abs(self.moment(0) - mass)
+        status = Status.CONVERGED if lacking <= mass_tol else Status.MASS
+        if np.isnan(lacking):  # somewhere no density was found
+            status = Status.NOT_FINITE
+        elif not change <= quadrature_tol:
+            status = Status.QUADRATURE
+        return replace(self, quadrature_error=change, mass_error=lacking, status=status)
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
         """The density, :func:`replica.plotting.plot_spectrum`."""
@@ -63,6 +62,16 @@ class SpectralDensity(Displayed):
     def density(self, x: ArrayLike) -> Array:
         """Density of the eigenvalues at real x of any shape, of mass 1 less atom and outliers; 0
         outside the edges, NaN where it was not found."""
+        x = np.asarray(x, dtype=float)
+        density = np.where(np.isnan(x), np.nan, 0.0)
+        for interval, (low, high) in enumerate(self.edges):
+            inside = (x > max(low, SMALLEST_X * high)) & (x < high)
+            if inside.any():
+                density[inside] = self._density(x[inside], interval)
+        return density
+
+    def _density(self, x: Array, interval: int) -> Array:
+        """The density at x (n,) inside one of the intervals."""
         raise NotImplementedError
 
     def grid(self, interval: int, points: int) -> Array:

@@ -85,13 +85,11 @@ def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array,
         dips = dips[mass[dips] > NEGLIGIBLE_MASS]
         if not dips.size:
             break
-        inner = (np.arange(1, 6) / 6)[:, None]
-        sides = [x[dips - 1] * (x[dips] / x[dips - 1]) ** inner]
-        sides += [x[dips] * (x[dips + 1] / x[dips]) ** inner]
-        new = np.concatenate(sides).ravel()
-        order = np.argsort(np.concatenate([x, new]))
-        mass = np.concatenate([mass, mass_per_log(resolvent, new)])[order]
-        x = np.concatenate([x, new])[order]
+        cells = np.concatenate([dips - 1, dips])
+        new = np.geomspace(x[cells], x[cells + 1], 7)[1:-1].ravel()
+        mass, x = np.append(mass, mass_per_log(resolvent, new)), np.append(x, new)
+        order = np.argsort(x)
+        x, mass = x[order], mass[order]
     return x, mass
 
 

@@ -9,12 +9,12 @@ of the response that the bulk is found from.  With that response at the place x 
 an eigenvalue of sum_nu omega M_nu / (1 + V_nu).
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from solvers.arrays import add_to_diagonal
@@ -25,9 +25,6 @@ from solvers.results import Array, ConvergenceError, Rows, Status
 from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, angles
 from .edges import angle_of, place_of
-
-if TYPE_CHECKING:
-    from scipy.interpolate import CubicSpline
 
 TOLERANCE = 1e-5  # of log V
 LOWEST = 1e-8  # place that is looked at, relative to the highest
@@ -65,7 +62,7 @@ class LayerSpectrum(SpectralDensity):
 
     model: FirstLayer
     samples: float
-    curves: tuple["CubicSpline", ...]
+    curves: tuple[Callable[[Array], Array], ...]  # x times the density, of the angle
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -77,19 +74,10 @@ class LayerSpectrum(SpectralDensity):
         """What a figure says beside the density."""
         return super().notes + [f"outlier at {value:.3g}" for value in self.outliers[:2]]
 
-    def outliers_at(self, width: int | None) -> Array:
-        """The outliers (O,), of the layer's own width."""
-        return self.outliers
-
-    def density(self, x: ArrayLike) -> Array:
-        """Density of the eigenvalues at real x of any shape, between places at which it was found;
-        0 outside the edges."""
-        x = np.asarray(x, dtype=float)
-        density = np.where(np.isnan(x), np.nan, 0.0)
-        for (low, high), curve in zip(self.edges, self.curves, strict=True):
-            inside = (x > low) & (x < high)
-            density[inside] = np.maximum(curve(angle_of(x[inside], low, high)), 0) / x[inside]
-        return density
+    def _density(self, x: Array, interval: int) -> Array:
+        """The density at x (n,), between places at which it was found."""
+        angle = angle_of(x, *self.edges[interval])
+        return np.maximum(self.curves[interval](angle), 0) / x
 
 
 @one_thread()
@@ -114,15 +102,13 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
             found, level = _found(model, line, samples), level + 1
     if found is None:
         raise GivenUp(Status.TIME)
-    lacking = abs(found.moment(0) - line.mass)
-    status = Status.CONVERGED if lacking <= LAYER_TOLERANCE else Status.MASS
-    if not change <= quadrature_tol:
-        status = Status.QUADRATURE
-    return replace(found, quadrature_error=change, mass_error=lacking, status=status)
+    return found._judged(line.mass, LAYER_TOLERANCE, change, quadrature_tol)
 
 
 def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
     """The spectrum on one set of strata; what it is known to is still open."""
+    from scipy.interpolate import CubicSpline
+
     x, mass, V = _scanned(line)
     inside = mass > NEGLIGIBLE
     if not inside.any():
@@ -146,15 +132,14 @@ def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
     sharp[0, 0] = not inside[-1]
     curves = []
     for (low, high), sharp_low in zip(edges, sharp[:, 0], strict=True):
-        angle = angles(PER_INTERVAL)[::-1]
-        places = place_of(angle, low, high)
+        angle = angles(PER_INTERVAL)
+        places = place_of(angle, low, high)[::-1]
         start = V[int(np.argmin(np.abs(np.log(x / places[0]))))]
-        mass, _ = line.along(places, start)
+        mass = line.along(places, start)[0][::-1]
         known = np.isfinite(mass)  # next to an edge it may not be
-        zeros = [0.0, np.pi] if sharp_low else [np.pi]
-        curves.append(
-            _curve(np.append(angle[known], zeros), np.append(mass[known], np.zeros(len(zeros))))
-        )
+        zeros = int(sharp_low), 1
+        angle = np.pad(angle[known], zeros, constant_values=(0.0, np.pi))
+        curves.append(CubicSpline(angle, np.pad(mass[known], zeros)))
     return LayerSpectrum(
         model=model,
         samples=samples,
@@ -162,9 +147,6 @@ def _found(model: FirstLayer, line: "_Line", samples: float) -> LayerSpectrum:
         sharp=sharp,
         atom=line.atom,
         outliers=line.outliers[line.outliers > edges.max()],
-        quadrature_error=np.nan,
-        mass_error=np.nan,
-        status=Status.QUADRATURE,
         curves=tuple(curves),
     )
 
@@ -181,14 +163,6 @@ def _scanned(line: "_Line") -> tuple[Array, Array, list[Array]]:
         if not masses[-1] > NEGLIGIBLE and total > 0.98 * line.mass:
             break
     return x[: masses.size], masses, V[1:]
-
-
-def _curve(angle: Array, mass: Array) -> "CubicSpline":
-    """x times the density of an interval, through its values at angles in any order."""
-    from scipy.interpolate import CubicSpline
-
-    order = np.argsort(angle)
-    return CubicSpline(angle[order], mass[order])
 
 
 class _Line:
@@ -237,13 +211,7 @@ class _Line:
         return each / (-z * self.ratio)
 
     def response(self, V: Array, z: complex) -> tuple[Array, Array]:
-        """G at V (N,), and what V that makes.  Eq. (20.2)
-
-        Raises
-        ------
-        GivenUp
-            Past the deadline.
-        """
+        """G at V (N,), and what V that makes.  Eq. (20.2)  Raises ``GivenUp`` past the deadline."""
         check_time()
         weights = self.ratio * self.strata.shares / (1 + V)
         total = self._rest(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))

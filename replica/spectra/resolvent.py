@@ -53,13 +53,8 @@ class Resolvent:
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.
-
-        Raises
-        ------
-        GivenUp
-            Past the deadline.
-        """
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.  Raises
+        ``GivenUp`` past the deadline."""
         check_time()
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
@@ -97,11 +92,9 @@ class Resolvent:
         nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
         most = max(1, AT_ONCE // max(len(self.real.signed) ** 2, nodes))
         if len(z) > most:
-            parts = [slice(i, i + most) for i in range(0, len(z), most)]
-            starts = [None if start is None else start[part] for part in parts]
-            return np.concatenate(
-                [self.at(z[part], near) for part, near in zip(parts, starts, strict=True)]
-            )
+            blocks = np.split(np.arange(len(z)), range(most, len(z), most))
+            starts = [None if start is None else start[block] for block in blocks]
+            return np.concatenate([self.at(z[b], U) for b, U in zip(blocks, starts, strict=True)])
         if start is None:
             return self.solve(z)
         size = self.responses.magnitude

@@ -10,13 +10,13 @@ p.  None of this depends on the target or on how the readout is fitted.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
-from solvers.results import Array, ConvergenceError, Status
+from solvers.results import Array, ConvergenceError
 from solvers.settle import settle
 
 from ..equivalence import Table, tables
@@ -35,12 +35,11 @@ from ..steps import NetworkRows
 from .batch_contour import beside_line
 from .contour import contour_table
 from .density import SpectralDensity, angles
-from .edges import NEGLIGIBLE_MASS, SMALLEST_X, angle_of, mass_per_log, place_of, scan, support
+from .edges import NEGLIGIBLE_MASS, angle_of, mass_per_log, place_of, scan, support
 from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
 from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
 
-Found = TypeVar("Found")
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
 
 
@@ -115,10 +114,9 @@ class Spectrum(SpectralDensity):
         On the real line inside the spectrum, its limit from above.  NaN where it was not found.
         """
         z = np.asarray(z, dtype=complex)
-        flat = z.ravel()
-        below = flat.imag < 0
-        s = self.resolvent.transform(self.resolvent.at(np.where(below, flat.conj(), flat)))
-        return np.where(below, s.conj(), s).reshape(z.shape)
+        above = np.where(z.imag < 0, z.conj(), z)
+        s = self.resolvent.transform(self.resolvent.at(above.ravel())).reshape(z.shape)
+        return np.where(z.imag < 0, s.conj(), s)
 
     def companion(self, z: ArrayLike) -> Array:
         """(1/n) tr (Phi Phi^T / n - z)^-1, of the same non-zero eigenvalues among n."""
@@ -127,19 +125,11 @@ class Spectrum(SpectralDensity):
         return np.asarray(wide * self.stieltjes(z) + (wide - 1) / z)
 
     @one_thread()
-    def density(self, x: ArrayLike) -> Array:
-        """Density of the eigenvalues at real x of any shape, of mass 1 - atom; 0 outside the
-        edges, NaN where it was not found."""
-        x = np.asarray(x, dtype=float)
-        flat = x.ravel()
-        density = np.where(np.isnan(flat), np.nan, 0.0)
-        for (low, high), guide in zip(self.edges, self._guides, strict=True):
-            inside = (flat > max(low, SMALLEST_X * high)) & (flat < high)
-            if inside.any():
-                at = flat[inside]
-                V = self.resolvent.at(at.astype(complex), guide(angle_of(at, low, high)))
-                density[inside] = np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
-        return density.reshape(x.shape)
+    def _density(self, x: Array, interval: int) -> Array:
+        """The density at x (n,) inside one of the intervals; NaN where it was not found."""
+        guess = self._guides[interval](angle_of(x, *self.edges[interval]))
+        V = self.resolvent.at(x.astype(complex), guess)
+        return np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
 
     @cached_property
     def _guides(self) -> list[Callable[[Array], Array]]:
@@ -227,33 +217,30 @@ def spectrum(
     if isinstance(model, FeatureSample):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", "a FeatureSample", allowed)
+    find: Callable[[], Spectrum | LayerSpectrum]
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
         (n,) = samples_of(model, name, one_positive(name, value))
-        found = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
-        return _in_time(found, time_limit)
-    check_model(model)
-    alpha = needs_alpha(alpha, samples)
-    if model.train_bias:
-        raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
-    (ratio,) = positive("alpha", [alpha])
-    return _in_time(partial(_limit, model, float(ratio), tol or DENSITY_TOLERANCE), time_limit)
-
-
-def _in_time(find: Callable[[], Found], time_limit: float) -> Found:
-    """The spectrum that ``find`` finds, in so many seconds."""
+        find = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
+    else:
+        check_model(model)
+        alpha = needs_alpha(alpha, samples)
+        if model.train_bias:
+            raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
+        (ratio,) = positive("alpha", [alpha])
+        find = partial(_limit, model, float(ratio), tol or DENSITY_TOLERANCE)
+    message = "the spectrum was not found"
     try:
         with within(time_limit):
             return find()
     except GivenUp:
-        message = (
-            "the spectrum was not found within its time_limit: many groups of neurons, a very "
-            "narrow layer, or many given neurons take minutes"
+        message += (
+            " within its time_limit: many groups of neurons, a very narrow layer, or many given "
+            "neurons take minutes"
         )
-        raise ConvergenceError(message, None) from None
     except np.linalg.LinAlgError:
-        message = "the spectrum was not found: a matrix of its equations is singular"
-        raise ConvergenceError(message, None) from None
+        message += ": a matrix of its equations is singular"
+    raise ConvergenceError(message, None)
 
 
 def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:
@@ -275,18 +262,9 @@ def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> 
         sharp=sharp,
         atom=atom(resolvent.real.table, alpha),
         outliers=outliers(model, resolvent.real.table),
-        quadrature_error=settled.change,
-        mass_error=np.nan,
-        status=Status.QUADRATURE,
         resolvent=resolvent,
     )
-    lacking = abs(found.moment(0) + found.atom - 1)
-    status = Status.CONVERGED if lacking <= 1e-6 else Status.MASS
-    if np.isnan(lacking):  # somewhere no density was found
-        status = Status.NOT_FINITE
-    elif not settled.met:
-        status = Status.QUADRATURE
-    return replace(found, mass_error=lacking, status=status)
+    return found._judged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
 
 
 def _scans(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
@@ -306,15 +284,14 @@ def _scanned(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan
     if isinstance(model.rows, NetworkRows) and not model.step.steps:
         table = replace(table, covariance=beside_line(model.rows, real.analytic.table.covariance))
     x, start = (scan(real.analytic.table, alpha), None) if last is None else last[1:]
-    if len(table.kappa) == 1 and model.geometry.r.any():
-        nodes = len(table.weights) // len(model.components.shares)
-        beside = contour_table(model, table, nodes)
-        if beside is not None:
-            resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha)
-            U = resolvent.at(x.astype(complex), start)
-            inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-            probed = U[::6][inside[::6]]  # every sixth place tells
-            if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
-                return Scan(resolvent, x, U)
+    spiked = len(table.kappa) == 1 and model.geometry.r.any()
+    beside = contour_table(model, table) if spiked else None
+    if beside is not None:
+        resolvent = Resolvent(real, ridge.responses_of(beside).analytic, alpha)
+        U = resolvent.at(x.astype(complex), start)
+        inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
+        probed = U[::6][inside[::6]]  # every sixth place tells
+        if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
+            return Scan(resolvent, x, U)
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
     return Scan(resolvent, x, resolvent.at(x.astype(complex), start))

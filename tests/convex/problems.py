@@ -81,10 +81,8 @@ def change_on(given: LabelTable, of, point) -> float:
     equations, o = Equations(given, of), overlaps_of(point)
     pack = equations.coordinates.pack
     after, *_ = equations.update(np.array([point.alpha]), np.array([point.lam]), o)
-    test, lost = equations.errors(o)
-    pairs = [(test, point.test_error), (lost.test, point.loss_error)]
-    pairs += [(lost.train, point.train_loss), (lost.train_square, point.train_error)]
+    pairs = [(a.item(), getattr(point, name)) for name, a in equations.errors(o).items()]
     # a vanishing training loss is known relative to that of new samples
     least = 1e-2 * point.loss_error
-    changes = [abs(a.item() - b) / max(b, least) for a, b in pairs]
+    changes = [abs(a - b) / max(b, least) for a, b in pairs]
     return max(np.abs(pack(after) - pack(o)).max(), *changes)

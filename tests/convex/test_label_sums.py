@@ -9,7 +9,7 @@ from replica import SpikedRandomFeatures
 from replica.convex import classification_error
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
-from replica.saddle_point import ridge
+from replica.saddle_point import field_on, responses_of, ridge
 from solvers.rules import trapezoid
 from tests.convex.problems import MODELS, SIGN, by_nodes, change_on, labels_on
 
@@ -30,9 +30,9 @@ def test_steps_are_summed_exactly(model, loss):
     nodes of tau that split at the steps (1e-8, their own error)."""
     given = labels_on(model, trapezoid(54, 7.9))
     labels, of, summed = given.labels, replica.loss(loss), by_nodes(loss)
-    equations = Equations(given, of)
-    overlaps, _ = equations.solve(ONE, 0.1 * ONE)
-    field = equations.field(overlaps)
+    start = ridge.solve_points(given.table, ONE, 0.1 * ONE).overlaps
+    overlaps, _ = Equations(given, of).solve(ONE, 0.1 * ONE, start)
+    field = field_on(responses_of(given.table), overlaps)
     assert labels.steps is not None
     exact = scores(labels, summed, field)
     for mine, theirs in zip(exact, scores(labels._replace(steps=None), summed, field), strict=True):
@@ -74,7 +74,7 @@ def test_kinks_of_a_user_are_split(model, lam):
     1e-7, with a slope that is spread over V and divided by it."""
     given, of = labels_on(model, trapezoid(30, 6.5)), replica.loss("absolute")
     overlaps = ridge.solve_points(given.table, ONE, lam * ONE).overlaps
-    field = Equations(given, of).field(overlaps)
+    field = field_on(responses_of(given.table), overlaps)
     exact = scores(given.labels, of, field)
     own = scores(given.labels, by_nodes("absolute"), field)
     # where kappa and tau are unlikely together there are no nodes: 1e-11 of tau at kappa = 4

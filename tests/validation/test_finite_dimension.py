@@ -49,7 +49,7 @@ def with_fluctuation(point, monkeypatch):
     n = point.alpha * point.model.dimension
     mu_0_square = table.offsets[0] ** 2 * table.weights
     for _ in range(10):
-        s = equations.scores(equations.field(o))
+        s = equations.scores(field(responses, o))
         V_hat = responses.conjugates_from(s.slope, alpha)
         near = responses.pack(o.V1, o.V2)
         X = point.alpha / table.beta * (s.square * table.weights) @ responses.products.T
@@ -58,8 +58,8 @@ def with_fluctuation(point, monkeypatch):
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))
         terms[:] = V, V**2 * n * (s.square[0] @ mu_0_square + penalty * q2 / o.V2[0, 0])
         o, _ = equations.solve(alpha, lam, o)
-    test, losses = equations.errors(o)
-    return np.sqrt(terms[1]), test[0], losses.test[0]
+    errors = equations.errors(o)
+    return np.sqrt(terms[1]), errors["test_error"][0], errors["loss_error"][0]
 
 
 @pytest.mark.parametrize(
