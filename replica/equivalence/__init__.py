@@ -6,7 +6,18 @@ Activations and targets appear nowhere above these tables.
 from .batch import Batch
 from .one_group import OneGroup, Several
 from .rules import jumps, known_layers, rules
-from .table import Table, alike, at_points, table_at, table_of_size, tables, tabulate, tabulate_at
+from .table import (
+    Table,
+    alike,
+    at_points,
+    average,
+    projections,
+    table_at,
+    table_of_size,
+    tables,
+    tabulate,
+    tabulate_at,
+)
 
 __all__ = [
     "Batch",
@@ -15,8 +26,10 @@ __all__ = [
     "Table",
     "alike",
     "at_points",
+    "average",
     "jumps",
     "known_layers",
+    "projections",
     "rules",
     "table_at",
     "table_of_size",

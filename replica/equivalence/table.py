@@ -10,7 +10,7 @@ and the target has moments h, g, k.  Their values at quadrature nodes kappa_j, w
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -201,6 +201,9 @@ def tabulate_at(
     """
     groups, rows, inputs = model.geometry, model.rows, model.components
     N, spikes = len(places.component), len(places.z)
+    if not N:  # what is measured by the largest moment needs one
+        one = Places(np.zeros((spikes, 1)), np.zeros(1, np.int64))
+        return tabulate_at(model, one, np.ones(1)).at(slice(0), weights)
     kappa, mean = np.split(inputs.special(places), [spikes])
     root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
     features, size = _feature_moments(model, kappa)
@@ -263,33 +266,29 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     return _clean(model.student.second_hermite(shift, c) / (2 * c), size, UNSEEN)
 
 
-def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array]]:
-    """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...): a node for each
-    in every component of the inputs; and what averages values at the nodes (J N,) over these, as
-    they are likely given kappa, (...).
-
-    Raises
-    ------
-    InvalidArgument
-        If the first axis is not that of the spikes, where there are several.
-    """
+def projections(kappa: ArrayLike, count: int) -> tuple[Array, tuple[int, ...]]:
+    """kappa (...) or, of several directions, (count, ...), as an array (count, N), and the shape
+    (...); an InvalidArgument if the first axis is not that of the directions."""
     points = plain_array("kappa", kappa)
     if not (np.abs(points) <= FINITE).all():  # NaN too
         raise InvalidArgument("kappa", "inf or nan", f"finite, up to {FINITE:g}")
-    spikes = model.geometry.r.shape[1]
-    if spikes > 1 and not (points.ndim and len(points) == spikes):
-        raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spikes}, ...)")
-    shape = points.shape[1:] if spikes > 1 else points.shape
-    nodes = points.reshape(spikes, -1)
+    if count > 1 and not (points.ndim and len(points) == count):
+        raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({count}, ...)")
+    return points.reshape(count, -1), points.shape[1:] if count > 1 else points.shape
+
+
+def average(weights: Array, shape: tuple[int, ...], values: Array) -> Array:
+    """Averages of values (M N,) by ``weights`` (M, N), in a ``shape`` of N numbers."""
+    return np.asarray((weights * values.reshape(weights.shape)).sum(axis=0).reshape(shape))
+
+
+def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array]]:
+    """The table of ``model`` at values of kappa (...) or, with K spikes, (K, ...): a node for each
+    in every component of the inputs; and what averages values at the nodes (J N,) over these, as
+    they are likely given kappa, (...).  An InvalidArgument if kappa is out of range."""
+    nodes, shape = projections(kappa, model.geometry.r.shape[1])
     places, chance = model.components.given(nodes)
-
-    def averaged(values: Array) -> Array:
-        return np.asarray((chance * values.reshape(chance.shape)).sum(axis=0).reshape(shape))
-
-    if not nodes.size:  # what is measured by the largest moment needs one
-        one = Rule(np.zeros((1, spikes)), np.ones(1))
-        return tabulate(model, one).at(slice(0), np.empty(0)), averaged
-    return tabulate_at(model, places, chance.ravel()), averaged
+    return tabulate_at(model, places, chance.ravel()), partial(average, chance, shape)
 
 
 @lru_cache(maxsize=256)

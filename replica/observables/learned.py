@@ -22,7 +22,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 from solvers.rules import gauss_hermite, tensor, trapezoid
 
-from ..equivalence import Table, at_points, tabulate_at
+from ..equivalence import Table, at_points, average, projections, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
 from ..plotting import plot_learned
@@ -128,28 +128,24 @@ class LearnedAlong(LearnedFunction):
     direction: Array
 
     def _target(self, kappa: ArrayLike) -> Conditional:
-        model, t = self._model, plain_array("kappa", kappa)
+        model, (t, shape) = self._model, projections(kappa, 1)
         alone = Components.of(model.inputs, self.direction[:, None], model.labels.target.dimension)
-        places, chance = alone.given(t.reshape(1, -1))
+        places, chance = alone.given(t)
         found = alone.moments(model.labels.mean, places)
-        return partial(_averaged, chance, t.shape), found.h, found.spread
+        return partial(average, chance, shape), found.h, found.spread
 
     def _output(self, kappa: ArrayLike) -> Conditional:
-        model, t = self._model, plain_array("kappa", kappa)
+        model, (t, shape) = self._model, projections(kappa, 1)
         inputs = model.components
         spikes = inputs.slope.shape[2]
         nodes, weights = tensor(*[gauss_hermite(NODES[spikes])] * spikes)
-        found = inputs.along(self.direction, t.ravel(), nodes)
-        field = self._field(tabulate_at(model, found.places, np.ones(len(found.depth))))
+        found = inputs.along(self.direction, t[0], nodes)
+        parts = len(found.chance) * len(weights)
+        weights = (found.chance[:, None] * weights[:, None]).reshape(parts, t.size)
+        field = self._field(tabulate_at(model, found.places, weights.ravel(), target=False))
         pull = (field.pull[0] * found.unit).sum(axis=1)
-        weights = (found.chance[:, None] * weights[:, None]).reshape(-1, t.size)
         centre = field.centre[0] + pull * found.depth
-        return partial(_averaged, weights, t.shape), centre, field.power[0] - pull**2
-
-
-def _averaged(weights: Array, shape: tuple[int, ...], values: Array) -> Array:
-    """Averages over what is not known at N points, by ``weights`` (M, N), in a ``shape``."""
-    return np.asarray((weights * values.reshape(weights.shape)).sum(axis=0).reshape(shape))
+        return partial(average, weights, shape), centre, field.power[0] - pull**2
 
 
 def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> tuple[Array, Array]:
@@ -250,11 +246,14 @@ def learned_function(
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
     >>> two = GradientStep(student="relu", target="z1 + z1*z2", alpha0=2, eta=2).srf(beta=1.0)
-    >>> along = learned_function(two, alpha=2.0, lam=0.1, direction=[0, 1])  # not learned yet
+    >>> along = learned_function(two, alpha=2.0, lam=0.1, direction=[0, 1])
     >>> along.mean([-1.0, 1.0]).round(4).tolist()
-    ([0.0, 0.6931], 0.0124)
+    [0.1424, 0.3901]
     """
     if isinstance(model, FirstLayer):
+        if direction is not None:
+            allowed = "left out of a given layer: kappa has the target's directions"
+            raise InvalidArgument("direction", direction, allowed)
         limits = quadrature_tol, time_limit
         point, points = solve_given(model, alpha, samples, lam, "square", *limits)
         return LearnedByReadout(point, points.last)

@@ -181,6 +181,8 @@ class Components:
         found = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
         for j, rest in enumerate(self.rest):
             own = at.component == j
+            if not own.any():
+                continue
             part = mean.conditional_moments(centre[:, own], rest, weight[own])
             found.h[own], found.spread[own] = part.h, part.spread
             found.g[: len(part.g), own] = part.g

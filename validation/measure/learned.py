@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.random import default_rng
+from numpy.random import Generator, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem import Problem, axis, positive
+from replica.problem import Problem, SpikedRandomFeatures, axis, positive
 from solvers.results import Array
 
 from ..draws import Instance, draw, seed_count, seed_sequence, size, spiked_model, whole
@@ -43,17 +43,18 @@ def measured_function(
     rng: Any = None,
     beta: float | None = None,
     inputs: int | None = None,
+    direction: ArrayLike | None = None,
 ) -> MeasuredFunction:
     """Mean and variance of trained networks' outputs over inputs x with u.x = kappa.
 
     Parameters
     ----------
     problem : GradientStep or SpikedRandomFeatures
-        With one spike; of a step, u is the direction of the mean row.
+        With one spike; of a step, u is the direction of the mean row, unless a direction is given.
     alpha, lam : float
         As in the theory; n is rounded.
     kappa : array (N,)
-        Projections, imposed on inputs that are Gaussian otherwise.
+        Projections, imposed on inputs of the problem's law.
     dimension : int
         Input dimension d.
     seeds : int
@@ -63,6 +64,9 @@ def measured_function(
         Width over input dimension p/d, for a GradientStep; an sRF has its own.
     inputs : int
         Inputs at each kappa, 2 d unless given.
+    direction : array (D,)
+        u in the coordinates of the target's arguments or, with ``inputs``, of these, as
+        :func:`replica.learned_function` takes it.
 
     Raises
     ------
@@ -92,21 +96,45 @@ def measured_function(
         layer, *streams = seed.spawn(4)
         data, noise, test = map(default_rng, streams)
         instance = draw(problem, dimension=d, rng=layer, beta=beta)
-        X = data.standard_normal((size("alpha", float(ratio), d), d))
+        X, component = _inputs(instance, size("alpha", float(ratio), d), data)
         fits = fit_readout(
-            _design(instance, X, instance.labels(X, noise)),
+            _design(instance, X, instance.labels(X, noise, component=component)),
             np.array([len(X)]),
             penalty,
             intercept=model.intercept,
             train_bias=model.train_bias,
         )
-        u = _spike(problem, instance)
+        u = _spike(problem, model, instance) if direction is None else _along(instance, direction)
         for j, place in enumerate(places):
-            X = test.standard_normal((count, d))
-            X += np.outer(place - X @ u, u)
-            output = predict(instance.features(X, fits.bias.item()), fits)
-            mean[i, j], variance[i, j] = output.mean(), output.var(ddof=1)
+            X, weights = _given(place, u, instance, *_inputs(instance, count, test))
+            output = predict(instance.features(X, fits.bias.item()), fits).ravel()
+            mean[i, j] = np.average(output, weights=weights)
+            unbiased = 1 - (weights**2).sum() / weights.sum() ** 2
+            variance[i, j] = np.average((output - mean[i, j]) ** 2, weights=weights) / unbiased
     return MeasuredFunction(places, mean, variance)
+
+
+def _inputs(instance: Instance, samples: int, rng: Generator) -> tuple[Array, Array]:
+    """Inputs (n, d) of the problem's law, and their components."""
+    X, component = zip(*instance.draw_inputs(samples, rng), strict=True)
+    return np.concatenate(X), np.concatenate(component)
+
+
+def _given(
+    place: float, u: Array, instance: Instance, X: Array, component: Array
+) -> tuple[Array, Array]:
+    """Inputs (n, d) moved to the projection ``place`` on u, each as others of its component are
+    distributed there, and their weights, as components are likely there."""
+    along, centre = u[None], np.zeros(1)
+    if instance.inputs is not None:
+        frame = _frame(instance)
+        centre = instance.inputs.means @ (frame @ u)
+        beyond = instance.inputs.each_covariance - np.eye(len(frame))
+        along = u + (beyond @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
+    size = along @ u
+    X = X + ((place - X @ u) / size[component])[:, None] * along[component]
+    likely = -((place - centre) ** 2) / (2 * size) - np.log(size) / 2
+    return X, np.exp(likely - likely.max())[component]
 
 
 def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
@@ -114,14 +142,31 @@ def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], Blocks]
     return lambda bias: lambda: [(instance.features(X, bias), y)]
 
 
-def _spike(problem: Problem, instance: Instance) -> Array:
+def _frame(instance: Instance) -> Array:
+    """The directions (D, d) of the coordinates that have a law of their own, or of the target."""
+    if instance.inputs is None:
+        return instance.directions
+    D, d = instance.inputs.dimension, instance.W.shape[1]
+    return np.eye(D, d) if instance.frame is None else instance.frame
+
+
+def _along(instance: Instance, direction: ArrayLike) -> Array:
+    """The unit vector (d,) of a direction (D,)."""
+    frame, given = _frame(instance), np.asarray(direction, dtype=float)
+    if given.shape != (len(frame),) or not (np.isfinite(given).all() and given.any()):
+        allowed = f"{len(frame)} finite numbers that are not all 0"
+        raise InvalidArgument("direction", direction, allowed)
+    return np.asarray(given @ frame / np.linalg.norm(given))
+
+
+def _spike(problem: Problem, model: SpikedRandomFeatures, instance: Instance) -> Array:
     """The direction u (d,) of the spike.
 
     The first axis of an sRF; of a network, along its mean row, which the step has moved by r u,
-    and on the side of the target.
+    and on the side that the theory has.
     """
     if not problem.schedule:
         return np.eye(1, instance.W.shape[1])[0]
     u = instance.W.mean(axis=0)
-    u = u / np.linalg.norm(u)
-    return np.asarray(u * np.sign(u @ instance.directions[0]))
+    side = u @ (model.geometry.gamma[:, 0] @ _frame(instance))
+    return np.asarray(u / np.linalg.norm(u) * np.sign(side))

@@ -60,7 +60,8 @@ def eigenvalues(
     for seed in seed_sequence(rng).spawn(seeds):
         layer, inputs = seed.spawn(2)
         instance = draw(problem, dimension=d, rng=layer, beta=beta)
-        features = instance.features(default_rng(inputs).standard_normal((n, d)))
+        X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(inputs))])
+        features = instance.features(X)
         p = features.shape[1]
         gram = features @ features.T if n < p else features.T @ features
         values = np.maximum(np.linalg.eigvalsh(gram / n), 0.0)  # below 0 by rounding alone
