@@ -1,6 +1,7 @@
 """The theory of one model at many points: what is known of each, and which are refined further."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -69,7 +70,7 @@ class Evaluation:
         """What is known of each point, (P,), by the names that ``Solution`` has for it."""
         account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
         names = "trained_bias", *ERRORS, *account
-        return {name: getattr(self, name) for name in names}
+        return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def put(self, rows: Any, **known: Any) -> None:
         """Overwrite what is known of some points: arrays, or records of them, by name."""

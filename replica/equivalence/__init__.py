@@ -6,8 +6,8 @@ Activations and targets appear nowhere above these tables.
 from .batch import Batch
 from .one_group import OneGroup, Several
 from .rules import jumps, known_layers, rules
-from .table import (
-    Table,
+from .table import Table
+from .tabulate import (
     alike,
     at_points,
     average,

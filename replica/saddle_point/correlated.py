@@ -23,9 +23,9 @@ from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.results import Array
 
 from ..equivalence import Table
-from .groups import GroupResolvent, Groups, PencilEquations, geometric_means
+from .groups import Groups, geometric_means
 from .isotropic import Isotropic
-from .pencil import Rows
+from .pencil import GroupResolvent, PencilEquations, Rows
 from .responses import Responses, SignalSources, Susceptibility
 from .rows import TabulatedRows
 from .special import Special

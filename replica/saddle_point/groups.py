@@ -18,38 +18,14 @@ Of a network, C is a function of n averages x over the first batch, which depend
 more linear system with the same matrix.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from solvers.fixed_point import fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Rows
 
+from .pencil import GroupResolvent, PencilEquations
 from .responses import MANY, MEMORY, Responses
-
-
-class GroupResolvent(NamedTuple):
-    """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
-    (P, A, A) each; and o (P, m, A) with dC = o^T dx o."""
-
-    x: Array
-    K: Array
-    C: Array
-    W: Array
-    S: Array
-    N: Array
-    outer: Array
-
-
-class PencilEquations(NamedTuple):
-    """The equations for the averages x at P points: what they lack of being met (P, n), and the
-    derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
-
-    rest: Array
-    by_x: Array
-    by_K: Array
-    of_S: Array
 
 
 class Groups(Responses):

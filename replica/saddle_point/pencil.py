@@ -17,6 +17,7 @@ complement is K^-1 + C with an *effective* covariance C (A x A): the trace of N 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,29 @@ from solvers.linear import solve_rows
 from solvers.results import Array
 
 from ..equivalence import Batch
+
+
+class GroupResolvent(NamedTuple):
+    """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
+    (P, A, A) each; and o (P, m, A) with dC = o^T dx o."""
+
+    x: Array
+    K: Array
+    C: Array
+    W: Array
+    S: Array
+    N: Array
+    outer: Array
+
+
+class PencilEquations(NamedTuple):
+    """The equations for the averages x at P points: what they lack of being met (P, n), and the
+    derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
+
+    rest: Array
+    by_x: Array
+    by_K: Array
+    of_S: Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,6 @@ from ..equivalence import Table
 MANY = 600  # unknowns, as of 34 groups: from there on systems are not solved by matrices
 MEMORY = 10  # of Anderson's method
 
-
 # kept, as making them takes as long as several points of one group
 _upper = lru_cache(maxsize=64)(np.triu_indices)
 
