@@ -208,7 +208,7 @@ def test_bad_files_are_one_line(line, parts, capsys):
     ("line", "part"),
     [
         ("", "--samples must be given"),
-        ("--alpha 1", "--alpha must be left out"),
+        ("--alpha 1 --samples 40", "--alpha must be left out with --samples"),
         ("--samples 40 --dimension 30", "--dimension must be left out"),
         ("--samples 40 --ladder 30,40", "--ladder must be left out"),
         ("--samples 40 --model srf", "--model must be left out"),
