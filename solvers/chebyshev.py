@@ -16,6 +16,8 @@ def to_coefficients(points: int) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from numpy.polynomial.chebyshev import chebpts1
     >>> np.abs(to_coefficients(3) @ chebpts1(3) ** 2).round(12)  # x^2 = (1 + T_2) / 2
     array([0.5, 0. , 0.5])
     """
@@ -43,6 +45,7 @@ class HalfLine(NamedTuple):
 
     Examples
     --------
+    >>> import numpy as np
     >>> q, middles = HalfLine.points(5, 12, 1e2, 1e-2)
     >>> table = HalfLine((1 / (1 + q))[None] @ to_coefficients(12).T, 1e2, 1e-2)
     >>> (value,), (slope,) = table.at(np.array([3.0]))

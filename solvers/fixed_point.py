@@ -60,6 +60,7 @@ def fixed_point(
 
     Examples
     --------
+    >>> import numpy as np
     >>> result = fixed_point(lambda x, rows: np.cos(x), np.array([[1.0]]))
     >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
     (0.739085133215, True)

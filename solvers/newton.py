@@ -54,6 +54,7 @@ def newton(
 
     Examples
     --------
+    >>> import numpy as np
     >>> def system(x, rows):
     ...     return np.log(x) + x, (1 + x)[..., None]
     >>> round(float(newton(system, np.array([[1.0]])).value[0, 0]), 12)

@@ -242,6 +242,8 @@ def parse_grid(name: str, text: Any) -> Array:
     """
     if not isinstance(text, str):
         return axis(name, text)
+    if text == "best":
+        raise InvalidArgument(name, text, "a number here: replica optimum finds the best")
     try:
         if ":" not in text:
             return np.array([float(part) for part in text.split(",")])

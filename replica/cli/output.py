@@ -26,11 +26,12 @@ from ..problem import LabelLaw, Problem
 
 PICTURES = (".png", ".pdf", ".svg")
 Notes = Annotated[
-    bool, typer.Option(help="Say how far networks of d = 1000 are, and an sRF from its network.")
+    bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
 ]
 NOTED = {  # what is said of the relative change of an error, by its name as a column
-    "finite_size_shift": "these are limits d -> inf; at d = 1000 the {error} at {place} differs by "
-    "{change} (learning_curve(..., dimension=1000) in Python, docs/readout.md)",
+    "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
+    "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
+    "docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--model network)",
 }
@@ -75,16 +76,15 @@ class Output:
         columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
-            table = document.get("points", []) if rows is None else rows
             if self.out.suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif self.out.suffix == ".json":
                 content = (documents.to_json(document) + "\n").encode()
             elif self.out.suffix == ".tex":
-                content = documents.to_tex(table, symbol, printed).encode()
+                content = documents.to_tex(rows or document["points"], symbol, printed).encode()
             else:
-                content = documents.to_csv(table).encode()
+                content = documents.to_csv(rows or document["points"]).encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
@@ -199,7 +199,8 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
         if worse:
             say(
                 f"note: at {worse} of {len(known)} points the test error is above {zero:.4g}, that "
-                f"of predicting 0: {other}a larger --lam may help"
+                f"of predicting 0: {other}a larger --lam may help, unless the student cannot see "
+                "the target (replica staircase --student)"
             )
 
 

@@ -178,13 +178,13 @@ def table_of_size(model: Model, nodes: int) -> Table:
         If there is none.
     """
     for level, rule in enumerate(rules(model)):
-        if len(rule.weights) == nodes and (table := table_at(model, level)) is not None:
+        if len(rule.weights) == nodes and (table := table_at(model, level, "auto")) is not None:
             return table
     raise LookupError(f"none of the model's rules has {nodes} nodes")
 
 
 @lru_cache(maxsize=64)  # of many groups, a table is some MB
-def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
+def table_at(model: Model, level: int, family: str) -> Table | None:
     """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
     rule = next(islice(rules(model, family), level, None), None)
     return None if rule is None else tabulate(model, rule)
@@ -192,6 +192,6 @@ def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
 
 def tables(model: Model, first: int = 0) -> Iterator[Table]:
     """The tables of :func:`rules`, finer and finer, from the level ``first`` on."""
-    while (table := table_at(model, first)) is not None:
+    while (table := table_at(model, first, "auto")) is not None:
         yield table
         first += 1

@@ -224,9 +224,9 @@ def _tangent(
         return None
     constant = ("weights", "places", "beta", "dimension", "classes", "signs", "covariance")
     moved = {}
-    for name in {field.name for field in fields(table)}.difference(constant):
-        slope = sum(weight * getattr(other, name) for weight, other in terms)
-        moved[name] = getattr(table, name) + 1j * COMPLEX_STEP * slope
+    for part in {field.name for field in fields(table)}.difference(constant):
+        slope = sum(weight * getattr(other, part) for weight, other in terms)
+        moved[part] = getattr(table, part) + 1j * COMPLEX_STEP * slope
     if table.covariance is not None:
         tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
         moved["covariance"] = replace(table.covariance, tangent=tangent)

@@ -11,6 +11,7 @@ not tell.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT
+from solvers.quadrature import TENSOR_SIZES
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array
-from solvers.rules import gauss_hermite, tensor, trapezoid
+from solvers.rules import trapezoid, trapezoid_tensor
+from solvers.settle import settle
 
 from ..equivalence import Table, at_points, average, projections, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FirstLayer, HermiteStrata, Posterior, needs_alpha
+from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
-from ..problem import Components, SpikedRandomFeatures, check_model, plain_array
+from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
 from ..saddle_point import Field, Overlaps, field_on, ridge
 from .given_layers import solve_given
 from .solution import Solution, solve
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-NODES = {1: 128, 2: 24, 3: 16, 4: 12}  # of z along each of the spikes, given a direction
+TOLERANCE = 1e-5  # of averages along a direction, relative: finer than any line that is drawn
+BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
 
 # What averages over all that kappa does not tell, and mean and variance of each part of it, (M N,).
 Conditional = tuple[Callable[[Array], Array], Array, Array]
@@ -66,31 +70,39 @@ class LearnedFunction:
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
-        return self._moments(kappa)[0]
+        return self.moments(kappa)[0]
 
     def variance(self, kappa: ArrayLike) -> Array:
         """Variance of the output over the inputs of projection kappa.  Eq. (4.7)"""
-        return self._moments(kappa)[1]
+        return self.moments(kappa)[1]
+
+    def moments(self, kappa: ArrayLike) -> Array:
+        """Both, (2, ...)."""
+        return self._average(kappa, _mixed)
 
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
         """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
         in arrays."""
-        averaged, centre, power = self._output(kappa)
         z, w = trapezoid(128)
-        return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
+
+        def of(averaged: Callable[[Array], Array], centre: Array, power: Array) -> Array:
+            return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
+
+        return self._average(kappa, of)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
-        averaged, h, _ = self._target(kappa)
-        return averaged(h)
+        return _mixed(*self._target(kappa))[0]
 
     def target_variance(self, kappa: ArrayLike) -> Array:
         """k - h^2, without the label noise.  Eq. (3.3)"""
         return _mixed(*self._target(kappa))[1]
 
-    def _moments(self, kappa: ArrayLike) -> tuple[Array, Array]:
-        """Mean and variance of the output."""
-        return _mixed(*self._output(kappa))
+    def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
+        """What is made ``of`` the law of the output, (..., *shape of kappa)."""
+        table, averaged = at_points(self._model, kappa)
+        field = self._field(table)
+        return of(averaged, field.centre[0], field.power[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
@@ -101,12 +113,6 @@ class LearnedFunction:
         """Mean and variance of the target given kappa and the component of the input."""
         table, averaged = at_points(self._model, kappa)
         return averaged, table.h, table.spread
-
-    def _output(self, kappa: ArrayLike) -> Conditional:
-        """The same of the output, which is Gaussian; NaN if not converged."""
-        table, averaged = at_points(self._model, kappa)
-        field = self._field(table)
-        return averaged, field.centre[0], field.power[0]
 
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table."""
@@ -123,9 +129,21 @@ class LearnedFunction:
 
 @dataclass(frozen=True, eq=False)
 class LearnedAlong(LearnedFunction):
-    """The same given the projection kappa on one ``direction`` of the input's coordinates, (D,)."""
+    """The same given the projection kappa on one ``direction``, a unit vector (D,), of the input's
+    coordinates; NaN also where the averages do not settle to 1e-5, or take longer than 20 s.
+
+    Given kappa, the projections on the spikes and what the target has beside them are Gaussian in
+    every component of the inputs; given the former, too, the output is linear in the latter, which
+    leaves it Gaussian: its mean moves with the mean of these, and its variance loses what kappa
+    tells of them.
+    """
 
     direction: Array
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values, and the direction."""
+        return super().settings | {"direction": self.direction.round(3).tolist()}
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         model, (t, shape) = self._model, projections(kappa, 1)
@@ -134,25 +152,45 @@ class LearnedAlong(LearnedFunction):
         found = alone.moments(model.labels.mean, places)
         return partial(average, chance, shape), found.h, found.spread
 
-    def _output(self, kappa: ArrayLike) -> Conditional:
-        model, (t, shape) = self._model, projections(kappa, 1)
-        inputs = model.components
-        spikes = inputs.slope.shape[2]
-        nodes, weights = tensor(*[gauss_hermite(NODES[spikes])] * spikes)
-        found = inputs.along(self.direction, t[0], nodes)
-        parts = len(found.chance) * len(weights)
-        weights = (found.chance[:, None] * weights[:, None]).reshape(parts, t.size)
-        field = self._field(tabulate_at(model, found.places, weights.ravel(), target=False))
-        pull = (field.pull[0] * found.unit).sum(axis=1)
-        centre = field.centre[0] + pull * found.depth
-        return partial(average, weights, shape), centre, field.power[0] - pull**2
+    def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
+        (t,), shape = projections(kappa, 1)
+        components = self._model.components
+        spikes, parts = components.slope.shape[2], len(components.shares)
+        sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
+        nothing = of(partial(average, np.empty((0, 0)), (0,)), np.empty(0), np.empty(0))
+        lead = nothing.shape[:-1]
+        found = np.full((*lead, t.size), np.nan)
+        count = max(1, BLOCK // (parts * sizes[1] ** spikes))
+        with suppress(GivenUp), within(TIME_LIMIT):
+            for block in (slice(start, start + count) for start in range(0, t.size, count)):
+                on = partial(self._on, t[block], of, spikes)
+                settled = settle(sizes, on, _change, TOLERANCE)
+                found[..., block] = settled.value if settled.met else np.nan
+        return found.reshape(lead + shape)
+
+    def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
+        """What is made ``of`` the law of the output at projections t (N,), on a rule of so many
+        nodes along each of the spikes."""
+        check_time()
+        model, rule = self._model, trapezoid_tensor(size, spikes)
+        at = model.components.along(self.direction, t, rule.nodes)
+        weights = (at.chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
+        field = self._field(tabulate_at(model, at.places, weights.ravel(), target=False))
+        pull = (field.pull[0] * at.unit).sum(axis=1)
+        centre, power = field.centre[0] + pull * at.depth, field.power[0] - pull**2
+        return of(partial(average, weights, t.shape), centre, power)
 
 
-def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Mean and variance of a mixture whose parts have these, (M N,)."""
+def _change(before: Array, now: Array) -> float:
+    """The largest change, of what is the largest now."""
+    return float(np.abs(now - before).max() / (np.abs(now).max() or 1.0))
+
+
+def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> Array:
+    """Mean and variance of a mixture whose parts have these, (M N,): (2, ...)."""
     whole = averaged(mean)
     apart = mean - np.tile(whole.ravel(), mean.size // max(whole.size, 1))
-    return whole, averaged(variance + apart**2)
+    return np.stack([whole, averaged(variance + apart**2)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,18 +207,15 @@ class LearnedByReadout(LearnedFunction):
     point: Any
     readout: Posterior | None
 
-    def mean(self, kappa: ArrayLike) -> Array:
-        """The mean output C(kappa), of inputs and readouts.  Eq. (20.3)"""
-        return self._of_readout(kappa, lambda strata, readout: strata.mean(readout.mean))
-
-    def variance(self, kappa: ArrayLike) -> Array:
-        """Variance of the output over the inputs of projection kappa, and over readouts.
-        Eq. (20.7)"""
-
-        def total(strata: HermiteStrata, readout: Posterior) -> Array:
-            return strata.quadratic(readout.mean) + strata.trace(readout.covariance) / strata.width
-
-        return self._of_readout(kappa, total)
+    def moments(self, kappa: ArrayLike) -> Array:
+        """Mean and variance of the output (2, ...), over the inputs of projections kappa and over
+        readouts.  Eqs. (20.3), (20.7)"""
+        places, shape = self._places(kappa)
+        if self.readout is None or not self.point.converged:
+            return np.full((2, *shape), np.nan)
+        strata, a = self.point.model.along_target(places), self.readout.mean
+        variance = strata.quadratic(a) + strata.trace(self.readout.covariance) / strata.width
+        return np.stack([strata.mean(a).reshape(shape), variance.reshape(shape)])
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """E[y | kappa]."""
@@ -191,24 +226,9 @@ class LearnedByReadout(LearnedFunction):
         """0: the target is a function of kappa."""
         return np.zeros(self._places(kappa)[1])
 
-    def _of_readout(
-        self, kappa: ArrayLike, made: Callable[[HermiteStrata, Posterior], Array]
-    ) -> Array:
-        """What is ``made`` of the features at kappa and the readout; NaN where it is not known."""
-        places, shape = self._places(kappa)
-        strata = self.point.model.along_target(places)
-        if self.readout is None or not self.point.converged:
-            return np.full(shape, np.nan)
-        return made(strata, self.readout).reshape(shape)
-
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""
-        T, places = self.point.model.directions.shape[1], np.asarray(kappa, dtype=float)
-        shape = places.shape if T == 1 else places.shape[1:]
-        if T > 1 and places.shape[:1] != (T,):
-            allowed = f"of shape ({T}, ...), as the target has {T} directions"
-            raise InvalidArgument("kappa", f"shape {places.shape}", allowed)
-        return places.reshape(T, -1), shape
+        return projections(kappa, self.point.model.directions.shape[1])
 
 
 def learned_function(
@@ -263,8 +283,5 @@ def learned_function(
     accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     if direction is None:
         return LearnedFunction(solve(model, alpha=alpha, lam=lam, **accuracy))
-    along, D = plain_array("direction", direction), len(model.components.basis)
-    if along.shape != (D,) or not (np.isfinite(along).all() and along.any()):
-        raise InvalidArgument("direction", direction, f"{D} finite numbers that are not all 0")
-    along = along / np.linalg.norm(along)
+    along = unit_vector("direction", direction, len(model.components.basis))
     return LearnedAlong(solve(model, alpha=alpha, lam=lam, **accuracy), along)

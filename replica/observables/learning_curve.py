@@ -125,7 +125,7 @@ def learning_curve(
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
     with told(progress, "points") as advance:
         if searched:
-            allowed = f"left out where {BEST} parameters are searched"
+            allowed = f"left out where {BEST} parameters are searched: of other losses take a grid"
             if is_list(loss) or not as_loss(loss).is_square:
                 raise InvalidArgument("loss", loss, allowed)
             left_out(allowed, quadrature_tol=quadrature_tol, method=method, rule=rule)

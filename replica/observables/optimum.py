@@ -280,7 +280,12 @@ def _search(
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
         at = best.point.model
-        if agree or _is_evaluated(at) or table_at(at, level + 1) is None or not best.converged:
+        if (
+            agree
+            or _is_evaluated(at)
+            or table_at(at, level + 1, "auto") is None
+            or not best.converged
+        ):
             return best
         level += 1
 
@@ -311,7 +316,7 @@ def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -
     ratio = np.full(lam.size, alpha)
     if _is_evaluated(model):
         return evaluate(model, ratio, lam).test_error
-    table = table_at(model, level)
+    table = table_at(model, level, "auto")
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
     return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)

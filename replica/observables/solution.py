@@ -60,7 +60,8 @@ class Solution(Displayed):
     train_loss : float
         Mean loss on the training samples.
     classification_error : float
-        P(y f < 0) on new samples where labels are +-1; NaN elsewhere, or where no rule resolves it.
+        P(y f < 0) + P(f = 0) / 2 on new samples where labels are +-1; NaN elsewhere, or where no
+        rule resolves it.
     overlaps, conjugates : Overlaps, Conjugates
         Without the leading axis over points; groups in the order of ``model.geometry``, where
         equal ones are merged and empty ones left out.
@@ -280,7 +281,7 @@ def solve(
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square, and for the square where labels are +-1 at random.  Of a given layer
-        largest relative change of an error from coarser strata: 1e-4 unless given.
+        largest relative change of an error from coarser strata: 1e-3 unless given.
     method : {"newton", "damped"}
         Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
         do; the answer is the same where both converge.

@@ -129,7 +129,7 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     Parameters
     ----------
     learned : LearnedFunction
-        Of a model with one spike.
+        Of a model with one spike, or along a direction.
     ax, reach
         As in :func:`plot_functions`.
 
@@ -141,13 +141,16 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     >>> ax = plot_learned(learned_function(step.srf(beta=1.0), alpha=1.0, lam=0.1))
     """
     ax, kappa = axes(ax), _abscissa(reach)
-    mean, spread = learned.mean(kappa), np.sqrt(learned.variance(kappa))
+    mean, variance = learned.moments(kappa)
+    spread = np.sqrt(variance)
     label = "± one standard deviation, theory"
     low, high = mean - spread, mean + spread
     ax.fill_between(kappa, low, high, color=hue(0), alpha=0.2, linewidth=0, label=label)
     ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
     _draw_target(ax, kappa, learned.target_mean)
-    return finish(ax, LABELS["kappa"], "output of the network", learned.settings)
+    known = learned.settings
+    along = r"projection $\kappa$ on the direction" if "direction" in known else LABELS["kappa"]
+    return finish(ax, along, "output of the network", known)
 
 
 def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from solvers.results import Array
+
 from ..errors import InvalidArgument
 from .axes import (
     COLOUR_MAP,
@@ -134,17 +136,19 @@ def _draw_measured(
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
     if lacking := [one for one in (abscissa, kinds[0], *differing) if one not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
-    measured = {kind: "train_" * (kind == "train_error") + "stderr" for kind in kinds}
-    numbers = {abscissa, *measured, *measured.values()} & columns.keys()
-    try:
-        columns |= {one: columns[one].astype(float) for one in numbers}
-    except (TypeError, ValueError):
-        raise InvalidArgument("points", ", ".join(sorted(numbers)), "of numbers") from None
-    x = columns[abscissa]
-    for stderr in measured.values():
-        bars = columns.setdefault(stderr, np.zeros(len(x)))
-        if np.any(bars < 0):
-            raise InvalidArgument("points", float(bars.min()), f"of a {stderr} that is 0 or more")
+    measured = {kind: "stderr" if kind == kinds[0] else "train_stderr" for kind in kinds}
+    numbers: dict[str, Array] = {}
+    for one in (abscissa, *measured, *measured.values()):
+        if one not in columns:
+            continue
+        try:
+            numbers[one] = columns[one].astype(float)
+        except (TypeError, ValueError):
+            raise InvalidArgument("points", one, "of numbers") from None
+        if one in measured.values() and np.any(numbers[one] < 0):
+            allowed = f"of a {one} that is 0 or more"
+            raise InvalidArgument("points", float(numbers[one].min()), allowed)
+    x = numbers[abscissa]
     told_apart = [dim for dim in lines[0].at if dim in columns]
     left = np.ones(len(x), dtype=bool)
     for line in lines:
@@ -155,10 +159,10 @@ def _draw_measured(
         for kind, stderr in measured.items():
             if own.any() and kind in columns:
                 face = line.colour if kind == kinds[0] else "white"
-                bars = columns[stderr][own]
+                bars = numbers.get(stderr, np.zeros(len(x)))[own]
                 style = {"color": line.colour, "markerfacecolor": face}
-                draw_points(ax, x[own], columns[kind][own], bars, **style)
-    known = any(columns[stderr].any() for stderr in measured.values())
+                draw_points(ax, x[own], numbers[kind][own], bars, **style)
+    known = not numbers.keys().isdisjoint(measured.values())
     draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' if known else ''}")
     if left.any():
         where = ", ".join(f"{dim} {columns[dim][left].tolist()[0]}" for dim in told_apart)

@@ -21,6 +21,7 @@ from .checks import (
     positive,
     takes,
     tolerance,
+    unit_vector,
 )
 from .components import Components, Places
 from .describe import as_made, attributes, describe, shown
@@ -96,4 +97,5 @@ __all__ = [
     "target",
     "tolerance",
     "triangular_root",
+    "unit_vector",
 ]

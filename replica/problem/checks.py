@@ -209,11 +209,19 @@ def takes(memory: float, seconds: float) -> str:
     return f"{memory / 1e9:.2g} GB of memory and {time}"
 
 
+def unit_vector(name: str, values: Any, size: int) -> Array:
+    """A direction (size,) of any length but 0, as a unit vector."""
+    vector = plain_array(name, values)
+    if vector.shape != (size,) or not (np.isfinite(vector).all() and vector.any()):
+        raise InvalidArgument(name, values, f"{size} finite numbers that are not all 0")
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
 def check_points(name: str, value: Any, count: int, most: int) -> None:
     """Refuse, before it is made, a grid of more than ``most`` points; ``value`` describes it."""
     if count > most:
         need = takes(4e3 * count, 5e-5 * count)  # of ridge regression; other losses take longer
-        allowed = f"a grid of at most {most} points ({count:.3g} would take {need})"
+        allowed = f"of at most {most} points: {count:.3g} would take {need}"
         raise InvalidArgument(name, value, allowed)
 
 

@@ -43,10 +43,10 @@ class Places(NamedTuple):
 
 
 class Along(NamedTuple):
-    """Inputs of N given projections in J components: ``places`` of z at Q nodes of a standard
-    normal rule in each, one component after the other, then one node, (J Q N); there tau has the
-    mean ``unit * depth``, (J Q N, K') times (J Q N,), and no variance along ``unit``; and the
-    chances (J, N) of each component."""
+    """Inputs of N given projections, at Q nodes of z in each of J components, one component after
+    the other, then one node: ``places`` (J Q N).  There tau has the mean ``unit * depth``,
+    (J Q N, K') times (J Q N,), and no variance along ``unit``; ``chance`` (J, N) has those of the
+    components."""
 
     places: Places
     unit: Array
@@ -60,7 +60,7 @@ class Components:
 
     Attributes
     ----------
-    shares : (J,)
+    shares : (J,), some of which may be 0
     mean, slope, root : (J, S), (J, S, K), (J, S, K')
         Eq. (19.2), with columns of ``root`` such that few of tau enter the target.
     basis : (D, S)
@@ -106,31 +106,38 @@ class Components:
         flat = np.abs(np.linalg.det(known)) < 1e-12
         known = known + 1e-9 * flat[:, None, None] * np.eye(K)
         z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
-        size = np.log(self.shares) - np.linalg.slogdet(known)[1]
+        size = _logarithm(self.shares) - np.linalg.slogdet(known)[1]
         where = np.repeat(np.arange(len(z)), N)
         at = Places(z.swapaxes(0, 1).reshape(K, -1), where)
         return at, _chances(size[:, None] - (z**2).sum(axis=1) / 2)
 
-    def along(self, direction: Array, t: Array, nodes: Array) -> "Along":
+    def along(self, direction: Array, t: Array, nodes: Array) -> Along:
         """What is known of inputs whose first coordinates have the projection t (N,) on a
-        ``direction`` (D,): given that and the component, z and tau are Gaussian."""
+        ``direction`` (D,).  In a component that is t = a + b.z + c.tau, and given it
+
+            z ~ N(b (t - a) / v, 1 - b b^T / v),  v = |b|^2 + |c|^2,
+            E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2.
+        """
         onto = direction @ self.basis
-        slope, root = onto @ self.slope, onto @ self.root  # of the projection, (J, K), (J, K')
-        size = np.maximum((slope**2).sum(axis=1) + (root**2).sum(axis=1), 1e-18)
-        root = np.where(np.abs(root) > 1e-9 * np.sqrt(size)[:, None], root, 0.0)  # rounding
-        depth = np.linalg.norm(root, axis=1)
-        unit = root / np.where(depth > 0, depth, 1.0)[:, None]
         away = t - (self.mean @ onto)[:, None]
-        known = slope[:, None, None] * (away / size[:, None])[:, None, :, None]
-        along = (nodes @ slope.T).T / np.maximum((slope**2).sum(axis=1), 1e-18)[:, None]
-        less = (1 - depth / np.sqrt(size))[:, None] * along  # what t leaves of z along its slope
-        z = known + (nodes - less[..., None] * slope[:, None])[:, :, None]  # (J, Q, N, K)
-        left = away[:, None] - np.einsum("jqnk,jk->jqn", z, slope)
-        left /= np.where(depth > 0, depth, np.inf)[:, None, None]
+        b, c = onto @ self.slope, onto @ self.root  # (J, K), (J, K')
+        v = np.maximum((b**2).sum(axis=1) + (c**2).sum(axis=1), 1e-18)
+        c = np.where(np.abs(c) > 1e-9 * np.sqrt(v)[:, None], c, 0.0)  # less is rounding
+        length = np.linalg.norm(c, axis=1)
+        unit = c / np.where(length > 0, length, 1.0)[:, None]
+        # standard normal nodes, shrunk along b
+        part = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
+        shrunk = part * (1 - length / np.sqrt(v))[:, None]
+        centre = b[:, None] * (away / v[:, None])[..., None]  # (J, N, K)
+        z = centre[:, None] + (nodes - shrunk[..., None] * b[:, None])[:, :, None]  # (J, Q, N, K)
+        left = away[:, None] - np.einsum("jqnk,jk->jqn", z, b)
+        depth = left / np.where(length > 0, length, np.inf)[:, None, None]
         where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
-        likely = np.log(self.shares / np.sqrt(size))[:, None] - away**2 / (2 * size[:, None])
-        places = Places(z.reshape(-1, z.shape[-1]).T, where)
-        return Along(places, unit[where], left.ravel(), _chances(likely))
+        size = _logarithm(self.shares) - np.log(v) / 2
+        chance = _chances(size[:, None] - away**2 / (2 * v[:, None]))
+        return Along(
+            Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
+        )
 
     def weights(self, weights: Array) -> Array:
         """Those (J N,) of ``places`` for quadrature weights (N,)."""
@@ -194,6 +201,12 @@ class Components:
             return np.asarray(mean(*z))
         values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
         return np.broadcast_to(values, z.shape[1:])
+
+
+def _logarithm(shares: Array) -> Array:
+    """log of shares, of none -inf."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares))
 
 
 def _chances(likely: Array) -> Array:

@@ -156,7 +156,7 @@ class MultiIndex:
         seen = np.linalg.norm(normals, axis=1) > 1e-9  # the others are crossed by no tau
         if not seen.any() or L.shape[1] not in SPLIT_SIZES:
             for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
-                yield partial(lambda rule, centre: rule, rule)
+                yield partial(_fixed, rule)
             return
         for n in SPLIT_SIZES[L.shape[1]]:
 
@@ -165,6 +165,11 @@ class MultiIndex:
                 return split_at_planes(n, normals[seen], offsets[:, seen])
 
             yield at
+
+
+def _fixed(rule: Rule, centre: Array) -> Rule:
+    """The same rule at any centre."""
+    return rule
 
 
 @lru_cache(maxsize=16)

@@ -133,7 +133,7 @@ class Groups(Responses):
 
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """The equations for x; V1 against its image; and V2 Lambda + diag(V1_hat V1) = pi, which is
-        (17.2) again.  U = (x, V), without the inner solve of ``from_conjugates``."""
+        (17.2) again.  U = (x, V), without the inner solve of ``image``."""
         x, V, groups = self.averages_in(U), self.from_analytic(U), self.groups
         n = x.shape[1]
         V_hat = self.conjugates(V, alpha)

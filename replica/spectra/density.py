@@ -40,8 +40,8 @@ class SpectralDensity(Displayed):
         return [f"atom at 0: {self.atom:.3g}"] if self.atom else []
 
     def outliers_at(self, width: int | None) -> Array:
-        """Where the outliers of features of that ``width`` p are, (O,); none where it depends on
-        p, and that is not known."""
+        """Where the outliers of features of that ``width`` p are, (O,): of a given layer those of
+        its own; of a limit, none where they depend on p, and that is not known."""
         return self.outliers
 
     def _judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:

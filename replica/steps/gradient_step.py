@@ -106,7 +106,7 @@ class GradientStep(Step):
         self, *, beta: float | None = None, row_norms: bool = True, **values: Any
     ) -> SpikedRandomFeatures:
         """The sRF of width ``beta``, or the network if that is the ``model``, after the step with
-        other ``values`` of ``varying`` fields.
+        other ``values`` of ``varying`` fields; the network as :meth:`network` makes it.
 
         Raises
         ------

@@ -39,6 +39,8 @@ def test_own_points_lie_beside_the_lines():
     test, train, *_ = plotting.plot_curve(curve, points=points).containers
     assert (test.lines[0].get_ydata(), train.lines[0].get_ydata()) == ([0.4], [0.2])
     assert [one.lines[0].get_markerfacecolor() == "white" for one in (test, train)] == [False, True]
+    ax = plotting.plot_curve(curve, error="train_error", points=points)
+    assert ax.containers[0].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.14, 0.26])
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
     ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
     assert len(ax.containers) == 2

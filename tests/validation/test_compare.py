@@ -172,9 +172,17 @@ def test_verdict():
     assert large.verdict == (
         "Theory and simulation are close but not equal: their 4 differences are larger than chance "
         "makes them, though within the 5.0% plus 4 standard errors allowed for d = 60, the largest "
-        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.003 simulated: 2.0% or "
+        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.0025 simulated: 2.0% or "
         "8.0 standard errors)."
     )
+
+
+def test_a_mean_that_is_too_small_has_its_standard_error_twice_at_most():
+    """Means of .5 and of 1/7, 6.5 standard errors below 1: bad luck in the first, no luck in the
+    second, whose relative error would have let it pass."""
+    simulated = np.array([[0.5, 1 / 7]])
+    check = Check(np.ones((1, 2)), simulated, np.array([[0.5, 6 / 7]]) / np.array([[6.5, 17.0]]))
+    assert check.agrees(0.0, 24).tolist() == [[True, False]]
 
 
 def test_what_chance_makes_of_so_many_differences():

@@ -28,6 +28,36 @@ def test_learned_function_of_a_simulated_network(dimension, seeds):
     assert abs(ratio.mean() - 1) < 4 * ratio.std(ddof=1) / np.sqrt(seeds) + 0.01
 
 
+@pytest.mark.parametrize(
+    ("changes", "direction"),
+    [
+        ({"eta": 0.0}, None),  # no step: the theory has no side of the spike
+        (
+            {
+                "target": "classes:1,-1",
+                "inputs": replica.GaussianMixture(
+                    means=[[1.0, 0.0], [-1.0, 0.0]],
+                    covariances=[np.diag([0.0, 1.0]), np.eye(2)],
+                ),
+            },
+            [1.0, 0.0],
+        ),
+    ],
+    ids=["no step", "a component that is known there"],
+)
+def test_what_is_measured_is_finite(changes, direction):
+    problem = {"student": "tanh", "target": "sin", "alpha0": 2, "eta": 1} | changes
+    found = measured_function(
+        replica.GradientStep(**problem), alpha=1, lam=0.1, kappa=[0.0, 0.5], dimension=30,
+        seeds=2, rng=0, beta=1.0, direction=direction,
+    )  # fmt: skip
+    assert np.isfinite(found.mean).all()
+    with pytest.raises(replica.InvalidArgument, match="direction"):
+        measured_function(
+            ONE, alpha=1, lam=0.1, kappa=0, dimension=30, seeds=2, beta=1.0, direction="z1"
+        )
+
+
 MIXTURE = replica.GaussianMixture(
     means=[[1.0, 0.5], [-1.0, 0.5]],
     covariances=[[[2.0, 0.3], [0.3, 1.0]], [[1.0, 0.0], [0.0, 3.0]]],

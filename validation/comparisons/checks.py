@@ -3,13 +3,14 @@
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
 
-    |theory - simulated| <= t stderr max(1, theory / simulated) + allowance * theory.
+    |theory - simulated| <= t stderr min(max(1, theory / simulated), 2) + allowance * theory.
 
 t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
 of three 14, as three that are close to one another by chance say little.  The factor: errors vary
 between seeds by a factor rather than by an amount, and the more the closer the readout comes to
 interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
-error alike; it is the relative standard error that they estimate.
+error alike; it is the relative standard error that they estimate.  It is 2 at most: beyond that
+the simulation is off, not unlucky.
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ class Check(NamedTuple):
         False where the theory did not converge.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = self.stderr * (self.theory / self.simulated)
+            scaled = self.stderr * np.minimum(self.theory / self.simulated, 2.0)
         stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
         tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
@@ -124,7 +125,7 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
     """One error in theory and simulation, and how far they are apart, in words."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
-    error = float(f"{stderr:.1g}")
+    error = float(f"{stderr:.2g}")
     off = abs((simulated - theory) / (theory or 1.0))
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)

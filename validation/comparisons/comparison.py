@@ -150,7 +150,7 @@ class Comparison(Displayed):
         """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
         document = self.simulation.document(self.columns())
         document["problem"] |= self._varied
-        document["theory"] = self.note
+        document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
         if self.lines:
             each = [one.document() for one in self._sizes]
             steps = [{name: one[name] for name in (*SIZES, "points")} for one in each]

@@ -9,7 +9,7 @@ from numpy.random import Generator, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem import Problem, SpikedRandomFeatures, axis, positive
+from replica.problem import Problem, SpikedRandomFeatures, axis, positive, unit_vector
 from solvers.results import Array
 
 from ..draws import Instance, draw, seed_count, seed_sequence, size, spiked_model, whole
@@ -50,7 +50,7 @@ def measured_function(
     Parameters
     ----------
     problem : GradientStep or SpikedRandomFeatures
-        With one spike; of a step, u is the direction of the mean row, unless a direction is given.
+        Unless a direction is given, with one spike u; of a step, along the mean row.
     alpha, lam : float
         As in the theory; n is rounded.
     kappa : array (N,)
@@ -71,7 +71,7 @@ def measured_function(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, or there are several spikes.
+        If an argument is out of range, or there are several spikes and no direction.
 
     Examples
     --------
@@ -84,8 +84,10 @@ def measured_function(
     (2, 2)
     """
     model = spiked_model(problem, beta)
-    if model.geometry.r.shape[1] > 1:
-        raise InvalidArgument("problem", problem, "of one spike")
+    if direction is not None:
+        along = unit_vector("direction", direction, len(model.components.basis))
+    elif model.geometry.r.shape[1] > 1:
+        raise InvalidArgument("problem", problem, "of one spike, unless a direction is given")
     places = axis("kappa", kappa)
     (ratio,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
     d = whole("dimension", dimension, 2, "the input dimension d")
@@ -104,7 +106,7 @@ def measured_function(
             intercept=model.intercept,
             train_bias=model.train_bias,
         )
-        u = _spike(problem, model, instance) if direction is None else _along(instance, direction)
+        u = _spike(problem, model, instance) if direction is None else along @ _frame(instance)
         for j, place in enumerate(places):
             X, weights = _given(place, u, instance, *_inputs(instance, count, test))
             output = predict(instance.features(X, fits.bias.item()), fits).ravel()
@@ -131,7 +133,7 @@ def _given(
         centre = instance.inputs.means @ (frame @ u)
         beyond = instance.inputs.each_covariance - np.eye(len(frame))
         along = u + (beyond @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
-    size = along @ u
+    size = np.maximum(along @ u, 1e-18)  # a component may be known along u
     X = X + ((place - X @ u) / size[component])[:, None] * along[component]
     likely = -((place - centre) ** 2) / (2 * size) - np.log(size) / 2
     return X, np.exp(likely - likely.max())[component]
@@ -150,15 +152,6 @@ def _frame(instance: Instance) -> Array:
     return np.eye(D, d) if instance.frame is None else instance.frame
 
 
-def _along(instance: Instance, direction: ArrayLike) -> Array:
-    """The unit vector (d,) of a direction (D,)."""
-    frame, given = _frame(instance), np.asarray(direction, dtype=float)
-    if given.shape != (len(frame),) or not (np.isfinite(given).all() and given.any()):
-        allowed = f"{len(frame)} finite numbers that are not all 0"
-        raise InvalidArgument("direction", direction, allowed)
-    return np.asarray(given @ frame / np.linalg.norm(given))
-
-
 def _spike(problem: Problem, model: SpikedRandomFeatures, instance: Instance) -> Array:
     """The direction u (d,) of the spike.
 
@@ -169,4 +162,4 @@ def _spike(problem: Problem, model: SpikedRandomFeatures, instance: Instance) ->
         return np.eye(1, instance.W.shape[1])[0]
     u = instance.W.mean(axis=0)
     side = u @ (model.geometry.gamma[:, 0] @ _frame(instance))
-    return np.asarray(u / np.linalg.norm(u) * np.sign(side))
+    return np.asarray(u / np.linalg.norm(u) * (-1.0 if side < 0 else 1.0))

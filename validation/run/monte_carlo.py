@@ -67,7 +67,7 @@ def simulate(
         draws fresh samples, and of given features it splits them: the first n of the rows, in a
         random order, are to train, those after the largest n to test.
     alpha : float or array
-        Readout samples over input dimension, n/d; n is rounded.
+        Readout samples over input dimension, n/d; n is rounded.  Not of given features.
     samples : int or array
         n, in the place of ``alpha``, where a layer or features are given; the answer is along n.
     lam : float or array
