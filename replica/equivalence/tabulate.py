@@ -184,8 +184,9 @@ def table_of_size(model: Model, nodes: int) -> Table:
 
 
 @lru_cache(maxsize=64)  # of many groups, a table is some MB
-def table_at(model: Model, level: int, family: str) -> Table | None:
-    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
+def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
+    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last.  Kept by
+    what it is called with: the library's own calls all name the family."""
     rule = next(islice(rules(model, family), level, None), None)
     return None if rule is None else tabulate(model, rule)
 
