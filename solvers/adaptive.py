@@ -81,77 +81,59 @@ def between(breaks: Array) -> Panels:
 
 
 def adapt(
-    integrands: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
+    values: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
 ) -> tuple[Panels, Array] | None:
-    """Panels halved until the two rules agree on every integral.
+    """Panels halved until the two rules agree on every average over a standard Gaussian variable.
 
     Parameters
     ----------
-    integrands : callable, Panels -> array (k, n, 15)
-        k integrands at the nodes of panels, in units in which one tolerance serves all.
+    values : callable, Panels -> array (k, n, 15)
+        k functions at the nodes of panels, in units in which one tolerance serves all.
     panels : Panels
-        To begin with, at least one of each of m integrals.
+        To begin with, at least one of each of m averages.
     tol : float or array (m,)
-        Largest sum, over the panels of an integral, of the largest difference of the two rules.
+        Largest sum, over the panels of an average, of the largest difference of the two rules.
     most : int
-        Panels, of all integrals together.
+        Panels, of all averages together.
 
     Returns
     -------
     (Panels, array (k, m)) or None
-        Ordered by owner and place, and the integrals by Kronrod's rule; None where ``most`` would
+        Ordered by owner and place, and the averages by Kronrod's rule; None where ``most`` would
         not do.
 
     Examples
     --------
-    >>> start = between(np.array([[-1.0, 1.0]]))
-    >>> _, root = adapt(lambda panels: np.sqrt(np.abs(panels.nodes))[None], start, 1e-6, 100)
-    >>> abs(root.item() - 4 / 3) < 1e-6
+    >>> start = between(np.array([[-9.0, 9.0]]))
+    >>> _, size = adapt(lambda panels: np.abs(panels.nodes)[None], start, 1e-9, 100)
+    >>> abs(size.item() ** 2 - 2 / np.pi) < 1e-9
     True
     """
-    parts, error = _by_both_rules(integrands, panels)
+    parts, error = _by_both_rules(values, panels)
     tol = np.broadcast_to(tol, panels.owner.max() + 1)
     while True:
         total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
         # not (x <= tol), rather than x > tol: an undefined difference is not a small one
         marked = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol[panels.owner])
         if not marked.any():
-            integrals = np.stack([np.bincount(panels.owner, each) for each in parts])
-            return panels.at(np.lexsort((panels.low, panels.owner))), integrals
+            averages = np.stack([np.bincount(panels.owner, each) for each in parts])
+            return panels.at(np.lexsort((panels.low, panels.owner))), averages
         if len(error) + np.count_nonzero(marked) > most:
             return None
         owner, low, high = panels.at(marked)
         middle = (low + high) / 2
         ends = np.append(low, middle), np.append(middle, high)
         halves = Panels(np.append(owner, owner), *ends)
-        more, differences = _by_both_rules(integrands, halves)
+        more, differences = _by_both_rules(values, halves)
         panels = Panels(*map(np.append, panels.at(~marked), halves))
         parts = np.concatenate([parts[:, ~marked], more], axis=1)
         error = np.append(error[~marked], differences)
 
 
-def adapt_gaussian(
-    values: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
-) -> tuple[Panels, Array] | None:
-    """``adapt`` to averages of ``values`` over standard Gaussian variables.
-
-    Examples
-    --------
-    >>> start = between(np.array([[-9.0, 9.0]]))
-    >>> _, size = adapt_gaussian(lambda panels: np.abs(panels.nodes)[None], start, 1e-9, 100)
-    >>> abs(size.item() ** 2 - 2 / np.pi) < 1e-9
-    True
-    """
-
-    def integrands(at: Panels) -> Array:
-        return values(at) * gaussian_density(at.nodes)
-
-    return adapt(integrands, panels, tol, most)
-
-
-def _by_both_rules(integrands: Callable[[Panels], Array], panels: Panels) -> tuple[Array, Array]:
-    """What each panel adds to the integrals by Kronrod's rule, (k, n), and by how much Gauss's rule
+def _by_both_rules(values: Callable[[Panels], Array], panels: Panels) -> tuple[Array, Array]:
+    """What each panel adds to the averages by Kronrod's rule, (k, n), and by how much Gauss's rule
     differs most, (n,)."""
-    both = integrands(panels) @ np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1)
+    both = values(panels) * gaussian_density(panels.nodes)
+    both = both @ np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1)
     parts, differences = np.moveaxis(both * panels.half, 2, 0)
     return parts, np.abs(differences).max(axis=0)

@@ -8,7 +8,7 @@ until they resolve it.
 import numpy as np
 from scipy.special import ndtr
 
-from solvers.adaptive import NODES, Panels, adapt_gaussian, between
+from solvers.adaptive import NODES, Panels, adapt, between
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
 
@@ -52,7 +52,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     # none ends at 0, where the class of odd students changes: a layer at the end of a panel shows
     # on neither side
     panels = between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
-    found = adapt_gaussian(values, panels, tol, most=2**16)
+    found = adapt(values, panels, tol, most=2**16)
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 

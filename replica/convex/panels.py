@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt_gaussian, between
+from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt, between
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
@@ -81,7 +81,7 @@ def average_over_tau(
     even = end * np.linspace(-1, 1, 9)
     kinks = np.clip(tau_kinks(model, places), -end, end)
     first = between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
-    return adapt_gaussian(at_nodes, first, tol, MOST_NODES // NODES.size)
+    return adapt(at_nodes, first, tol, MOST_NODES // NODES.size)
 
 
 def fitted_rules(
@@ -145,7 +145,7 @@ def fitted_rules(
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that
     accuracy = min(accuracy, blurred) if closed else accuracy
-    panels, _ = _found(adapt_gaussian(values, first, accuracy, most=400))
+    panels, _ = _found(adapt(values, first, accuracy, most=400))
     places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS))))
     if closed:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)

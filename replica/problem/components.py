@@ -106,7 +106,7 @@ class Components:
         flat = np.abs(np.linalg.det(known)) < 1e-12
         known = known + 1e-9 * flat[:, None, None] * np.eye(K)
         z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
-        size = _logarithm(self.shares) - np.linalg.slogdet(known)[1]
+        size = np.log(self.shares + 1e-300) - np.linalg.slogdet(known)[1]
         where = np.repeat(np.arange(len(z)), N)
         at = Places(z.swapaxes(0, 1).reshape(K, -1), where)
         return at, _chances(size[:, None] - (z**2).sum(axis=1) / 2)
@@ -133,7 +133,7 @@ class Components:
         left = away[:, None] - np.einsum("jqnk,jk->jqn", z, b)
         depth = left / np.where(length > 0, length, np.inf)[:, None, None]
         where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
-        size = _logarithm(self.shares) - np.log(v) / 2
+        size = np.log(self.shares + 1e-300) - np.log(v) / 2
         chance = _chances(size[:, None] - away**2 / (2 * v[:, None]))
         return Along(
             Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
@@ -201,12 +201,6 @@ class Components:
             return np.asarray(mean(*z))
         values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
         return np.broadcast_to(values, z.shape[1:])
-
-
-def _logarithm(shares: Array) -> Array:
-    """log of shares, of none -inf."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
 
 
 def _chances(likely: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import Panels, adapt_gaussian, between
+from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.resources import check_time
 from solvers.results import Array
@@ -212,7 +212,7 @@ def _nested(
     own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
     places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
     breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
-    adapted = adapt_gaussian(values, between(np.sort(breaks, axis=1)), tol, 2**17)
+    adapted = adapt(values, between(np.sort(breaks, axis=1)), tol, 2**17)
     if adapted is None:
         raise _too_quick(labels)
     tau, weights = adapted[0].gaussian()

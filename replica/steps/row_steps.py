@@ -16,7 +16,7 @@ from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 from solvers.results import Array
-from solvers.rules import Rule, gaussian_density, interval, trapezoid
+from solvers.rules import Rule, interval, trapezoid
 from solvers.settle import settle
 
 from ..equivalence import Batch
@@ -118,14 +118,14 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
     rule to averages vary quickly; of these, ``guess`` is close to the sums."""
     size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL**2
 
-    def integrands(panels: Panels) -> Array:
+    def values(panels: Panels) -> Array:
         nodes = panels.nodes
-        each = contributions(Rule(nodes.ravel(), gaussian_density(nodes).ravel())) / size
+        each = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / size
         return np.asarray(each.reshape(-1, *nodes.shape))
 
     # Gauss's and Kronrod's rules agree to tol; the latter's error is some square root smaller
     tol, most = 1e-7, 400
-    adapted = adapt(integrands, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most)
+    adapted = adapt(values, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most)
     if adapted is None:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
