@@ -183,10 +183,9 @@ def table_of_size(model: Model, nodes: int) -> Table:
     raise LookupError(f"none of the model's rules has {nodes} nodes")
 
 
-@lru_cache(maxsize=64)  # of many groups, a table is some MB
+@lru_cache(maxsize=64)  # of many groups, a table is some MB; calls here all name the family
 def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
-    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last.  Kept by
-    what it is called with: the library's own calls all name the family."""
+    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
     rule = next(islice(rules(model, family), level, None), None)
     return None if rule is None else tabulate(model, rule)
 

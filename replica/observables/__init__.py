@@ -10,13 +10,7 @@ from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
 from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .solution import (
-    LABELS_NEEDED,
-    NOTED_SHIFT,
-    Solution,
-    error_shown,
-    solve,
-)
+from .solution import LABELS_NEEDED, NOTED_SHIFT, Solution, error_shown, solve
 from .trained_bias import BIAS_SCAN
 
 __all__ = [

@@ -279,13 +279,9 @@ def _search(
         best = _optimum(local, model, {"alpha": alpha}, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
-        at = best.point.model
-        if (
-            agree
-            or _is_evaluated(at)
-            or table_at(at, level + 1, "auto") is None
-            or not best.converged
-        ):
+        of = best.point.model
+        last = _is_evaluated(of) or table_at(of, level + 1, "auto") is None
+        if agree or last or not best.converged:
             return best
         level += 1
 

@@ -6,7 +6,6 @@ from .network import MODELS, Network, NetworkRows, unsuited
 from .row_samples import FirstSample, first_sample
 from .several_steps import AfterStep, after_each_step
 from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
-from .step import Step
 
 __all__ = [
     "DEGREE",
@@ -19,7 +18,6 @@ __all__ = [
     "NetworkRows",
     "Stage",
     "Staircase",
-    "Step",
     "after_each_step",
     "features_at_dimension",
     "first_sample",
