@@ -98,23 +98,27 @@ def draw_heat_map(
         bar.add_lines(drawn)
         texts = [f"${number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         bar.set_ticks(levels, labels=texts)
-        ax.clabel(drawn, fmt=dict(zip(levels, texts, strict=True)), fontsize=SMALL)
-        _thin_out(ax)
+        _label_contours(ax, drawn, dict(zip(levels, texts, strict=True)))
         bar.minorticks_off()
     set_scale(ax, x)
     set_scale(ax, y, "y")
 
 
-def _thin_out(ax: "Axes") -> None:
-    """Take away texts that lie on others."""
+def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
+    """The values of contours beside them, but those that would lie on others, which leave no gap
+    either."""
+    tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     kept: list[Any] = []
-    for text in list(ax.texts):
+    places = []
+    for text in [*tried]:
         extent = text.get_window_extent()
-        if any(extent.overlaps(other) for other in kept):
-            text.remove()
-        else:
+        if not any(extent.overlaps(other) for other in kept):
             kept.append(extent)
+            places.append(text.get_position())
+        text.remove()
+    if places:
+        ax.clabel(drawn, fmt=texts, fontsize=SMALL, manual=places)
 
 
 def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[float]:
