@@ -27,8 +27,9 @@ from .paths import ends_of_paths
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised of every loss but the square
 # Panels are fitted to these accuracies, over the tolerance, one after the other until the error is
-# within it; beside each, the nodes of a panel along a proximal map.
-FITS = ((0.3, 11), (0.01, 19), (1e-3, 27))
+# within it, the last to solutions of its own; beside each, the nodes of a panel along a proximal
+# map.
+FITS = ((0.3, 11), (0.01, 19), (1e-3, 27), (1e-3, 27))
 
 
 def solve_convex(task: Task, time_limit: float) -> Evaluation:

@@ -162,7 +162,8 @@ class LearnedAlong(LearnedFunction):
         found = np.full((*lead, t.size), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), within(TIME_LIMIT):
-            for block in (slice(start, start + count) for start in range(0, t.size, count)):
+            known = t.size if self.point.converged else 0
+            for block in (slice(start, start + count) for start in range(0, known, count)):
                 on = partial(self._on, t[block], of, spikes)
                 settled = settle(sizes, on, _change, TOLERANCE)
                 found[..., block] = settled.value if settled.met else np.nan
