@@ -249,7 +249,7 @@ class Step(Problem):
             )
         try:
             return tuple(
-                (_alpha0(alpha0), number("eta", eta, 0, FINITE, "given, 0 or more (eta/p)"))
+                (_alpha0(alpha0), number("eta", eta, 0, FINITE, "0 or more, and given (eta/p)"))
                 for alpha0, eta in (self.steps if given else (single,))
             )
         except (TypeError, ValueError):
