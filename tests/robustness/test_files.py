@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from replica.documents import TEMPORARY, open_regular, write_file
 from tests.cli.commands import refusal, theory, validate
+from tests.places import ROOT
 
 POINT = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1 --lam .1"
 
@@ -136,21 +138,52 @@ def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
-    """Its index names classes of the library: where one is gone it cannot be read, and numba alone
-    would raise in every process."""
+def test_what_numba_kept_is_compiled_anew_where_it_is_damaged(tmp_path):
+    """By a machine that went down, for one: numba alone would raise in every process."""
     many = POINT.replace("alpha 1", "alpha 1:2:200").split()
     given = dict(env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True)
     command = [sys.executable, "-m", "replica", *many, "--json"]
     first = subprocess.run(command, **given)
-    (index,) = tmp_path.rglob("one_group.solve*.nbi")
+    (index,) = tmp_path.rglob("points.solve*.nbi")
     kept = index.read_bytes()
-    assert b"OneGroup" in kept
-    for other in (kept.replace(b"OneGroup", b"OneGroud"), kept[:-20]):
-        index.write_bytes(other)
-        again = subprocess.run(command, **given)
-        assert (again.returncode, again.stderr, again.stdout) == (0, b"", first.stdout)
-        assert b"OneGroup" in index.read_bytes()  # and is kept, as it is now
+    index.write_bytes(kept[:-20])
+    again = subprocess.run(command, **given)
+    assert (again.returncode, again.stderr, again.stdout) == (0, b"", first.stdout)
+    assert len(index.read_bytes()) == len(kept)  # and is kept, as it is now
+
+
+@pytest.mark.slow  # compiles twice
+def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
+    """Where a function has changed that the kept one calls, in another file: numba alone would go
+    on with the old one."""
+    for package in ("replica", "solvers"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    code = (
+        "import numpy, replica\n"
+        "model = replica.SpikedRandomFeatures(student='tanh', target='sin', r=1, c=1, gamma=0.9)\n"
+        "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)\n"  # by Python
+        "curve = replica.learning_curve(model, alpha=numpy.linspace(1, 2, 200), lam=0.1)\n"
+        "print(float(curve.test_error[0]))"
+    )
+
+    def errors():
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": ""},
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        return [float(word) for word in done.stdout.split()]
+
+    before = errors()
+    file = tmp_path / "replica/saddle_point/one_group/readout.py"
+    text = file.read_text()
+    assert text.count("T += w * error") == 1
+    file.write_text(text.replace("T += w * error", "T += 2 * w * error"))  # of the test error
+    after = errors()
+    assert before == pytest.approx([before[0]] * 2, rel=1e-12)
+    assert after == pytest.approx([after[0]] * 2, rel=1e-12)
+    assert after[0] > 1.1 * before[0]
 
 
 def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):

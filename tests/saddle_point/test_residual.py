@@ -9,7 +9,10 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.equivalence import table_at
-from replica.saddle_point import Overlaps, one_group, ridge
+from replica.saddle_point import Overlaps, ridge
+from replica.saddle_point.one_group.readout import readout
+from replica.saddle_point.one_group.responses import responses
+from replica.saddle_point.one_group.violation import violation
 from replica.saddle_point.residual import residual
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
@@ -136,20 +139,17 @@ def test_half_a_pass_again_and_again_is_the_same_answer(name):
 @pytest.mark.parametrize(
     "name", ["one group", "finite dimension", "network", "mixture", "network, two steps"]
 )
-def test_the_compiled_check_sees_every_number(name, monkeypatch):
-    for function in one_group.__dict__.copy().values():
-        if hasattr(function, "py_func"):  # by itself numba would compile it anew
-            monkeypatch.setattr(one_group, function.__name__, function.py_func)
+def test_the_compiled_check_sees_every_number(name):
     table = table_at(MODELS[name], 2).one_group
     alpha, lam, case = 1.3, 0.01, (table.usual, table.several)
-    W1, V2, _, _ = one_group.responses(table, alpha, lam)
-    point = one_group.readout(table, *case, alpha, lam, W1, V2)
+    W1, V2, _, _ = responses(table, alpha, lam)
+    point = readout(table, *case, alpha, lam, W1, V2)
 
-    def violation(point):
+    def violated(point):
         with np.errstate(all="ignore"):  # what is wrong may be anything
-            return one_group.violation(table, *case, alpha, lam, point)
+            return violation(table, *case, alpha, lam, point)
 
-    assert violation(point) < 1e-12
+    assert violated(point) < 1e-12
 
     def wrong(value):
         return 1.2 * value + (abs(value) < 1e-9)
@@ -157,14 +157,14 @@ def test_the_compiled_check_sees_every_number(name, monkeypatch):
     signal = point.signal
     for quantity, value in point._asdict().items():
         if quantity != "signal":
-            assert violation(point._replace(**{quantity: wrong(value)})) > WRONG, quantity
+            assert violated(point._replace(**{quantity: wrong(value)})) > WRONG, quantity
     for quantity, value in signal._asdict().items():
         for k, number in enumerate(np.atleast_1d(value)):
             if number == 0 and table.rows is None and table.usual:
                 continue  # an sRF has no chi
             bad = np.where(np.arange(np.size(value)) == k, wrong(number), value)
             bad = signal._replace(**{quantity: bad if np.ndim(value) else float(bad[0])})
-            assert violation(point._replace(signal=bad)) > WRONG, (quantity, k)
+            assert violated(point._replace(signal=bad)) > WRONG, (quantity, k)
 
 
 @pytest.mark.parametrize("loss", ["huber:0.5", "logistic"])

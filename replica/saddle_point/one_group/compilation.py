@@ -1,0 +1,58 @@
+"""Functions of several files that numba compiles together, and keeps until one of these changes.
+
+numba itself does not see that a function which a kept one calls has changed in another file: what
+is kept has a name here that tells all the sources.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from inspect import getfile
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+options: dict[Callable[..., Any], dict[str, Any]] = {}  # of numba, for each function
+
+
+# What is asked of an argument that is None is not compiled: where ``rows`` make a difference, or
+# which of ``usual`` and ``several`` is None, they are arguments beside the table that has them.
+def compiled(function: Function) -> Function:
+    options[function] = {}
+    return function
+
+
+def summed(function: Function) -> Function:
+    """Of sums whose terms may be added in any order, which is three times faster."""
+    options[function] = {"fastmath": {"reassoc", "contract"}}
+    return function
+
+
+def together(entry: Function, *arguments: type) -> Function:
+    """``entry`` compiled with all the functions, and kept on the disk; itself where there is no
+    numba.  ``arguments`` are the classes that it is given."""
+    try:
+        from numba import njit
+    except Exception:  # missing, or it refuses a variable of its own
+        return entry
+    spaces = {function.__module__: dict(function.__globals__) for function in options}
+    found = {}
+    for function, own in options.items():
+        again = FunctionType(function.__code__, spaces[function.__module__], function.__name__)
+        if function is entry:
+            again.__qualname__ += f"_{version({*options, *arguments})}"
+        found[function] = njit(error_model="numpy", **own)(again)  # 1 / 0 is infinite
+    for space in spaces.values():
+        for name, value in space.items():
+            if isinstance(value, FunctionType):
+                space[name] = found.get(value, value)
+    with suppress(KeyError, OSError, RuntimeError):  # nowhere to keep it: compiled in every process
+        found[entry].enable_caching()
+    return found[entry]
+
+
+def version(objects: set[Any]) -> str:
+    """A digest of the files that have any of these functions and classes."""
+    files = sorted({getfile(one) for one in objects})
+    return sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]

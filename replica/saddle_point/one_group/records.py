@@ -1,0 +1,16 @@
+"""What the functions of one group pass on, at one point (alpha, lambda)."""
+
+from collections import namedtuple
+
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+Matrix = tuple[float, float, float, float]  # two by two, row by row
+
+# E[R {1, a, b}] and E[R^2 {a, b, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
+Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
+# V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
+Bulk = namedtuple("Bulk", "V1 c slope p_slope")
+# (4.5), and overlaps with all special directions, (theta, chi, psi) or an array, with conjugates
+Signal = namedtuple("Signal", "m m_hat special special_hat")
+# overlaps, conjugates and errors at one point, and what its equations were solved for
+Point = namedtuple("Point", "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train W1 signal")

@@ -1,0 +1,188 @@
+"""The responses (V1, V2) of one group, and the linear systems of their derivatives.
+
+Eqs. (4.1)-(4.4), (5.1)-(5.3), (16.6)"""
+
+from math import exp, inf, isfinite, log, log1p, sqrt
+
+from solvers.chebyshev import HalfLine
+from solvers.results import Array
+
+from ...equivalence import OneGroup
+from .compilation import compiled, summed
+from .records import Averages, Bulk, Matrix, Pair
+
+RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
+CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
+
+
+@compiled
+def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
+    """W1, V2, evaluations and status.  Eqs. (4.1)-(4.4), (16.6)"""
+    sweeps, limit = 2, 100  # of the map, from (1, 1) into the right decades; and evaluations
+    V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
+    for _ in range(sweeps):
+        E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
+        c, _ = effective(t, t.rows, alpha * E.Ra * V2)
+        V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+    W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
+    step1, step2, distance, residual = 0.0, 0.0, inf, inf
+    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
+    for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
+        T1, T2 = W1 * exp(step1), V2 * exp(step2)
+        bulk = bulk_at(t, t.rows, T1, T2)
+        error, there, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
+        # A step is good if the rest of the way, by the old slopes, has become shorter: unlike a
+        # test on the residual, this does not depend on how the equations are scaled.
+        if distance == inf or size(solve_pair(slopes, error)) < distance:
+            W1, V2, slopes, residual = T1, T2, there, size(error)
+            back1, back2 = solve_pair(slopes, error)
+            length = distance = size((back1, back2))
+            # by a factor of 20 at most; a cached kernel would keep a constant of another file
+            shortened = 3.0 / max(length, 3.0)
+            step1, step2 = -shortened * back1, -shortened * back2
+        else:
+            step1, step2 = step1 / 2, step2 / 2
+            length = size((step1, step2))
+        if not isfinite(length):
+            return W1, V2, count, NOT_FINITE
+        if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
+            # far from any root, a step becomes this short by halving alone
+            return W1, V2, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
+    return W1, V2, limit, ITERATION_LIMIT
+
+
+@summed
+def averages(t: OneGroup, V1: float, V2: float) -> Averages:
+    """Eqs. (4.1), (4.2)"""
+    R0 = Ra = Rb = RRa = RRb = RRab = 0.0
+    for n in range(len(t.weights)):
+        a, b = t.a[n], t.b[n]
+        R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
+        wR = t.weights[n] * R
+        wRR = wR * R
+        R0 += wR
+        Ra += wR * a
+        Rb += wR * b
+        RRa += wRR * a
+        RRb += wRR * b
+        RRab += wRR * a * b
+    return Averages(R0, Ra, Rb, RRa, RRb, RRab)
+
+
+@compiled
+def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
+    """V1, and what (i) and (ii) need of the rows.  Eq. (16.6)"""
+    q = V2 / W1 - 1 / t.c
+    if rows is None or q <= 0:  # below 0, where Newton may try, as if rows were isotropic
+        return Bulk(W1, t.c, 1.0, 1.0)
+    c, slope = effective(t, t.rows, q)
+    falls = q + 1 / t.c  # -dq / d log W1
+    p = 1 / (1 + q * c)
+    p_slope = falls * (c + q * slope) * p
+    return Bulk(V2 * c * p, c, p_slope - falls * slope / c, p_slope)
+
+
+@compiled
+def log_residual(
+    t: OneGroup, E: Averages, alpha: float, lam: float, bulk: Bulk, V2: float
+) -> tuple[Pair, Matrix, Pair]:
+    """log left - log right of (i) and (ii), the derivatives in log W1 and log V2, and the right
+    sides; a negative constant is moved to the other side, so that all sides are positive."""
+    V1, ratio, p = bulk.V1, alpha / t.beta, bulk.V1 / (bulk.c * V2)
+    left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
+    left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
+    # in log V1 and log V2, without p
+    by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
+    p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
+    fall = bulk.p_slope * p / left2
+    slopes = (
+        bulk.slope * by1,
+        by2 + (1 - bulk.slope) * by1,
+        fall + bulk.slope * p_by1,
+        -fall - p_by2 + (1 - bulk.slope) * p_by1,
+    )
+    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2)
+
+
+@compiled
+def resolvent(
+    t: OneGroup, c: float, level: float, slope: float
+) -> tuple[float, float, float, float, float]:
+    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of variance c, as
+    in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs. (5.1), (5.2)"""
+    beta, q = t.beta, c * slope
+    b = level + (1 - beta) * q
+    root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
+    inverse = 2 / (b + root) if b >= 0 else (root - b) / (2 * beta * q * level)
+    shrunk = 1 + beta * q * inverse
+    weighted = c * inverse / shrunk
+    balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
+    inverse2, mixed = inverse / balance, weighted / shrunk / balance
+    return inverse, weighted, inverse2, mixed, beta * weighted**2 + c / shrunk**2 * mixed
+
+
+@compiled
+def from_conjugates(t: OneGroup, V2: float, V1_hat: float, level: float) -> Pair:
+    """(V1, V2) from the conjugates: with the c_e that V2 implies, then Newton's step in it.
+    Eqs. (5.3), (16.6)"""
+    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    inverse, weighted, _, mixed, _ = resolvent(t, c, level, V1_hat)
+    follows = t.beta * V1_hat * slope * mixed / c
+    change = (inverse - V2) / (1 + V1_hat * follows)
+    return weighted + level * follows * change, V2 + change
+
+
+@compiled
+def second_moments(
+    t: OneGroup, V2: float, V1_hat: float, level: float, X1: float, X2: float
+) -> Pair:
+    """-dV[X] at fixed conjugates, through c_e, too.  Eqs. (5.3), (15.8)"""
+    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+    dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
+    by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+    return weighted2 * X1 + mixed * X2 - level * by_c, mixed * X1 + inverse2 * X2 + V1_hat * by_c
+
+
+@compiled
+def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
+    """c_e and its derivative at q."""
+    if rows is None:
+        return t.c, 0.0
+    panel, x, dx = place(rows, q)
+    value, slope = series(rows.series[0, panel], x)
+    return value, slope * dx
+
+
+@compiled
+def place(rows: HalfLine, q: float) -> tuple[int, float, float]:
+    """Where q is in the tables of ``rows``: the panel, x in [-1, 1] in it, and dx/dq."""
+    near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.series.shape[1]
+    unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
+    s = unit * log1p((rows.near - rows.far) * q / far)
+    panel = min(int(s), panels - 1) if isfinite(s) else 0
+    return panel, 2 * (s - panel) - 1, 2 * unit * (rows.near - rows.far) / (near * far)
+
+
+@compiled
+def series(coefficients: Array, x: float) -> Pair:
+    """A Chebyshev series and its derivative, by Clenshaw's recursion."""
+    b1 = b2 = d1 = d2 = 0.0
+    for k in range(coefficients.size - 1, 0, -1):
+        d1, d2 = 2 * (b1 + x * d1) - d2, d1
+        b1, b2 = coefficients[k] + 2 * x * b1 - b2, b1
+    return coefficients[0] + x * b1 - b2, b1 + x * d1 - d2
+
+
+@compiled
+def solve_pair(matrix: Matrix, right: Pair) -> Pair:
+    """The solution of two linear equations, by Cramer's rule."""
+    (a, b, c, d), (u, v) = matrix, right
+    return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
+
+
+@compiled
+def size(pair: Pair) -> float:
+    """The larger modulus, or NaN."""
+    first, second = abs(pair[0]), abs(pair[1])
+    return second if second > first else first + 0 * second
