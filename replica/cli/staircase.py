@@ -9,11 +9,12 @@ from ..plotting import plot_staircase
 from ..steps import DEGREE, THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
+from .mixture_file import read_mixture
 from .options import Options
 from .output import Output, answer
 
 
-@command(offered=("student", "target"))
+@command(offered=("student", "target", "inputs"))
 def staircase(
     options: Options,
     output: Output,
@@ -30,7 +31,8 @@ def staircase(
 
     A row for every direction: the step that learns it, from that many samples; leap is their
     exponent, explained the share of the target's variance in reach.  A --student that is odd or
-    even sees that part of the target alone.  In Python: replica.staircase.
+    even sees that part of the target alone.  With --inputs it is what steps from n ~ d samples
+    reach.  In Python: replica.staircase.
 
     Examples
     --------
@@ -42,6 +44,7 @@ def staircase(
         raise InvalidArgument("target", None, "given")
     result = staircase_of(
         options["target"],
+        inputs=read_mixture(options["inputs"]) if "inputs" in options else None,
         student=options.get("student"),
         dimension=dimension,
         degree=degree,
@@ -84,8 +87,10 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
 
 def summary(result: Staircase) -> str:
     """What the stages mean, in a sentence or two."""
-    r, linear = result.target.dimension, len(result.learned)
+    r, linear = result.dimension, len(result.learned)
     if result.leap is None:
+        if result.inputs is not None:
+            return "no steps on n ~ d samples learn any direction on these inputs"
         return (
             f"no tensor of degree 1 to {result.degree} differs from zero "
             f"(above {result.resolution:.1g} of the variance): try a higher --degree"

@@ -108,7 +108,7 @@ class Components:
         z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
         size = np.log(self.shares + 1e-300) - np.linalg.slogdet(known)[1]
         where = np.repeat(np.arange(len(z)), N)
-        at = Places(z.swapaxes(0, 1).reshape(K, -1), where)
+        at = Places(z.swapaxes(0, 1).reshape(K, where.size), where)
         return at, _chances(size[:, None] - (z**2).sum(axis=1) / 2)
 
     def along(self, direction: Array, t: Array, nodes: Array) -> Along:

@@ -5,7 +5,8 @@ from .gradient_step import GradientStep
 from .network import MODELS, Network, NetworkRows, unsuited
 from .row_samples import FirstSample, first_sample
 from .several_steps import AfterStep, after_each_step
-from .staircase import DEGREE, THRESHOLD, Stage, Staircase, staircase
+from .stages import Stage, Staircase
+from .staircase import DEGREE, THRESHOLD, staircase
 
 __all__ = [
     "DEGREE",

@@ -5,7 +5,7 @@ With U the directions known, the first rows of a basis, the target g(z) has the 
     T_k(z_U) = E[He_k(P z) g(z) | z_U],   P the projection on the complement of U,        (11.1)
 
 and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one tensor rule along the
-rows of the basis.
+rows of the basis.  Where inputs have another law, there is M_1 alone, as ``staircase`` has it.
 """
 
 from functools import reduce
@@ -15,16 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError
+from solvers.quadrature import TENSOR_SIZES, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
+from solvers.settle import settle
 
 from ..errors import InvalidArgument
-from ..problem import MultiIndex
+from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Target
+
+TOLERANCE = 1e-11  # of averages: not far above the rounding of sums of so many terms
 
 
 class ConditionalTensors(NamedTuple):
-    """Averages of a target g of r directions, the first of them known.
+    """Averages of a target g of inputs of r coordinates, some directions of them known.
 
     Attributes
     ----------
@@ -76,17 +79,74 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
                 raise InvalidArgument("target", g.name, "a function that is not constant")
             if family in previous:
                 tensors = tensors._replace(error=_change(previous[family], tensors))
-                if tensors.error <= 1e-11:  # not far above the rounding of sums of so many terms
+                if tensors.error <= TOLERANCE:
                     return tensors
                 found.append(tensors)
             previous[family] = tensors
-    best = min(found, key=lambda tensors: tensors.error)
-    if not best.error <= 1e-2:
-        raise QuadratureError(
-            f"target {g.name}: averages over {g.dimension} Gaussian directions are known to "
-            f"{best.error:.1g} of its variance only"
+    return _known_enough(min(found, key=lambda tensors: tensors.error), g, g.dimension)
+
+
+def conditional_means(
+    g: Target, basis: Array, known: int, inputs: GaussianMixture
+) -> ConditionalTensors:
+    """The same of inputs whose law is a mixture, to the degree 1.  Eq. (11.2)
+
+    Raises
+    ------
+    InvalidArgument
+        If g is constant, or more than four directions are known.
+    QuadratureError
+        If the averages cannot be integrated to 1 % of the variance.
+    """
+    law, parts = LabelLaw(g), Components.of(inputs, basis[:known].T, g.dimension)
+    whole, r = law.averages(inputs), len(basis)
+    variance = whole.power - whole.mean**2
+    if not variance > 1e-12 * whole.power:
+        raise InvalidArgument("target", g.name, "a function that is not constant")
+
+    def averages(rule: Rule) -> Array:
+        """M_1, and after it the share of the variance that is explained."""
+        at, weights = parts.on(rule)
+        at, chance = parts.given(parts.special(at)[:known])  # each node in every component
+        h, g_rest, _ = parts.moments(g, at)
+        rest = parts.special(at)[known:]
+        slopes = np.einsum("nak,kn->an", parts.root[at.component, known:], g_rest)
+        mean, u, v = (
+            np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
+            for x in (h, rest, h * rest + slopes)
         )
-    return best
+        M = (weights * v) @ v.T + whole.power * (weights * u) @ u.T
+        return np.append(M, weights @ (mean - whole.mean) ** 2 / variance)
+
+    def change(before: Array, now: Array) -> float:
+        return float(np.abs(now - before).max() / max(1.0, variance))
+
+    at_zero = [Rule(np.zeros((1, 0)), np.ones(1))] * 2  # where nothing is known
+    found = settle(trapezoid_tensors(known) if known else at_zero, averages, change, 1e-7)
+    *M, explained = found.value
+    coefficients = np.zeros((2,) * r)
+    coefficients.flat[0] = whole.mean
+    coefficients[tuple(np.eye(r, dtype=int))] = whole.first
+    best = ConditionalTensors(
+        parts.basis.T,
+        [np.reshape(M, parts.root.shape[2:] * 2)],
+        explained,
+        whole.mean,
+        variance,
+        coefficients,
+        found.change,
+    )
+    return _known_enough(best, g, known)
+
+
+def _known_enough(found: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
+    """The tensors, or an error where they are not known to 1 % of the variance."""
+    if not found.error <= 1e-2:
+        raise QuadratureError(
+            f"target {g.name}: averages over {directions} Gaussian directions are known to "
+            f"{found.error:.1g} of its variance only"
+        )
+    return found
 
 
 def _change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:

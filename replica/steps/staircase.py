@@ -11,147 +11,45 @@ The eigenvalues of M_k / k! are the strengths of the connections: their sum is t
 that is of degree k in the complement.  This holds for students all of whose Hermite coefficients
 differ from zero and for a fresh batch at every step: what reusing a batch adds is not here.
 
+Of ``inputs`` with another law P only steps on n = Theta(d) samples are followed.  A step sees
+labels less what the network says already, a function of z_U, and learns the range of
+
+    M_1 = E v v^T + E[g^2] E u u^T,  v = E_P[P z g | z_U],  u = E_P[P z | z_U],
+
+directions that correlate with known ones among them.  Of N(0, I), u = 0.
+
 Of a ``student`` two things are known.  One that is odd, up to a constant, sees the odd part of g at
 every step, since it stays odd, and an even one the even part.  And the gradient of the first step
 is the sum of h_k C_k[w, ..., w], so it sees no degree at which the student's h_k is 0; no step sees
 one above that of a polynomial, whose derivatives of that order are 0.
 """
 
-import itertools
-from dataclasses import dataclass
-from math import factorial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from solvers.results import Array
 
-from ..display import Displayed
 from ..errors import InvalidArgument
-from ..plotting import plot_staircase
-from ..problem import Activation, MultiIndex, activation, multi_index, number
-from .conditional_tensors import ConditionalTensors, conditional_tensors, hermite_tensor
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ..problem import Activation, MultiIndex, activation, multi_index, number, on_inputs
+from .conditional_tensors import (
+    ConditionalTensors,
+    conditional_means,
+    conditional_tensors,
+    hermite_tensor,
+)
+from .stages import Stage, Staircase
 
 # Defaults of ``staircase``.
 DEGREE = 4  # of the tensors at most: a leap of 5 would need n = Theta(d^5) samples
 THRESHOLD = 1e-6  # share of the variance: far above rounding, far below what a simulation shows
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """The directions that one step adds, one of ``stages`` of :func:`replica.staircase`.
-
-    Attributes
-    ----------
-    leap : int
-        Degree k in the unknown directions at which the target first depends on them: the step
-        needs n = Theta(d^k) samples.
-    directions : (m, r)
-        New orthonormal directions, the strongest first.
-    strengths : (m,)
-        Their eigenvalues of M_k / k!, parts of E g^2.
-    explained : float
-        Share of the variance of g that functions of all directions learned so far can explain.
-    """
-
-    leap: int
-    directions: Array
-    strengths: Array
-    explained: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Staircase(Displayed):
-    """What is learned of a target, stage by stage, of :func:`replica.staircase`.
-
-    Attributes
-    ----------
-    target : MultiIndex
-    student : Activation or None
-        Whose neurons learn it; None stands for one that sees all degrees.
-    degree : int
-        Highest degree of the tensors.
-    mean, variance : float
-        Of g(z).
-    tensors : tuple of arrays (), (r,), (r, r), ...
-        C_0 to C_degree.
-    stages : tuple of Stage
-        In the order they are learned; empty where the target is of a higher degree.
-    error : float
-        Estimated quadrature error of the averages, relative to the variance.
-    resolution : float
-        Share of the variance below which a connection cannot be told from zero: the larger of
-        the threshold and 10 ``error``.
-    """
-
-    target: MultiIndex
-    student: Activation | None
-    degree: int
-    mean: float
-    variance: float
-    tensors: tuple[Array, ...]
-    stages: tuple[Stage, ...]
-    error: float
-    resolution: float
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The student, the target and the highest degree, in plain values."""
-        student = {} if self.student is None else {"student": self.student.name}
-        return student | {"target": self.target.name, "degree": self.degree}
-
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """What each step adds, :func:`replica.plotting.plot_staircase`."""
-        return plot_staircase(self, ax)
-
-    def _facts(self) -> dict[str, Any]:
-        stages = [f"n ~ d^{stage.leap}: {stage.explained:.3g}" for stage in self.stages]
-        met = f"{len(self.directions)} of {self.target.dimension} directions"
-        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing", "met": met}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            {"step": step, "leap": stage.leap, "strength": strength, "explained": stage.explained}
-            | {f"z{i}": part for i, part in enumerate(direction.tolist(), start=1)}
-            for step, stage in enumerate(self.stages, start=1)
-            for direction, strength in zip(stage.directions, stage.strengths.tolist(), strict=True)
-        ]
-
-    @property
-    def powers(self) -> Array:
-        """Share of the variance at each degree 0 (which has none) to ``degree``:
-        the squared norm of C_k over k!."""
-        norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
-        return np.array([0.0, *norms[1:]]) / self.variance
-
-    @property
-    def leap(self) -> int | None:
-        """Leap index, the first k >= 1 with C_k != 0; None above ``degree``.  For one direction
-        this is the information exponent."""
-        return self.stages[0].leap if self.stages else None
-
-    @property
-    def directions(self) -> Array:
-        """All directions that the stages learn, (m, r) with orthonormal rows."""
-        return _rows(self.stages, self.target.dimension)
-
-    @property
-    def linear_stages(self) -> int:
-        """Stages reached with n = Theta(d) in every step."""
-        return len(list(itertools.takewhile(lambda stage: stage.leap == 1, self.stages)))
-
-    @property
-    def learned(self) -> Array:
-        """Directions learned with n = Theta(d) in every step, (m, r)."""
-        return _rows(self.stages[: self.linear_stages], self.target.dimension)
-
-
 def staircase(
     target: Any,
     *,
+    inputs: Any = None,
     student: Any = None,
     dimension: int | None = None,
     degree: int = DEGREE,
@@ -163,10 +61,14 @@ def staircase(
     ----------
     target : MultiIndex, callable, str or Activation
         g, a numpy function of r arrays; as text an expression in z1 ... z4 such as
-        "z1 + z1*z2", ``module:function``, or a function of one direction by name.
+        "z1 + z1*z2", ``module:function``, or a function of one direction by name; with ``inputs``
+        also a label for each component, "classes:1,-1".
+    inputs : GaussianMixture, optional
+        The law of up to four first coordinates, in the place of N(0, I): the staircase of steps on
+        n = Theta(d) samples, ``degree`` 1.
     student : str, callable or Activation, optional
         The activation, in the place of one that sees all degrees.  tanh, which is odd, never learns
-        z1*z2.
+        z1*z2.  Not with ``inputs``: there :func:`replica.after_each_step` follows a student.
     dimension : int
         r, up to 4, for a plain function of several arguments.
     degree : int
@@ -185,21 +87,37 @@ def staircase(
     Examples
     --------
     >>> import numpy as np
-    >>> from replica import staircase
+    >>> from replica import GaussianMixture, staircase
     >>> stairs = staircase("z1 + z1*z2 + z1*z2*z3")
     >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in stairs.stages]
     [(1, [[1.0, 0.0, 0.0]]), (1, [[0.0, 1.0, 0.0]]), (1, [[0.0, 0.0, 1.0]])]
     >>> weak = staircase("(4*z1 + z1**2 + z2)/2").stages[1]  # strength 16/289
     >>> weak.directions.round(3).tolist(), weak.strengths.round(6).tolist()
     ([[-0.243, 0.97]], [0.055363])
+
+    On correlated inputs a second step comes closer to the target, one direction of them:
+
+    >>> law = GaussianMixture(means=[[0, 0]], covariances=[[1.0, 0.5], [0.5, 1.0]])
+    >>> staircase("sin(z1)", inputs=law).directions.round(3).tolist()
+    [[0.894, 0.447], [-0.447, 0.894]]
     """
-    g = multi_index(target, dimension)
     allowed = "an integer from 1 to 12"
     if int(number("degree", degree, 1, 12, allowed)) != degree:
         raise InvalidArgument("degree", degree, allowed)
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
-    r, degree = g.dimension, int(degree)
-    at_start = now = conditional_tensors(g, np.eye(r), 0, degree)
+    g: Any = target
+    if inputs is None or dimension is not None:
+        g = multi_index(target, dimension)
+    if inputs is None:
+        r, degree = g.dimension, int(degree)
+        given_known = partial(conditional_tensors, degree=degree)
+    else:
+        g, inputs = on_inputs(g, inputs)
+        r, degree = inputs.dimension, 1
+        given_known = partial(conditional_means, inputs=inputs)
+        if student is not None:
+            raise InvalidArgument("student", student, "left out where inputs are not N(0, I)")
+    at_start = now = given_known(g, np.eye(r), 0)
     seen, share = g, 1.0
     unseen = later = np.zeros(degree, dtype=bool)
     if student is not None:
@@ -207,7 +125,7 @@ def staircase(
         unseen, later = _blindness(student, degree, threshold)
         seen = _seen(g, student)
         if seen is not g:
-            now = conditional_tensors(seen, np.eye(r), 0, degree)
+            now = given_known(seen, np.eye(r), 0)
             share = now.variance / at_start.variance
     known, error = np.empty((0, r)), now.error
     stages: list[Stage] = []
@@ -219,11 +137,12 @@ def staircase(
         new = _upright(vectors.T @ now.basis[len(known) :])
         known = np.concatenate([known, new])
         basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
-        now = conditional_tensors(seen, basis, len(known), degree)
+        now = given_known(seen, basis, len(known))
         error, unseen = max(error, now.error), later
         stages.append(Stage(leap, new, strengths, share * now.explained))
     return Staircase(
         target=g,
+        inputs=inputs,
         student=student,
         degree=degree,
         mean=at_start.mean,
@@ -296,8 +215,3 @@ def _upright(rows: Array) -> Array:
     either sign."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return rows * np.sign(largest)
-
-
-def _rows(stages: tuple[Stage, ...], r: int) -> Array:
-    """The directions of the ``stages`` as rows, (m, r)."""
-    return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])

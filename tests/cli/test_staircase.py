@@ -33,6 +33,16 @@ def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):
     np.testing.assert_allclose(found["directions"], np.eye(2), atol=1e-12)
 
 
+def test_command_on_other_inputs(capsys, tmp_path):
+    law = tmp_path / "law.toml"
+    law.write_text("means = [[0, 0]]\ncovariances = [[1.0, 0.5], [0.5, 1.0]]\n")
+    found = document(capsys, f"staircase --target sin(z1) --inputs {law}")
+    assert [point["samples"] for point in found["points"]] == ["d", "d"]
+    assert found["powers"] == [None, None]
+    assert theory(f"staircase --target z1*z2 --inputs {law}") == 0
+    assert "no steps on n ~ d samples learn any direction" in capsys.readouterr().out
+
+
 def test_nothing_found_is_said(capsys):
     assert theory("staircase --target he6") == 0
     assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out

@@ -1,0 +1,142 @@
+"""What giant steps learn of a target, stage by stage.  docs/theory.md 11"""
+
+import itertools
+from dataclasses import dataclass
+from math import factorial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..display import Displayed
+from ..plotting import plot_staircase
+from ..problem import Activation, GaussianMixture, Target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The directions that one step adds, one of ``stages`` of :func:`replica.staircase`.
+
+    Attributes
+    ----------
+    leap : int
+        Degree k in the unknown directions at which the target first depends on them: the step
+        needs n = Theta(d^k) samples.
+    directions : (m, r)
+        New orthonormal directions, the strongest first.
+    strengths : (m,)
+        Their eigenvalues of M_k / k!, parts of E g^2.
+    explained : float
+        Share of the variance of g that functions of all directions learned so far can explain.
+    """
+
+    leap: int
+    directions: Array
+    strengths: Array
+    explained: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Staircase(Displayed):
+    """What is learned of a target, stage by stage, of :func:`replica.staircase`.
+
+    Attributes
+    ----------
+    target : MultiIndex, Activation or ClassLabels
+    inputs : GaussianMixture or None
+        Their law; None stands for N(0, I).
+    student : Activation or None
+        Whose neurons learn it; None stands for one that sees all degrees.
+    degree : int
+        Highest degree of the tensors.
+    mean, variance : float
+        Of g(z).
+    tensors : tuple of arrays (), (r,), (r, r), ...
+        C_0 to C_degree; of other ``inputs`` E g and E z g.
+    stages : tuple of Stage
+        In the order they are learned; empty where the target is of a higher degree.
+    error : float
+        Estimated quadrature error of the averages, relative to the variance.
+    resolution : float
+        Share of the variance below which a connection cannot be told from zero: the larger of
+        the threshold and 10 ``error``.
+    """
+
+    target: Target
+    inputs: GaussianMixture | None
+    student: Activation | None
+    degree: int
+    mean: float
+    variance: float
+    tensors: tuple[Array, ...]
+    stages: tuple[Stage, ...]
+    error: float
+    resolution: float
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The student, the target, the inputs and the highest degree, in plain values."""
+        student = {} if self.student is None else {"student": self.student.name}
+        inputs = {} if self.inputs is None else {"inputs": self.inputs.described}
+        return student | {"target": self.target.name} | inputs | {"degree": self.degree}
+
+    @property
+    def dimension(self) -> int:
+        """r, of the target or, unless these are N(0, I), of the inputs' law."""
+        return len(self.tensors[1])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """What each step adds, :func:`replica.plotting.plot_staircase`."""
+        return plot_staircase(self, ax)
+
+    def _facts(self) -> dict[str, Any]:
+        stages = [f"n ~ d^{stage.leap}: {stage.explained:.3g}" for stage in self.stages]
+        met = f"{len(self.directions)} of {self.dimension} directions"
+        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing", "met": met}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"step": step, "leap": stage.leap, "strength": strength, "explained": stage.explained}
+            | {f"z{i}": part for i, part in enumerate(direction.tolist(), start=1)}
+            for step, stage in enumerate(self.stages, start=1)
+            for direction, strength in zip(stage.directions, stage.strengths.tolist(), strict=True)
+        ]
+
+    @property
+    def powers(self) -> Array:
+        """Share of the variance at each degree 0 (which has none) to ``degree``:
+        the squared norm of C_k over k!; of other inputs than N(0, I), NaN."""
+        if self.inputs is not None:
+            return np.full(self.degree + 1, np.nan)
+        norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
+        return np.array([0.0, *norms[1:]]) / self.variance
+
+    @property
+    def leap(self) -> int | None:
+        """Leap index, the first k >= 1 with C_k != 0; None above ``degree``.  For one direction
+        this is the information exponent."""
+        return self.stages[0].leap if self.stages else None
+
+    @property
+    def directions(self) -> Array:
+        """All directions that the stages learn, (m, r) with orthonormal rows."""
+        return _rows(self.stages, self.dimension)
+
+    @property
+    def linear_stages(self) -> int:
+        """Stages reached with n = Theta(d) in every step."""
+        return len(list(itertools.takewhile(lambda stage: stage.leap == 1, self.stages)))
+
+    @property
+    def learned(self) -> Array:
+        """Directions learned with n = Theta(d) in every step, (m, r)."""
+        return _rows(self.stages[: self.linear_stages], self.dimension)
+
+
+def _rows(stages: tuple[Stage, ...], r: int) -> Array:
+    """The directions of the ``stages`` as rows, (m, r)."""
+    return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])
