@@ -36,6 +36,10 @@ class Status(Enum):
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
+    def __str__(self) -> str:
+        """The sentence."""
+        return str(self.value)
+
 
 @dataclass(frozen=True)
 class Result:

@@ -33,7 +33,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     request = parse_request(options, required=())
     request.refuse_grids(allowed=("eta",))
     models = models_on_grid(request.problem, request.grids)
-    rates = request.grids.get("eta", [getattr(request.problem, "eta", None)])
+    rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
     of_each = [bounds_of(model, time_limit=time_limit) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
@@ -54,7 +54,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
         return plot_functions(of_each[0]).figure
 
     def show() -> None:
-        output.table(points, list(points[0]))
+        output.table(points, [name for name in points[0] if points[0][name] is not None])
         answer(f"best linear predictor: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)

@@ -8,7 +8,7 @@ import typer
 from solvers.resources import TIME_LIMIT
 
 from ..errors import InvalidArgument
-from ..observables import Optimum, error_shown, optimal_eta, optimal_lambda
+from ..observables import NOTED_SHIFT, Optimum, error_shown, optimal_eta, optimal_lambda
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
@@ -72,13 +72,16 @@ def optimum(
                 f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
                 "is at the edge of the range searched, or solved: beyond it the test error may fall"
             )
-    if notes:
-        noted = [
-            point | {name: getattr(best.point, name) for name in NOTED}
-            for point, best in zip(points, optima, strict=True)
-        ]
+    # that the best penalty of the limit may be far from that of a network is said in any case
+    names, least = (tuple(NOTED), 0.0) if notes else (("finite_size_shift",), NOTED_SHIFT)
+    noted = [
+        point | {name: getattr(best.point, name) for name in names}
+        for point, best in zip(points, optima, strict=True)
+        if best.converged
+    ]
+    if noted:
         axes = ("alpha", "lam", "eta") if searched else ("alpha", "lam")
-        note_farthest(noted, axes, error_shown(model))
+        note_farthest(noted, axes, error_shown(model), least)
     if not all(best.converged for best in optima):
         raise typer.Exit(1)
 

@@ -65,7 +65,8 @@ def _help(f: Field[Any]) -> str:
 HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "kinks": "Where a student or target module:function bends or jumps: -1,1.",
     "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
-    "model": "Theory of a step: srf (as published), or network (the network itself).",
+    "model": "Theory of a step: srf, as published (unless given, of replica), or network, the "
+    "network itself (of replica-validate).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
     "lam": "Ridge penalty lambda.",

@@ -175,13 +175,18 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def note_farthest(points: Sequence[dict[str, Any]], axes: Sequence[str], error: str) -> None:
+def note_farthest(
+    points: Sequence[dict[str, Any]], axes: Sequence[str], error: str, least: float = 0.0
+) -> None:
     """Say on standard error how far off the ``error`` of that name is at the farthest of the
-    points, which have the columns of NOTED and, to tell which it is, of ``axes``."""
+    points, which have columns of NOTED and, to tell which it is, of ``axes``; unless that is below
+    ``least``."""
     for name, note in NOTED.items():
-        far = points[farthest([point[name] for point in points])]
-        share = np.nan_to_num(far[name])
-        if share:
+        changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
+        far, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
+        if np.isnan(changes).all():
+            say(f"note: the {name.replace('_', ' ')} is not known: it could not be solved for")
+        elif abs(share) > least:
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
             say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")

@@ -43,7 +43,8 @@ class FeatureSample:
     ------
     InvalidArgument
         If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
-        are given, or a stratum has too few samples for its covariance.
+        are given.  That a stratum has too few samples for its covariance is said where that is
+        first needed.
     """
 
     features: Array

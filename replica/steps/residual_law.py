@@ -247,6 +247,6 @@ def _beside(of: Some, level: int) -> tuple[Array, Array]:
 def _too_quick(labels: LabelLaw) -> QuadratureError:
     """What is raised where no rule is fine enough."""
     return QuadratureError(
-        f"the averages over the batch of a later step: target {labels.target.name} less the "
-        "network's output varies too quickly at these rates"
+        f"the averages over the batch of a step: target {labels.target.name} less the network's "
+        "output varies too quickly at these rates; the sRF (--model srf) needs no such averages"
     )

@@ -28,7 +28,31 @@ def test_bounds(capsys, tmp_path):
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["upper"]) == one.upper
     own = document(capsys, f"bounds {STEP} --eta 3 --model network")
+    assert own["bounds"][0]["eta"] == 3.0
     assert own["bounds"][0]["upper"] == pytest.approx(one.upper, rel=1e-6)  # the same spike
+    assert theory("bounds --student tanh --target sin --r 1 --c 1 --gamma .9") == 0
+    assert capsys.readouterr().out.split()[:2] == ["lower", "upper"]  # no rate, no column
+
+
+def test_a_best_penalty_that_is_far_from_a_network_is_noted(capsys):
+    """After a small step, unasked; not where the limit is near."""
+    theory(f"optimum {STEP} --eta 0.3 --alpha 1")
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=0.3)
+    best = replica.optimal_lambda(step.srf(beta=1.0), alpha=1.0).point
+    assert best.finite_size_shift > 0.5
+    assert f"differs by {best.finite_size_shift:+.0%}" in capsys.readouterr().err
+    theory(f"optimum {STEP} --eta 3 --alpha 1")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow  # averages until they are given up
+def test_a_difference_that_is_not_known_is_said(capsys):
+    """The network's averages over a batch would take too much memory."""
+    line = "curve --student relu --target z1+z2*z3 --steps 2:1,2:1 --alpha 1 --lam 1"
+    theory(f"{line} --notes")
+    assert "the network difference is not known" in capsys.readouterr().err
+    assert theory(f"{line} --model network") != 0
+    assert "--model srf" in capsys.readouterr().err
 
 
 def test_optimum(capsys, tmp_path):

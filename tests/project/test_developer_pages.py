@@ -33,10 +33,11 @@ def sections():
 
 
 def section_of(package):
-    """The text that describes a package."""
+    """The text that describes a package, or the one that it is in."""
     known = sections()
-    if package in known:
-        return known[package]
+    for name in (package, package.rpartition(".")[0]):
+        if name in known:
+            return known[name]
     return known["validation" if package.startswith("validation") else "The rest of `replica"]
 
 

@@ -32,10 +32,12 @@ LADDER = drawn(
 def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
-    z = (simulated - theory) / standard error.  The theory is that of the simulated dimension up
-    to terms of order 1/d: the verdict allows for 20/d of an error, so that z may be large where
-    they agree.  A figure has the limit as pale lines.  With --ladder, the limit that simulations
-    at several dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
+    z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
+    than of many: the verdict allows for that.  The theory is that of the simulated dimension up to
+    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself, is called
+    close but not equal.  A figure has the limit as pale lines.  With --ladder, the limit that
+    simulations at several dimensions point to, by a line in 1/d; --seeds is then for the largest
+    of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.

@@ -31,7 +31,7 @@ CLASSES: dict[str, tuple[tuple[float, float], str]] = {
 }
 # Of each panel what is varied, between what, and its curves.
 PANELS: dict[str, tuple[str, tuple[float, float], tuple[str, ...]]] = {
-    "separation": ("separation of the classes $s$", (0.0, 3.0), tuple(CLASSES)),
+    "separation": ("separation of the classes $s$ (with intercept)", (0.0, 3.0), tuple(CLASSES)),
     "variance": ("variance of the data spike", (1.0, 9.0), ("spike",)),
     "angle": ("angle between target and spike (degrees)", (0.0, 90.0), ("spike",)),
 }
@@ -42,7 +42,8 @@ def step_at(panel: str, curve: str, x: float) -> GradientStep:
     if panel == "separation":
         means = np.array([[x, 0.0], [-x, 0.0]])
         law = GaussianMixture(means=means, covariances=np.diag(CLASSES[curve][0]))
-        return GradientStep(**STEP, target="classes:1,-1", inputs=law)
+        # without an intercept outputs of relu neurons are not centred between the classes
+        return GradientStep(**STEP, target="classes:1,-1", inputs=law, intercept=True)
     variance, angle = (x, 45.0) if panel == "variance" else (5.0, x)
     along, beside = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     target = f"tanh({along:.9f}*z1 + {beside:.9f}*z2)"
