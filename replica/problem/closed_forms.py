@@ -4,10 +4,15 @@ Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance i
 arranged so that what is subtracted is never much larger than the result.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.polynomial import hermite_e
+from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
+from numpy.typing import ArrayLike
 from scipy.special import erf, factorial, ndtr, roots_legendre
 
+from solvers.chebyshev import to_coefficients
 from solvers.results import Array
 from solvers.rules import gauss_hermite, gaussian_density
 
@@ -96,3 +101,19 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     return Moments(
         derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
     )
+
+
+def hermite_coefficients(
+    first: Callable[[Array, Array], Array], degrees: Array, s: ArrayLike, c: ArrayLike
+) -> Array:
+    """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) of these ``degrees`` k, (n, *shape of s), by
+    E z sigma as a function ``first`` of (s, c): E He_k sigma is sqrt(c) times the derivative in s
+    of that of degree k - 1, here of a polynomial in t = s / sqrt(c)."""
+    s, root = np.broadcast_arrays(s, np.sqrt(c))
+    unit, series = np.where(root > 0, root, 1.0), to_coefficients(16)
+    weights = np.array([chebval(0.0, chebder(series, k - 1)) for k in degrees])
+    weights /= np.sqrt(factorial(degrees))[:, None]
+    total = np.zeros((degrees.size, *s.shape))
+    for column, x in zip(weights.T, chebpts1(16), strict=True):
+        total += np.multiply.outer(column, first(s + unit * x, unit**2))
+    return np.where(root > 0, total, 0.0)
