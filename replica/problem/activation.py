@@ -24,7 +24,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import SQUARABLE, called, check_elementwise, number, real
+from .checks import SQUARABLE, assign, called, check_elementwise, number, real
 from .closed_forms import hermite_coefficients
 from .kinks import difference
 from .moments import ConditionalMoments, Moments
@@ -97,7 +97,7 @@ class Activation:
     def __post_init__(self) -> None:
         ends = -SQUARABLE, SQUARABLE, "a finite number, or several"
         kinks = (number("kinks", kink, *ends) for kink in np.ma.ravel(self.kinks))
-        object.__setattr__(self, "kinks", tuple(kinks))
+        assign(self, kinks=tuple(kinks))
         if not (self.closed_form is None or callable(self.closed_form)):
             raise InvalidArgument("closed_form", self.closed_form, "a function, or left out")
         check_elementwise("function", self.name, self.function)
