@@ -10,11 +10,11 @@ import numpy as np
 from numpy.polynomial import hermite_e
 from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.typing import ArrayLike
-from scipy.special import erf, factorial, ndtr, roots_legendre
+from scipy.special import erf, factorial, ndtr
 
 from solvers.chebyshev import to_coefficients
 from solvers.results import Array
-from solvers.rules import gauss_hermite, gaussian_density
+from solvers.rules import composite, gauss_hermite, gaussian_density
 
 from .moments import Moments
 
@@ -33,12 +33,11 @@ def _saturated_variance(x: Array, angle: Array) -> Array:
     the variance of the remainder is c int_0^1 (that at t - that at 0) dt; with sin a
     proportional to t both terms of the integrand are positive.
     """
-    nodes, weights = roots_legendre(48)  # within 1e-12 at all x and angles
-    a = angle[..., None] * (1 + nodes) / 2
+    edges = np.stack([np.zeros_like(angle), angle], axis=-1)
+    a, weights = composite(48, edges)  # within 1e-12 at all x and angles
     x2 = np.minimum(x**2, 300.0)[..., None]  # beyond this the variance underflows
     rise = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
-    integral = angle / 2 * (rise @ weights)
-    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * integral)
+    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * np.vecdot(rise, weights))
 
 
 def erf_moments(s: Array, c: Array) -> Moments:
