@@ -61,7 +61,7 @@ def relu_moments(s: Array, c: Array) -> Moments:
     """relu: with t = s / sqrt(c), the variance over c is even in t; it is evaluated at -|t|."""
     root = np.sqrt(c)
     t = _standardised(s, c)
-    mean = np.where(np.isfinite(t), s * ndtr(t) + root * gaussian_density(t), np.maximum(s, 0))
+    mean = s * ndtr(t) + root * gaussian_density(t)
     u = -np.minimum(np.abs(t), 40.0)  # beyond 40 the variance underflows
     P, f = ndtr(u), gaussian_density(u)
     variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
