@@ -135,7 +135,6 @@ def _draw_differences(
 ) -> None:
     """Differences of the points from the theory in standard errors, side by side."""
     sets = [(line, kind) for line in lines for kind in kinds]
-    reach = [BARS]
     for i, (line, kind) in enumerate(sets):
         at, name = points.sel(line.at), _short(kind)
         off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
@@ -144,8 +143,8 @@ def _draw_differences(
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
         style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
         ax.plot(x, z, style.pop("fmt"), **style)
-        reach += np.abs(z[np.isfinite(z)]).tolist()
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
-    ax.set_ylim(-1.2 * max(reach), 1.2 * max(reach))
+    reach = 1.2 * np.abs(ax.dataLim.intervaly).max()
+    ax.set_ylim(-reach, reach)
     ax.set_ylabel("off by (s.e.)")
