@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -43,14 +43,9 @@ BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
 
-class Style(NamedTuple):
-    """What figures have of their own: a title of settings, and colours."""
-
-    title: bool = True
-    colours: bool = True
-
-
-_style = ContextVar("style", default=Style())  # noqa: B039, a NamedTuple, which nothing changes
+# Whether figures have a title of settings, and colours of their own.
+_STYLE = {"title": True, "colours": True}
+_style = ContextVar("style", default=_STYLE)
 
 
 @contextmanager
@@ -69,10 +64,11 @@ def style(*, title: bool = True, colours: bool = True) -> Iterator[None]:
     >>> ax.get_title(), ax.get_lines()[0].get_color()
     ('', 'C0')
     """
-    for name, value in (("title", title), ("colours", colours)):
+    chosen = {"title": title, "colours": colours}
+    for name, value in chosen.items():
         if not isinstance(value, bool):
             raise InvalidArgument(name, value, "True or False")
-    token = _style.set(Style(title, colours))
+    token = _style.set(chosen)
     try:
         yield
     finally:
@@ -81,7 +77,7 @@ def style(*, title: bool = True, colours: bool = True) -> Iterator[None]:
 
 def hue(place: int) -> str:
     """One of the colours of the style, in their order."""
-    return COLOURS[place % len(COLOURS)] if _style.get().colours else f"C{place}"
+    return COLOURS[place % len(COLOURS)] if _style.get()["colours"] else f"C{place}"
 
 
 def picture(figure: "Figure", kind: str) -> bytes:
@@ -115,7 +111,7 @@ def colours(values: Sequence[Any]) -> list[str]:
     >>> colours([2, 0.1, 1])[1]
     '#440154'
     """
-    if not _style.get().colours:
+    if not _style.get()["colours"]:
         return [hue(place) for place in range(len(values))]
     if len(values) > 1 and not any(isinstance(value, str) for value in values):
         from matplotlib import colormaps
@@ -202,7 +198,7 @@ def finish(
     ):
         words = re.findall(r"\$[^$]*\$|\S+", label)
         put(in_lines(words, " ", room / (0.55 * float(drawn.get_fontsize()))))
-    if described and _style.get().title:
+    if described and _style.get()["title"]:
         fits = width / 4.3  # points a character of a small font
         stated = (in_lines(pieces, ", ", fits) for pieces in (settings(described), notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)

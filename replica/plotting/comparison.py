@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"fmt": "s", "markerfacecolor": "white"}}
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
+PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
 def plot_comparison(
@@ -89,7 +90,9 @@ def plot_comparison(
     abscissa = abscissa_of(points, f"simulated_{_short(name)}")
     lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
     below = panel_below(ax) if f"theory_{_short(name)}" in points else None
-    styles = {label: _style(label, len(lines) == 1) for label in [*theories][1:]}
+    # other theories than the first: thin, and of another colour where colours tell nothing else
+    thin: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
+    styles = {label: PALE if label == LIMIT else thin for label in [*theories][1:]}
     for line in lines:
         for kind in kinds:
             for label, theory in theories.items():
@@ -99,12 +102,9 @@ def plot_comparison(
                 mark = {"marker": "_", "markersize": 14} if few else {}
                 draw_line(ax, theory, abscissa, line, kind, label=own, **mark, **style)
             at, short = points.sel(line.at), _short(kind)
-            x, mean, stderr = (
-                at[one] for one in (abscissa, f"simulated_{short}", f"stderr_{short}")
-            )
-            style = {"color": line.colour} | MARKERS.get(kind, {})
-            if not theories and kind == name:  # no line has the label
-                style["label"] = line.label
+            x, mean, stderr = at[abscissa], at[f"simulated_{short}"], at[f"stderr_{short}"]
+            own = line.label if kind == name and not theories else ""  # else a line has it
+            style = {"color": line.colour, "label": own} | MARKERS.get(kind, {})
             draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)
@@ -125,14 +125,6 @@ def plot_comparison(
     return ax
 
 
-def _style(label: str, alone: bool) -> dict[str, Any]:
-    """How the lines of another theory than the first are drawn: pale and broad of a limit, else
-    thin, and of another colour where colours tell nothing else."""
-    pale = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
-    thin = {"linewidth": 1.0} | ({"color": hue(1)} if alone else {})
-    return pale if label == LIMIT else thin
-
-
 def _short(name: str) -> str:
     """The name of an error in columns of simulations: test and train for short."""
     return {"test_error": "test", "train_error": "train"}.get(name, name)
@@ -143,7 +135,6 @@ def _draw_differences(
 ) -> None:
     """Differences of the points from the theory in standard errors, side by side."""
     sets = [(line, kind) for line in lines for kind in kinds]
-    reach = [BARS]
     for i, (line, kind) in enumerate(sets):
         at, name = points.sel(line.at), _short(kind)
         off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
@@ -152,8 +143,8 @@ def _draw_differences(
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
         style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
         ax.plot(x, z, style.pop("fmt"), **style)
-        reach += np.abs(z[np.isfinite(z)]).tolist()
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
-    ax.set_ylim(-1.2 * max(reach), 1.2 * max(reach))
+    reach = 1.2 * np.abs(ax.dataLim.intervaly).max()
+    ax.set_ylim(-reach, reach)
     ax.set_ylabel("off by (s.e.)")

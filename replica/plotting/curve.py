@@ -214,10 +214,8 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
     shades: Sequence[Any] = [hue(place) for place in range(count)]
     if count > MANY:
-        from matplotlib import colormaps
-
         values, labels = curve[varying[0]].values, [""] * count
-        shades = colormaps[COLOUR_MAP](_norm(values)(values))
+        shades = _shades(values).to_rgba(values)
     elif len(varying) == 1:
         shades = colours([at[varying[0]] for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
@@ -246,24 +244,19 @@ def finish_lines(
 ) -> "Axes":
     """``ax`` with its labels, what tells the lines apart, beside the panels ``below`` it, too, and
     the settings that all share."""
-    varying = [dim for dim in lines[0].at if curve.sizes[dim] > 1]
-    if len(lines) > MANY:
-        _colour_bar([ax, *below], curve[varying[0]].values, LABELS.get(varying[0], varying[0]))
+    if len(lines) > MANY:  # a bar beside all panels: these stay of one width
+        varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
+        shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
+        ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
 
 
-def _norm(values: Any) -> Any:
-    """What makes shares of a colour map of the values."""
+def _shades(values: Array) -> Any:
+    """What makes colours of the values."""
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
-    return (LogNorm if is_logarithmic(values) else Normalize)(values.min(), values.max())
-
-
-def _colour_bar(panels: Sequence["Axes"], values: Any, label: str) -> None:
-    """The colour bar of lines over ``values``, beside all panels: these stay of one width."""
-    from matplotlib.cm import ScalarMappable
-
-    shades = ScalarMappable(_norm(values), COLOUR_MAP)
-    panels[0].get_figure().colorbar(shades, ax=panels, label=label)  # type: ignore[union-attr]
+    norm = LogNorm if is_logarithmic(values) else Normalize
+    return ScalarMappable(norm(values.min(), values.max()), COLOUR_MAP)

@@ -47,18 +47,17 @@ def plot_optima(
     below = panel_below(ax, 0.4)
     alpha = np.array([point["alpha"] for point in points])
     ax.plot(alpha, [point["test_error"] for point in points], ".-", color=hue(0))
-    drawn = []
     for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
         best = np.array([point[name] for point in points], dtype=float)
         if np.isfinite(best).any() and (described or {}).get(name) is None:
-            drawn += best[np.isfinite(best)].tolist()
             style: dict[str, Any] = {"color": hue(i + 1), "markersize": 4}
             below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
             ends = np.array([name in point.get("at_edge", "").split() for point in points])
             if ends.any():
                 style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
                 below.plot(alpha[ends], best[ends], marker, **style)
-    if drawn and max(drawn) > 10 * min(drawn):  # of less, a logarithmic axis has few ticks
+    low, high = below.dataLim.intervaly
+    if high > 10 * low:  # of less, a logarithmic axis has few ticks
         below.set_yscale("log")
     below.margins(y=0.2)
     set_scale(ax, alpha)

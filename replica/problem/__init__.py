@@ -6,6 +6,7 @@ A problem is made and checked here, once; everything above takes it as it is.
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
+    assign,
     axis,
     called,
     check_device,
@@ -32,7 +33,7 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import Averages, ConditionalMoments, Moments
 from .named import activation, hermite, imported, names_code
-from .problem import Problem, assign, check_problem, check_step, check_width
+from .problem import Problem, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, on_inputs, target
 

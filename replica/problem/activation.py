@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from solvers.chebyshev import to_coefficients
-from solvers.quadrature import QuadratureError, refine
+from solvers.quadrature import QuadratureError, Scaled, refine
 from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import SQUARABLE, called, check_elementwise, number, real
+from .checks import SQUARABLE, assign, called, check_elementwise, number, real
+from .closed_forms import hermite_coefficients
 from .kinks import difference
 from .moments import ConditionalMoments, Moments
 
+Integrand = Callable[[Rule, Array], Scaled]  # of a rule for z, and of x at its nodes
 MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
 # Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
 # 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
@@ -42,6 +42,12 @@ ACTIVATIONS: dict[str, "Activation"] = {}
 def _registered(name: str) -> "Activation":
     """The library's activation of that name, when one is read back in another process."""
     return ACTIVATIONS[name]
+
+
+def _size(function: Callable[[Array], Array], s: ArrayLike) -> float:
+    """How large a function is at +-1, or at the largest of the shifts ``s``: elsewhere, as in its
+    tails, it is known relative to that."""
+    return float(np.abs(function(np.append(s, [-1.0, 1.0]))).max())
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,10 +95,9 @@ class Activation:
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
-        kinks = np.ma.ravel(self.kinks) if np.ma.isMA(self.kinks) else np.ravel(self.kinks)
-        allowed = "a finite number, or several"
-        given = (number("kinks", kink, -SQUARABLE, SQUARABLE, allowed) for kink in kinks)
-        object.__setattr__(self, "kinks", tuple(given))
+        ends = -SQUARABLE, SQUARABLE, "a finite number, or several"
+        kinks = (number("kinks", kink, *ends) for kink in np.ma.ravel(self.kinks))
+        assign(self, kinks=tuple(kinks))
         if not (self.closed_form is None or callable(self.closed_form)):
             raise InvalidArgument("closed_form", self.closed_form, "a function, or left out")
         check_elementwise("function", self.name, self.function)
@@ -136,11 +141,9 @@ class Activation:
         if self.closed_form is not None:
             found = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
             return Moments(*(real(self.name, moment) for moment in found))
-        # In its tails a function is known relative to its size elsewhere: at +-1, or at the
-        # largest of these shifts.
-        least = 1e-8 * float((self(np.append(s, [-1.0, 1.0])) ** 2).max()) + 1e-300
+        least = 1e-8 * _size(self, s) ** 2 + 1e-300
 
-        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+        def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
             f = self(x)
             if not np.isfinite(f).all():
@@ -157,11 +160,9 @@ class Activation:
     @property
     def odd(self) -> bool:
         """Whether sigma(-x) = -sigma(x), up to rounding."""
-        x = np.linspace(0.0, 8.0, 101)
-        there, back = self(x), self(-x)
-        largest = max(np.abs(there).max(), np.abs(back).max())
+        y = self(np.arange(-100, 101) * 0.08)
         # far above rounding, far below what would change an error
-        return bool(np.abs(there + back).max() <= 1e-9 * largest + 1e-300)
+        return bool(np.abs(y + y[::-1]).max() <= 1e-9 * np.abs(y).max() + 1e-300)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """h (N,), g (q, N) and spread (N,) of a target at arguments ``centre`` (1, N) + L tau,
@@ -169,16 +170,14 @@ class Activation:
         mean, first, variance = self.moments(centre[0], float(L[0] @ L[0]))
         return ConditionalMoments(mean, first[None], first**2 + variance)
 
-    def _average(
-        self, compute: Callable[[Rule, Array], tuple[Array, Array]], s: Any, c: Any, tol: float
-    ) -> Array:
-        """Averages over z at x = s + sqrt(c) z, (..., *shape of s and c).
+    def _average(self, compute: Integrand, s: Any, c: Any, tol: float) -> Array:
+        """Averages over z at x = s + sqrt(c) z, (k, *shape of s and c).
 
-        ``compute`` maps a rule and x (n, N) to values (..., n) and their scales, as for
+        ``compute`` maps a rule and x (n, N) to values (k, n) and their scales, as for
         :func:`solvers.quadrature.refine`.
         """
         s, c = np.broadcast_arrays(s, c)
-        shift, width = s.reshape(-1, 1), np.sqrt(c).reshape(-1, 1)
+        pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
         # in x the panels end at the kinks, and are about |x| wide
         points = np.concatenate([PANEL_ENDS, self.kinks])
         family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
@@ -189,15 +188,11 @@ class Activation:
                 lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
             ).value
 
-        count = 512  # together: few enough for the cache
-        try:
-            parts = [
-                block(shift[i : i + count], width[i : i + count]) for i in range(0, s.size, count)
-            ]
+        try:  # 512 together: few enough for the cache
+            parts = [block(*some) for some in np.split(pairs, range(512, s.size, 512), axis=1)]
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
-        values = np.concatenate(parts, axis=-1)
-        return values.reshape(values.shape[:-1] + s.shape)
+        return np.concatenate(parts, axis=1).reshape(-1, *s.shape)
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
         """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
@@ -212,7 +207,7 @@ class Activation:
         """
         h1 = float(self.moments(shift, 1.0).first)
 
-        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+        def compute(rule: Rule, x: Array) -> Scaled:
             slope = self.slope(x)
             values = np.stack([slope, (slope - h1) ** 2]) * rule.weights
             return values.sum(axis=-1), np.maximum(1.0, np.abs(values).sum(axis=-1))
@@ -240,9 +235,6 @@ class Activation:
         """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 2 ... k_max, (k_max - 1, *shape of s):
         d_k of (20.1).
 
-        E He_k sigma is sqrt(c) times the derivative in s of that of degree k - 1, and so found
-        where moments have a closed form.
-
         Raises
         ------
         QuadratureError
@@ -255,27 +247,16 @@ class Activation:
         array([0.        , 2.44948974])
         """
         degrees = np.arange(2, k_max + 1)
-        root_factorial = np.sqrt(factorial(degrees))
         if self.closed_form is not None:
-            # derivatives of E z sigma, by a polynomial in t = s / sqrt(c) around it
-            s, root = np.broadcast_arrays(np.asarray(s, dtype=float), np.sqrt(c))
-            unit, series = np.where(root > 0, root, 1.0), to_coefficients(16)
-            weights = np.array([chebval(0.0, chebder(series, k - 1)) for k in degrees])
-            weights /= root_factorial[:, None]
-            total = np.zeros((degrees.size, *s.shape))
-            for column, x in zip(weights.T, chebpts1(16), strict=True):
-                total += np.multiply.outer(column, self.moments(s + unit * x, unit**2).first)
-            return np.where(root > 0, total, 0.0)
+            return hermite_coefficients(lambda *at: self.moments(*at).first, degrees, s, c)
+        least = _size(self, s)
 
-        # A saturating function is known in its tail relative to its size at +-1, or to the largest.
-        least = np.abs(self(np.append(s, [-1.0, 1.0]))).max()
-
-        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+        def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
             f = self(x)
             size = np.sqrt(np.vecdot(f**2, w).max())
             before, polynomial, values = w, z * w, []
-            for k, root in zip(degrees, root_factorial, strict=True):
+            for k, root in zip(degrees, np.sqrt(factorial(degrees)), strict=True):
                 before, polynomial = polynomial, z * polynomial - (k - 1) * before
                 values.append(np.vecdot(f, polynomial) / root)
             return np.stack(values), max(size, least, 1e-300)
@@ -298,11 +279,9 @@ class Activation:
         >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
         [0.75, 3.0, 6.0]
         """
+        least = _size(self.slope, s) ** 2 + 1e-300
 
-        # A slope is known in a tail relative to its size at +-1, or to the largest.
-        least = float((self.slope(np.append(s, [-1.0, 1.0])) ** 2).max()) + 1e-300
-
-        def compute(rule: Rule, x: Array) -> tuple[Array, Array]:
+        def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
             zw = z * w
             zzw = z * zw

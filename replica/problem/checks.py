@@ -17,6 +17,12 @@ FINITE = 1e30
 SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and variances do
 
 
+def assign(made: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+
+
 def number(
     name: str,
     value: Any,
@@ -154,15 +160,15 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of allowed ones."""
-    allowed = {
-        "alpha": f"positive, from {1 / FINITE:g} to {FINITE:g} (n/d)",
-        "samples": f"positive, from {1 / FINITE:g} to {FINITE:g} (n)",
-        "lam": f"positive, from {1 / FINITE:g} to {FINITE:g}: at 0 the ridge problem has no unique "
-        "minimiser; take 1e-12 for its limit",
+    note = {
+        "alpha": " (n/d)",
+        "samples": " (n)",
+        "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
     }[name]
     array = axis(name, values)
     refused = array[~((array >= 1 / FINITE) & (array <= FINITE))]  # NaN too
     if refused.size:
+        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{note}"
         raise InvalidArgument(name, float(refused[0]), allowed)
     return array
 

@@ -4,12 +4,17 @@ Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance i
 arranged so that what is subtracted is never much larger than the result.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.polynomial import hermite_e
-from scipy.special import erf, factorial, ndtr, roots_legendre
+from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
+from numpy.typing import ArrayLike
+from scipy.special import erf, factorial, ndtr
 
+from solvers.chebyshev import to_coefficients
 from solvers.results import Array
-from solvers.rules import gauss_hermite, gaussian_density
+from solvers.rules import composite, gauss_hermite, gaussian_density
 
 from .moments import Moments
 
@@ -28,12 +33,11 @@ def _saturated_variance(x: Array, angle: Array) -> Array:
     the variance of the remainder is c int_0^1 (that at t - that at 0) dt; with sin a
     proportional to t both terms of the integrand are positive.
     """
-    nodes, weights = roots_legendre(48)  # within 1e-12 at all x and angles
-    a = angle[..., None] * (1 + nodes) / 2
+    edges = np.stack([np.zeros_like(angle), angle], axis=-1)
+    a, weights = composite(48, edges)  # within 1e-12 at all x and angles
     x2 = np.minimum(x**2, 300.0)[..., None]  # beyond this the variance underflows
     rise = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
-    integral = angle / 2 * (rise @ weights)
-    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * integral)
+    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * np.vecdot(rise, weights))
 
 
 def erf_moments(s: Array, c: Array) -> Moments:
@@ -57,7 +61,7 @@ def relu_moments(s: Array, c: Array) -> Moments:
     """relu: with t = s / sqrt(c), the variance over c is even in t; it is evaluated at -|t|."""
     root = np.sqrt(c)
     t = _standardised(s, c)
-    mean = np.where(np.isfinite(t), s * ndtr(t) + root * gaussian_density(t), np.maximum(s, 0))
+    mean = s * ndtr(t) + root * gaussian_density(t)
     u = -np.minimum(np.abs(t), 40.0)  # beyond 40 the variance underflows
     P, f = ndtr(u), gaussian_density(u)
     variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
@@ -96,3 +100,19 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     return Moments(
         derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
     )
+
+
+def hermite_coefficients(
+    first: Callable[[Array, Array], Array], degrees: Array, s: ArrayLike, c: ArrayLike
+) -> Array:
+    """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) of these ``degrees`` k, (n, *shape of s), by
+    E z sigma as a function ``first`` of (s, c): E He_k sigma is sqrt(c) times the derivative in s
+    of that of degree k - 1, here of a polynomial in t = s / sqrt(c)."""
+    s, root = np.broadcast_arrays(s, np.sqrt(c))
+    unit, series = np.where(root > 0, root, 1.0), to_coefficients(16)
+    weights = np.array([chebval(0.0, chebder(series, k - 1)) for k in degrees])
+    weights /= np.sqrt(factorial(degrees))[:, None]
+    total = np.zeros((degrees.size, *s.shape))
+    for column, x in zip(weights.T, chebpts1(16), strict=True):
+        total += np.multiply.outer(column, first(s + unit * x, unit**2))
+    return np.where(root > 0, total, 0.0)

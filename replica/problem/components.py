@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
+from scipy.special import softmax
 
 from solvers.results import Array
 from solvers.rules import Rule
@@ -109,7 +110,7 @@ class Components:
         size = np.log(self.shares + 1e-300) - np.linalg.slogdet(known)[1]
         where = np.repeat(np.arange(len(z)), N)
         at = Places(z.swapaxes(0, 1).reshape(K, where.size), where)
-        return at, _chances(size[:, None] - (z**2).sum(axis=1) / 2)
+        return at, softmax(size[:, None] - (z**2).sum(axis=1) / 2, axis=0)
 
     def along(self, direction: Array, t: Array, nodes: Array) -> Along:
         """What is known of inputs whose first coordinates have the projection t (N,) on a
@@ -134,7 +135,7 @@ class Components:
         depth = left / np.where(length > 0, length, np.inf)[:, None, None]
         where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
         size = np.log(self.shares + 1e-300) - np.log(v) / 2
-        chance = _chances(size[:, None] - away**2 / (2 * v[:, None]))
+        chance = softmax(size[:, None] - away**2 / (2 * v[:, None]), axis=0)
         return Along(
             Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
         )
@@ -201,12 +202,6 @@ class Components:
             return np.asarray(mean(*z))
         values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
         return np.broadcast_to(values, z.shape[1:])
-
-
-def _chances(likely: Array) -> Array:
-    """Chances of components, (J, N), of these logarithms up to a constant."""
-    chance = np.exp(likely - likely.max(axis=0))
-    return np.asarray(chance / chance.sum(axis=0))
 
 
 def _affine(mean: Array, slope: Array, at: Places) -> Array:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .checks import FINITE, finite_array, plain_array
+from .checks import FINITE, assign, finite_array, plain_array
 from .geometry import symmetric_root
 
 
@@ -69,9 +69,7 @@ class GaussianMixture:
                 allowed = "symmetric matrices without negative eigenvalues"
                 raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
             covariances = np.broadcast_to(covariances, (J, K, K))
-        known = {"means": means, "covariances": covariances, "fractions": shares / shares.sum()}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
     def __repr__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"

@@ -137,12 +137,6 @@ class Problem(ABC):
             )
 
 
-def assign(problem: Problem, **values: Any) -> None:
-    """Set fields of a frozen problem while it is being made."""
-    for name, value in values.items():
-        object.__setattr__(problem, name, value)
-
-
 def check_problem(problem: Any) -> None:
     """Refuse what is neither a step nor a model."""
     if not isinstance(problem, Problem):

@@ -14,14 +14,14 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, flag, number, numbers
+from .checks import FINITE, SQUARABLE, assign, flag, number, numbers
 from .components import Components
 from .describe import shown
 from .geometry import Geometry
 from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, assign
+from .problem import Problem, RowLaw
 from .targets import MultiIndex, on_inputs
 
 

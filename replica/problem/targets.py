@@ -26,7 +26,7 @@ from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, called, check_elementwise, number
+from .checks import FINITE, assign, called, check_elementwise, number
 from .expressions import Expression, is_expression
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments
@@ -80,12 +80,12 @@ class MultiIndex:
     def __post_init__(self) -> None:
         largest = max(TENSOR_SIZES)
         try:
-            object.__setattr__(self, "dimension", operator.index(self.dimension))
+            assign(self, dimension=operator.index(self.dimension))
         except TypeError:
-            object.__setattr__(self, "dimension", 0)
+            assign(self, dimension=0)
         if not 1 <= self.dimension <= largest:
             raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
-        object.__setattr__(self, "planes", _checked(self.planes, self.dimension))
+        assign(self, planes=_checked(self.planes, self.dimension))
         check_elementwise("target", self.name, self.function, self.dimension)
 
     def __repr__(self) -> str:
