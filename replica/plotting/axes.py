@@ -199,8 +199,11 @@ def finish(
         words = re.findall(r"\$[^$]*\$|\S+", label)
         put(in_lines(words, " ", room / (0.55 * float(drawn.get_fontsize()))))
     if described and _style.get()["title"]:
-        fits = width / 4.3  # points a character of a small font
-        stated = (in_lines(pieces, ", ", fits) for pieces in (settings(described), notes))
+        fits, known = width / 4.3, settings(described)  # points a character of a small font
+        # beside a simulation the legend says which theory it is
+        if {"alpha0", "steps"} & described.keys() and not {"model", "seeds"} & described.keys():
+            known.append("theory of the sRF")
+        stated = (in_lines(pieces, ", ", fits) for pieces in (known, notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
     return add_legend(ax)
 

@@ -453,3 +453,12 @@ def test_an_outlier_is_a_mark_where_it_is():
     lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
     assert len(lines) == 2
     assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]
+
+
+@pytest.mark.parametrize(("kind", "theory"), [("srf", "sRF"), ("network", "network")])
+def test_a_title_names_the_theory_of_a_step(kind, theory):
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+    curve = replica.learning_curve(getattr(step, kind)(beta=1.0), alpha=[0.5, 1.0], lam=0.1)
+    title = plotting.plot_curve(curve).get_title()
+    assert f"theory of the {theory}" in title
+    assert title.count("theory of") == 1
