@@ -239,10 +239,6 @@ class CorrelatedGroups(Groups):
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
         return PencilEquations(rest, by_x, self.rows.products(squares, U), of_S)
 
-    def lacking(self, at: GroupResolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
-
     def response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
