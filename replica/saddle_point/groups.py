@@ -142,8 +142,7 @@ class Groups(Responses):
         # How the residual changes with each unknown j: V_hat by -K_j of ``_conjugate_slope``.
         unknowns = V.shape[1]
         dV1, dV2 = self.unpack(np.eye(unknowns))
-        K1, K2 = self.unpack(self._conjugate_slope(V, alpha).reshape(-1, unknowns))
-        K1, K2 = K1.reshape(-1, unknowns, groups, groups), K2.reshape(-1, unknowns, groups)
+        K1, K2 = self.unpack(self._conjugate_slope(V, alpha))
         scale = scale[:, None]
         dK = -scale * K1
         e = dV2 / V2[:, None]
@@ -255,10 +254,8 @@ class Groups(Responses):
     def _second_moments(self, U: Array, V_hat: Array, X: Array) -> Array:
         """Eq. (4.10) for several sources X (P, J, D) at each point (x, V); before (Q1, q2), what
         x loses by them, (P, J, n + D)."""
-        shape, groups = X.shape, self.groups
         V2, V1_hat = self.unpack(self.from_analytic(U))[1], self.unpack(V_hat)[0]
-        X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
-        X1, X2 = X1.reshape(*shape[:2], groups, groups), X2.reshape(*shape[:2], groups)
+        X1, X2 = self.unpack(X)
         scale = self.scale(V2)
         at = self.resolvent(scale * V1_hat, self.averages_in(U))
         of = self.averages(at)
@@ -272,8 +269,7 @@ class Groups(Responses):
         dS = self._slope_of_S(at, dK, e) + np.einsum("pjn,pnab->pjab", dx, of.of_S)
         Q1 = -scale[:, None] * dS / self.beta
         q2 = -V2[:, None] * e
-        flat = self.pack(Q1.reshape(-1, groups, groups), q2.reshape(-1, groups))
-        return np.concatenate([-dx, flat.reshape(shape)], axis=2)
+        return np.concatenate([-dx, self.pack(Q1, q2)], axis=2)
 
 
 def geometric_means(V2: Array) -> Array:

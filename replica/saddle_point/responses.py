@@ -138,16 +138,16 @@ class Responses(ABC):
         return np.flatnonzero(self.upper[0] == self.upper[1])
 
     def pack(self, first: Array, second: Array) -> Array:
-        """One vector (P, D) from a symmetric matrix (P, A, A), such as V1, and (P, A), such as
-        V2."""
-        return np.concatenate([first[:, *self.upper], second], axis=1)
+        """One vector (..., D) from a symmetric matrix (..., A, A), such as V1, and (..., A), such
+        as V2."""
+        return np.concatenate([first[..., *self.upper], second], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
-        """The matrix (P, A, A) and the vector (P, A) that ``pack`` made V (P, D) of."""
+        """The matrix (..., A, A) and the vector (..., A) that ``pack`` made V (..., D) of."""
         a, b = self.upper
-        first = np.empty((len(V), self.groups, self.groups), dtype=V.dtype)
-        first[:, a, b] = first[:, b, a] = V[:, : a.size]
-        return first, V[:, a.size :]
+        first = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
+        first[..., a, b] = first[..., b, a] = V[..., : a.size]
+        return first, V[..., a.size :]
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with, (P, D): its modulus, and of V1 between
