@@ -15,12 +15,6 @@ from ..errors import InvalidArgument
 from ..problem import FINITE, imported, names_code, number
 from .losses import SQUARE, Loss
 
-# What a loss may be given as, for messages.
-SPECIFICATIONS = (
-    "square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a replica.Loss "
-    "as it is or as module:name"
-)
-
 
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
     """A named loss that is a + b t + q t^2 / 2 between ``knots``, with (a, b, q) of each piece."""
@@ -119,24 +113,26 @@ def loss(spec: Any) -> Loss:
     name, _, parameter = text.partition(":")
     if text in LOSSES:
         return LOSSES[text]
+    allowed = (
+        "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
+        "replica.Loss as it is or as module:name"
+    )
     if name == "exponential":
-        why = (
-            "the exponential loss is not offered: its derivative grows faster than the polynomials "
-            "for which features may be replaced by Gaussian ones, and its test error is carried by "
-            "inputs that no sample contains (take logistic, whose tail for large margins is the "
-            "same)"
+        allowed += (
+            "; the exponential loss is not offered: its derivative grows faster than the "
+            "polynomials for which features may be replaced by Gaussian ones, and its test error "
+            "is carried by inputs that no sample contains (take logistic, whose tail for large "
+            "margins is the same)"
         )
-        raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}; {why}")
-    if name in PARAMETER_LOSSES:
+    elif name in PARAMETER_LOSSES:
         try:
             value = float(parameter)
         except ValueError:
-            raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}") from None
+            raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
-    named = imported(text, "loss") if names_code(text) else None
-    if isinstance(named, Loss):
+    elif names_code(text) and isinstance(named := imported(text, "loss"), Loss):
         return named
-    raise InvalidArgument("loss", spec, f"one of {SPECIFICATIONS}")
+    raise InvalidArgument("loss", spec, allowed)
 
 
 def _reduced(one: Loss) -> Any:
