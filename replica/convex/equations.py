@@ -148,9 +148,8 @@ class Equations:
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        train_loss, train_error, loss_error = losses(self.labels, table.weights, self.loss, field)
-        known = {"test_error": error @ table.weights, "train_error": train_error}
-        return known | {"loss_error": loss_error, "train_loss": train_loss}
+        known = losses(self.labels, table.weights, self.loss, field)
+        return {"test_error": error @ table.weights, **known}
 
     def solve(
         self,
